@@ -30,7 +30,7 @@ EXTRA_DOCS :=
 EXTRA_WORKFLOWS :=
 endif
 
-.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs docs docs-site coverage workflows clean
+.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs libraries docs docs-site coverage workflows clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
@@ -48,6 +48,7 @@ help:
 	@echo "make oracle DATA=DIR   layout algebra against the recorded results of CuTe C++ in DIR"
 	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
 	@echo "make programs DIR=DIR  public CuTe programs in DIR (examples/python/CuTeDSL of NVIDIA/cutlass), as they are; needs torch"
+	@echo "make libraries DIR=DIR  tests of quack and FlashAttention in the checkouts below DIR, on the simulator; needs torch"
 	@echo "make docs      write docs/reference/ and the picture of the folders from the code"
 	@echo "make docs-site  the site of docs/, in build/site/html; fails on a broken link or a block that does not run"
 	@echo "make coverage  the tests without a GPU, and the lines of the product that they do not execute"
@@ -131,7 +132,10 @@ conformance: $(READY)
 	$(RUN) -m tests.conformance $(SUITE)
 
 programs: $(READY)
-	$(RUN) -m tests.programs $(DIR)
+	$(RUN) -m tests.programs $(DIR) $(if $(JSON),--json $(JSON))
+
+libraries: $(READY)
+	$(RUN) -m tests.programs.libraries $(DIR) $(if $(JSON),--json $(JSON))
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .coverage* htmlcov build dist *.egg-info

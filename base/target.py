@@ -237,13 +237,14 @@ class Targets:
         return any(family.includes(target) for family in self.families)
 
     def refusal(self, instruction: str, target: Target) -> tuple[str, str] | None:
-        """Why `target` lacks `instruction`, and a hint; None if it has it. Of several families the last that is not
-        newer than the target says why.
+        """Why `target` lacks `instruction`, and a hint; None if it has it. Of several families one that goes on to the
+        target's generation says why, or else the oldest.
         """
         if self.includes(target):
             return None
-        nearest = max((x for x in self.families if x.min_sm <= target.sm), key=lambda x: x.min_sm, default=self.oldest)
-        return nearest.refusal(instruction, target)
+        near = [x for x in self.families if x.min_sm <= target.sm and x.suffix != "a"]
+        near = [x for x in near if x.generation in (None, target.sm // 10)]
+        return max(near, key=lambda x: x.min_sm, default=self.oldest).refusal(instruction, target)
 
     def since(self, sm: int, ptx: int) -> "Targets":
         """The targets of the set that are at least sm_`sm` and have PTX `ptx`."""

@@ -25,6 +25,8 @@ from tilefold.layout.atoms.instructions import Absent
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.ptx_text import copy_text, mma_mnemonic
 from tilefold.layout.atoms.reach import instructions_of
+from tilefold.layout.atoms.tmem_copy import CP_SHAPES, SHAPES
+from tilefold.layout.atoms.umma import UMMA_KINDS
 from tilefold.layout.drawing.scene import Picture
 from tilefold.passes.check_stage import LEGAL_TILE_OPS
 from tilefold.runtime.check.fill import make_generators
@@ -82,7 +84,37 @@ def atoms() -> str:
     for name in MMA_ATOMS:
         mma = mma_atom(name)
         lines.append(f"| `{name}` | {mma.threads} | `{mma_mnemonic(mma)}` | {mma.targets} |")
+    lines += ["", "## tcgen05", "", *_tensor_memory()]
     return "\n".join(lines) + "\n"
+
+
+def _tensor_memory() -> list[str]:
+    """The atoms that reach tensor memory, of which there are many of each kind."""
+    lines = [
+        "Copies between tensor memory and registers, by four warps: `SM100_TMEM_LOAD_32dp32b8x` and "
+        "`SM100_TMEM_STORE_32dp32b8x`, with 1, 2, 4 or more repetitions of a shape; with `_16b` at the end a register "
+        "has the lower halves of two cells. Copies from shared memory: `SM100_UTCCP_4x32dp128bit_1cta`, with `_2cta` "
+        "for a pair.",
+        "",
+        "| shape | PTX | most repetitions |",
+        "|---|---|---|",
+        *(f"| `{word}` | `.{name}` | {most} |" for name, (word, _, _, most) in SHAPES.items()),
+        *(f"| `{word}` | `.{'.'.join(filter(None, form[:2]))}` | |" for word, form in CP_SHAPES.items()),
+        "",
+        "Multiplications into tensor memory: `SM100_MMA_F16BF16_2x1SM_SS<half_t,half_t,float,256,128,Major::K,"
+        "Major::MN>` has the types of A, B and D, M and N of the pair, and the majors. Without `_2x1SM` one block "
+        "multiplies; with `_TS` A is in tensor memory. After D there is the type of scale factors, if there are any, "
+        "and for packed elements of 4 bits after N the values that share one. `_WS` is `.ws`, a name of tilefold's; "
+        "`_SPARSE` has a sparse A. `SM103::SM103_MXF4_ULTRA_SS_VS` has K = 96.",
+        "",
+        "| name | kind | K | A: B | D | values and type of scale factors |",
+        "|---|---|---|---|---|---|",
+    ]
+    for kind in UMMA_KINDS.values():
+        inputs = "; ".join(f"{a}: {', '.join(b)}" for a, b in kind.inputs.items())
+        scales = ", ".join(f"{values} {scale}" for values, scale in kind.scales)
+        lines.append(f"| {kind.family} | {kind.name} | {kind.k} | {inputs} | {', '.join(kind.results)} | {scales} |")
+    return lines
 
 
 def passes() -> str:

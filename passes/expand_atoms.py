@@ -39,6 +39,10 @@ from ..layout.atoms.instructions import (
     MovMatrix,
     StMatrix,
     TensorCopy,
+    TmemCp,
+    TmemLoad,
+    TmemStore,
+    WideMove,
 )
 from .errors import LoweringError
 from .writing.emitter import Emitter, int_type
@@ -89,7 +93,17 @@ def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
                 emitter.insert(BulkLoadOp(op.dst, op.src, bytes, op.mbarrier, op.policy))
             else:
                 emitter.insert(BulkStoreOp(op.dst, op.src, bytes, op.policy))
-        case Custom() | Absent() | AutoMove() | TensorCopy() | BulkCopy():
+        case (
+            Custom()
+            | Absent()
+            | AutoMove()
+            | WideMove()
+            | TensorCopy()
+            | BulkCopy()
+            | TmemLoad()
+            | TmemStore()
+            | TmemCp()
+        ):
             raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", op)
         case _:
             assert_never(atom.instruction)

@@ -25,6 +25,8 @@ SIM_PROCESSES = "TILEFOLD_SIM_PROCESSES"
 """How many processes the simulator may use for the blocks of a launch; by default as many as there are cores."""
 SIM_RACES = "TILEFOLD_SIM_RACES"
 """Whether the simulator looks for data races where a launch in Python does not say: 1 or 0."""
+SIM_FENCES = "TILEFOLD_SIM_TCGEN05_FENCES"
+"""Whether the simulator wants fences of tcgen05 where threads synchronise, as the PTX ISA does: 1 or 0."""
 SIM_PROGRESS = "TILEFOLD_SIM_PROGRESS"
 """Whether the simulator shows how far a long launch is: 1 or 0."""
 PROGRAM_ARCH = "CUTE_DSL_ARCH"
@@ -81,6 +83,13 @@ def keeps_assertions() -> bool:
 def looks_for_races() -> bool:
     """Whether the simulator looks for data races. TilefoldError (E4003) for a value other than 0 or 1."""
     return _switch(SIM_RACES, "1", "0 does not look for races")
+
+
+def wants_tensor_fences() -> bool:
+    """Whether uses of tensor memory need fences around synchronisations of threads; 0 lets any synchronisation order
+    them, as many programs assume. TilefoldError (E4003) for a value other than 0 or 1.
+    """
+    return _switch(SIM_FENCES, "1", "0 lets any synchronisation order uses of tensor memory")
 
 
 def shows_progress() -> bool:

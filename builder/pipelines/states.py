@@ -6,7 +6,7 @@ from typing import Any
 from ...base.errors import TilefoldError
 from ..instructions.math import where
 from ..scalars.dtypes import Int32
-from ..scalars.values import Value, convert
+from ..scalars.values import NoStages, Value, convert
 from ..tracing.stateful import Stateful
 from .groups import PipelineUserType, pipeline_error
 
@@ -24,9 +24,9 @@ class PipelineState(Stateful):
     count: Any
 
     def __init__(self, stages: int, count: Any = 0, index: Any = 0, phase: Any = 0) -> None:
-        if type(stages) is not int or stages < 0:
+        if type(stages) not in (int, NoStages) or stages < 0:
             raise _no_stages(stages)
-        self.stages = stages
+        self.stages = stages or NoStages()
         self.index = index
         self.phase = phase
         self.count = count

@@ -38,7 +38,9 @@ class DType:
         return current().convert(x, self)
 
     def __instancecheck__(self, x: object) -> bool:
-        return getattr(x, "dtype", None) == self and hasattr(x, "ssa")  # of values, which are defined above types
+        dtype = getattr(x, "dtype", None)  # of values, which are defined above types
+        is_own = dtype == self or (self.name == "Int32" and getattr(dtype, "name", "") == "Index")  # as programs see it
+        return is_own and hasattr(x, "ssa")
 
     def __subclasscheck__(self, kind: object) -> bool:
         return kind == self

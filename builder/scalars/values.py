@@ -64,6 +64,11 @@ class Value(Compared):
         """
         return convert(self, as_dtype(dtype))
 
+    @property
+    def width(self) -> int:
+        """The bits of its type."""
+        return self.dtype.width
+
     def ir_value(self) -> "Value":
         """The value itself, for programs that pass it to an operation of an IR."""
         return self
@@ -293,7 +298,22 @@ def _select(condition: Bool, a: Float, b: Float) -> Float:
     return Float(insert_value(arith.SelectOp(condition.ssa, a.ssa, b.ssa)), a.dtype)
 
 
+class NoStages(int):
+    """The number of stages of a ring that has none, 0. Nothing advances in it: `i // n` is 0, and `i % n` is `i`."""
+
+    def __new__(cls) -> "NoStages":
+        return super().__new__(cls, 0)
+
+    def __rfloordiv__(self, position: int) -> int:
+        return 0
+
+    def __rmod__(self, position: int) -> int:
+        return position
+
+
 def _int_binary(name: str, x: Int, y: Int, written: object) -> Int:
+    if isinstance(written, NoStages) and name in ("floordiv", "mod"):
+        return constant(0, x.dtype) if name == "floordiv" else x
     if name in ("floordiv", "ceildiv", "mod") and type(written) is int and written == -1 and not x.dtype.unsigned:
         return constant(0, x.dtype) if name == "mod" else unary("neg", x)  # also of the least integer
     known, exact = integer_facts(name, x, y, written)

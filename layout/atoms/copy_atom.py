@@ -14,7 +14,7 @@ from ..algebra.core import Layout, cosize
 from ..algebra.display import Displayed
 from ..algebra.recast import recast_layout
 from .contract import ANY_BITS, AsChosen, Contract, Named, Operand, Role, Whose
-from .instructions import CP_ASYNC_BYTES, Absent, AutoMove, BulkCopy, CopyInstruction, CpAsync, Move
+from .instructions import CP_ASYNC_BYTES, Absent, AutoMove, BulkCopy, CopyInstruction, CpAsync, Move, TmemCp
 from .numbers import Reduced, Unpacked, check_members
 
 MOVE_BITS = (8, 16, 32, 64, 128)
@@ -60,7 +60,8 @@ class CopyAtom(Displayed):
             raise LayoutError(Code.ATOM_INVALID, f"{self.name} is no copy: it lacks a source or a destination")
         total = cosize(self.ref_bits)
         for role, layout in (("src", self.src_bits), ("dst", self.dst_bits), ("ref", self.ref_bits)):
-            if cosize(layout) != total or complement(layout, total).size != 1:
+            repeats = isinstance(self.instruction, TmemCp)  # which repeats rows, or writes some rows of a matrix only
+            if not repeats and (cosize(layout) != total or complement(layout, total).size != 1):
                 raise LayoutError(
                     Code.ATOM_INVALID, f"{self.name}: the {role} layout {layout} does not cover the {total} bits"
                 )
@@ -133,7 +134,12 @@ class CopyAtom(Displayed):
 
     @property
     def ref_bits(self) -> Layout:
-        """(thread, bit) to a bit of the data, by which tiled copies assign threads: that of the registers."""
+        """(thread, bit) to a bit of the data, by which tiled copies assign threads: that of tensor memory, or of the
+        registers.
+        """
+        cells = [operand for operand in (self.source, self.destination) if operand.named is Named.CELL]
+        if cells:
+            return _in_bits(cells[0])
         return self.dst_bits if self.destination.named is Named.VALUE else self.src_bits
 
     @property

@@ -10,7 +10,7 @@ from ...base.element_types import BY_CXX
 from ...base.errors import Code, LayoutError
 from .bulk_copy import bulk_copy_of_size
 from .copy_atom import CopyAtom
-from .copy_table import COPY_ATOMS
+from .copy_table import COPY_ATOMS, TMEM_COPIES
 from .entry_points import installed_atom
 
 
@@ -22,7 +22,7 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
     it moves, `SM90_BULK_COPY_G2S<4096>`. Raises `LayoutError` if there is none (E0302, E0304), or it cannot move such
     values (E0303).
     """
-    make = COPY_ATOMS.get(name)
+    make = COPY_ATOMS.get(name) or TMEM_COPIES.get(name)
     if make is None and (known := _by_width(name)) is not None:
         return _rename(known, val_bits, name)
     if make is None and (sized := bulk_copy_of_size(name)) is not None:
@@ -30,7 +30,7 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
     if make is None and (installed := installed_atom(name, CopyAtom)) is not None:
         return installed.with_value_bits(val_bits)
     if make is None:
-        near = get_close_matches(name[:80], COPY_ATOMS, n=3, cutoff=0.4)
+        near = get_close_matches(name[:80], (*COPY_ATOMS, *TMEM_COPIES), n=3, cutoff=0.4)
         raise LayoutError(
             Code.ATOM_UNKNOWN,
             f"there is no copy atom {name[:80]!r}",
@@ -61,4 +61,4 @@ def _rename(known: str, val_bits: int, name: str) -> CopyAtom:
 @cache
 def _make_cached(name: str, val_bits: int) -> CopyAtom:
     """An atom of tilefold's, made once: an atom checks itself, which takes longer than to look it up."""
-    return COPY_ATOMS[name]().with_value_bits(val_bits)
+    return (COPY_ATOMS.get(name) or TMEM_COPIES[name])().with_value_bits(val_bits)

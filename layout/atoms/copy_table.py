@@ -19,7 +19,15 @@ from .ldmatrix_bytes import (
     stmatrix_bytes,
     stmatrix_bytes_name,
 )
-from .universal import auto_vectorizing_copy, auto_vectorizing_name, universal_copy, universal_name
+from .tmem_copy import CP_SHAPES, SHAPES, tmem_cp, tmem_cp_name, tmem_load, tmem_move_name, tmem_store
+from .universal import (
+    auto_vectorizing_copy,
+    auto_vectorizing_name,
+    universal_copy,
+    universal_name,
+    wide_move,
+    wide_name,
+)
 
 
 def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
@@ -43,7 +51,22 @@ def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
             yield ldmatrix_unpacked_name(bits, n), partial(ldmatrix_unpacked, bits, n)
     for name, loads in BULK_COPIES.items():
         yield name, partial(bulk_copy, loads)
+    for loads in (True, False):
+        yield wide_name(loads), partial(wide_move, loads)
 
 
 COPY_ATOMS: Mapping[str, Callable[[], CopyAtom]] = MappingProxyType(dict(_all()))
 """How to make each copy atom, for values of one bit, by its CuTe name."""
+
+
+def _of_tensor_memory() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
+    for shape, (_, _, _, most) in SHAPES.items():
+        for num, packs in product([1 << i for i in range(most.bit_length())], (False, True)):
+            yield tmem_move_name(True, shape, num, packs), partial(tmem_load, shape, num, packs)
+            yield tmem_move_name(False, shape, num, packs), partial(tmem_store, shape, num, packs)
+    for word, blocks in product(CP_SHAPES, (1, 2)):
+        yield tmem_cp_name(word, blocks), partial(tmem_cp, word, blocks)
+
+
+TMEM_COPIES: Mapping[str, Callable[[], CopyAtom]] = MappingProxyType(dict(_of_tensor_memory()))
+"""The same for the copies that reach tensor memory."""

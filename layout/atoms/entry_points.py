@@ -13,7 +13,7 @@ from typing import TypeVar, assert_never, cast
 from ...base.errors import Code, LayoutError, TilefoldError
 from ...base.packages import installed_records
 from .copy_atom import CopyAtom
-from .copy_table import COPY_ATOMS
+from .copy_table import COPY_ATOMS, TMEM_COPIES
 from .custom import custom_instruction
 from .instructions import (
     Absent,
@@ -29,7 +29,12 @@ from .instructions import (
     MovMatrix,
     StMatrix,
     TensorCopy,
+    TmemCp,
+    TmemLoad,
+    TmemStore,
+    Umma,
     WgMma,
+    WideMove,
 )
 from .mma_atom import MmaAtom
 from .ptx_text import mma_mnemonic
@@ -81,7 +86,7 @@ def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
                 )
         case MmaSync():
             pass
-        case WgMma() | Dp4a() | Fma():
+        case WgMma() | Dp4a() | Fma() | Umma():
             raise LayoutError(
                 Code.ATOM_PACKAGE,
                 f"{where}: {atom.name} is {mma_mnemonic(cast('MmaAtom', atom))}, whose forms tilefold has",
@@ -91,14 +96,20 @@ def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
             Absent()
             | Move()
             | AutoMove()
+            | WideMove()
             | CpAsync()
             | LdMatrix()
             | StMatrix()
             | MovMatrix()
             | TensorCopy()
             | BulkCopy()
+            | TmemLoad()
+            | TmemStore()
+            | TmemCp()
         ):
-            if not any(atom.instruction == make().instruction for make in COPY_ATOMS.values()):
+            if not any(
+                atom.instruction == make().instruction for make in (*COPY_ATOMS.values(), *TMEM_COPIES.values())
+            ):
                 raise LayoutError(
                     Code.ATOM_PACKAGE,
                     f"{where}: {atom.name} has an instruction that no copy atom has, {atom.instruction!r:.80}",

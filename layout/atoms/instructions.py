@@ -37,6 +37,12 @@ class AutoMove:
     max_bits: int | None
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class WideMove:
+    """A load or a store of 256 bits of global memory (PTX ISA, ld and st with .v8.b32)."""
+
+
 CP_ASYNC_BYTES: Mapping[str, tuple[int, ...]] = MappingProxyType({"ca": (4, 8, 16), "cg": (16,)})
 """The sizes of cp.async by its cache operator."""
 
@@ -108,8 +114,56 @@ class BulkCopy:
     """A thread has contiguous bytes copied between global and shared memory (PTX ISA, cp.async.bulk)."""
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class TmemLoad:
+    """A warp loads cells of tensor memory to registers (PTX ISA, tcgen05.ld): `num` times the shape, "32x32b". With
+    `pack` a register has the lower halves of two cells.
+    """
+
+    shape: str
+    num: int
+    pack: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TmemStore:
+    """A warp stores registers to cells of tensor memory (PTX ISA, tcgen05.st). With `unpack` a register fills the lower
+    halves of two cells.
+    """
+
+    shape: str
+    num: int
+    unpack: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TmemCp:
+    """A thread has a matrix copied from shared to tensor memory, of one block or of a pair (PTX ISA, tcgen05.cp).
+    `multicast` is the word for copies to several quarters of the lanes, or empty.
+    """
+
+    shape: str
+    multicast: str = ""
+
+
 CopyInstruction: TypeAlias = (
-    Custom | Absent | Move | AutoMove | CpAsync | LdMatrix | StMatrix | MovMatrix | TensorCopy | BulkCopy
+    Custom
+    | Absent
+    | Move
+    | AutoMove
+    | WideMove
+    | CpAsync
+    | LdMatrix
+    | StMatrix
+    | MovMatrix
+    | TensorCopy
+    | BulkCopy
+    | TmemLoad
+    | TmemStore
+    | TmemCp
 )
 """The instructions of copy atoms."""
 
@@ -148,7 +202,22 @@ class Fma:
     """A thread multiplies and adds single elements in the type of D (PTX ISA, fma and mad)."""
 
 
-MmaInstruction: TypeAlias = Custom | MmaSync | WgMma | Dp4a | Fma
+@final
+@dataclass(frozen=True, slots=True)
+class Umma:
+    """A thread has matrices multiplied into tensor memory, of one block or of a pair (PTX ISA, tcgen05.mma).
+
+    `kind` is the word of PTX.
+    `negates` are the signs that the instruction descriptor changes, of A and of B. `is_stationary` is `.ws`.
+    """
+
+    kind: str
+    negates: tuple[bool, bool] = (False, False)
+    is_sparse: bool = False
+    is_stationary: bool = False
+
+
+MmaInstruction: TypeAlias = Custom | MmaSync | WgMma | Dp4a | Fma | Umma
 """The instructions of MMA atoms."""
 
 

@@ -27,6 +27,7 @@ from .mma_narrow import narrow_atoms
 from .mma_sync import mma_quad_pair, mma_sync
 from .numbers import MmaOperation, Shape, Types
 from .scalar_mma import MAX_FMA_NAME, dp4a, fma_of, universal_fma
+from .umma_names import umma_atom
 from .wgmma import INPUTS, sizes_n, wgmma
 
 _Types: TypeAlias = tuple[Types, ...]
@@ -124,6 +125,8 @@ def mma_atom(name: str) -> MmaAtom:
     plain = name.replace(" ", "").removeprefix("SM120::BLOCKSCALED::")
     if plain in MMA_ATOMS:
         return _make_cached(plain)
+    if name.startswith(("SM100_MMA_", "SM103")) and (multiplies := umma_atom(name)) is not None:
+        return multiplies
     make = _warpgroup_atoms().get(plain.replace("GMMA::", ""))
     return _find_installed(name) if make is None else make()
 

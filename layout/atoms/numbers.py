@@ -73,6 +73,8 @@ class Summed(Enum):
     """The tensor core, for a warp."""
     WARPGROUP_UNIT = "warpgroup"
     """The tensor core, for a warpgroup."""
+    TENSOR_MEMORY_UNIT = "tensor memory"
+    """The tensor core, for a thread, into tensor memory."""
     UNMEASURED = "unmeasured"
     """A unit whose sums of floats nobody has measured."""
 

@@ -4,7 +4,7 @@
 from typing import assert_never
 
 from ...base.element_types import BY_PTX
-from .contract import Major, Role
+from .contract import Major, Named, Role
 from .copy_atom import CopyAtom
 from .instructions import (
     Absent,
@@ -20,7 +20,12 @@ from .instructions import (
     MovMatrix,
     StMatrix,
     TensorCopy,
+    TmemCp,
+    TmemLoad,
+    TmemStore,
+    Umma,
     WgMma,
+    WideMove,
 )
 from .mma_atom import MmaAtom
 
@@ -68,6 +73,9 @@ def copy_mnemonic(atom: CopyAtom) -> str:
             return f"ld.{width} / st.{width}"
         case AutoMove():
             return "ld / st"
+        case WideMove():
+            loads = atom.destination.named is Named.VALUE
+            return f"{'ld' if loads else 'st'}.global.L1::no_allocate.v8.b32"
         case CpAsync(cache):
             return cp_async_mnemonic(cache)
         case LdMatrix() | StMatrix() as matrix:
@@ -78,6 +86,12 @@ def copy_mnemonic(atom: CopyAtom) -> str:
             return tensor_mnemonic("N", bool(atom.loads), atom.is_multicast, atom.reduction)
         case BulkCopy():
             return {True: BULK_LOAD, False: BULK_STORE, None: "cp.async.bulk"}[atom.loads]
+        case TmemLoad(shape, num, packs):
+            return f"tcgen05.ld.sync.aligned.{shape}.x{num}{'.pack::16b' if packs else ''}.b32"
+        case TmemStore(shape, num, unpacks):
+            return f"tcgen05.st.sync.aligned.{shape}.x{num}{'.unpack::16b' if unpacks else ''}.b32"
+        case TmemCp(shape, multicast):
+            return f"tcgen05.cp.cta_group::{atom.threads}.{shape}{'.' if multicast else ''}{multicast}"
         case _:
             assert_never(atom.instruction)
 
@@ -95,11 +109,20 @@ def mma_mnemonic(atom: MmaAtom) -> str:
             return f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}{operation}.{'.'.join(types[:3])}"
         case Dp4a():
             return dp4a_mnemonic(dp4a_form(atom))
+        case Umma():
+            return umma_mnemonic(atom, atom.instruction)
         case Fma():
             element = BY_PTX[types[0]]
             return f"mad.lo.s{max(16, element.bits)}" if element.kind == "int" else f"fma.rn.{types[0]}"
         case _:
             assert_never(atom.instruction)
+
+
+def umma_mnemonic(atom: MmaAtom, instruction: Umma) -> str:
+    """A multiplication into tensor memory with its modifiers."""
+    forms = f"{'.ws' if instruction.is_stationary else ''}{'.sp' if instruction.is_sparse else ''}"
+    scaled = f".block_scale.block{atom.products.scaled}" if atom.has_scales else ""
+    return f"tcgen05.mma{forms}.cta_group::{atom.threads}.kind::{instruction.kind}{scaled}"
 
 
 def _kind(atom: MmaAtom) -> str:

@@ -7,7 +7,7 @@ from ...base.spaces import Space
 from .contract import Contract, Role
 from .copy_atom import CopyAtom
 from .copy_names import copy_atom
-from .copy_table import COPY_ATOMS
+from .copy_table import COPY_ATOMS, TMEM_COPIES
 from .custom import installed_instructions
 from .instructions import Absent
 from .mma_atom import MmaAtom
@@ -39,7 +39,7 @@ def _reaches(contract: Contract, space: Space) -> bool:
 
 
 def _copies() -> Iterator[CopyAtom]:
-    yield from (copy_atom(name) for name in COPY_ATOMS)
+    yield from (copy_atom(name) for name in (*COPY_ATOMS, *TMEM_COPIES))
     yield from (tensor_copy_atom(instruction, 128) for instruction in TENSOR_COPIES.values())
 
 

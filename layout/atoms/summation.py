@@ -77,6 +77,8 @@ def summation(atom: MmaAtom, target: Target) -> Summation | None:
             return None
         case Summed.WARPGROUP_UNIT:  # each step takes all of K
             return AlignedSum(_consecutive(k, k), 13, 14) if bits == 8 else AlignedSum(_consecutive(k, k), 25)
+        case Summed.TENSOR_MEMORY_UNIT:
+            return AlignedSum(_consecutive(k, k), 25)
         case Summed.WARP_UNIT:
             if d == "f64":
                 return FusedChain()

@@ -35,6 +35,11 @@ class Kind(Enum):
         return self in (Kind.MXF4, Kind.MXF4NVF4)
 
     @property
+    def divides(self) -> bool:
+        """Whether D can be divided by a power of two before the addition: of elements of 16 and 32 bits."""
+        return self.element_bits() >= 16
+
+    @property
     def k(self) -> int:
         """The extent K of a dense instruction, in elements; 96 is another one of fp4 kinds on sm_103a."""
         return {Kind.F16: 16, Kind.TF32: 8}.get(self, 64 if self.is_dense_fp4 else 32)

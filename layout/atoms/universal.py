@@ -2,13 +2,13 @@
 """Copies of one thread by plain loads, stores and moves (PTX ISA, instructions ld, st and mov)."""
 
 from ...base.errors import Code, LayoutError
-from ...base.spaces import ADDRESSED
+from ...base.spaces import ADDRESSED, GMEM, RMEM
 from ...base.target import targets
 from ..algebra.core import Layout
 from .contract import Agent, AtOnce, Contract, Named, Proxy, Whose
 from .copy_atom import MOVE_BITS, CopyAtom
 from .copy_of_thread import Side, copy_of_thread
-from .instructions import AutoMove, Move
+from .instructions import AutoMove, Move, WideMove
 from .numbers import Copied
 
 
@@ -43,6 +43,35 @@ def universal_copy(bits: int) -> CopyAtom:
             Code.ATOM_OPERAND, f"a load cannot move {bits} bits", f"widths are {', '.join(map(str, MOVE_BITS))} bits"
         )
     return CopyAtom(universal_name(bits), _contract(Layout((1, bits), (0, 1)), bits // 8, Move()))
+
+
+WIDE_BITS = 256
+"""The bits of the widest loads and stores, of global memory."""
+
+
+def wide_name(loads: bool) -> str:
+    """CuTe's name of `wide_move`."""
+    return f"SM100_{'LOAD' if loads else 'STORE'}_256bit_CACHE_NOALLOCATION"
+
+
+def wide_move(loads: bool) -> CopyAtom:
+    """One thread loads 256 bits from global memory, or stores them there."""
+    far, near = [Side((space,), Named.POINTER if space is GMEM else Named.VALUE, Whose.OWN, AtOnce(), WIDE_BITS // 8)
+                 for space in (GMEM, RMEM)]  # fmt: skip
+    source, destination = (far, near) if loads else (near, far)
+    contract = copy_of_thread(
+        Agent.THREAD,
+        Layout((1, WIDE_BITS), (0, 1)),
+        source,
+        destination,
+        Proxy.GENERIC,
+        (),
+        Copied(),
+        targets(100, 88),
+        WideMove(),
+        "PTX ISA, Data Movement and Conversion Instructions: ld, st",
+    )
+    return CopyAtom(wide_name(loads), contract)
 
 
 def auto_vectorizing_name(max_bits: int | None) -> str:

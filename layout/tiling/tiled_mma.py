@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
 from ..algebra.complement import complement
 from ..algebra.compose import composition
@@ -15,6 +14,7 @@ from ..algebra.coordinates import crd2crd, idx2crd
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout, plain_layout, size, zero_layout
 from ..algebra.display import Displayed
 from ..algebra.divide import logical_divide, zipped_divide
+from ..algebra.integers import is_static
 from ..algebra.inttuple import rank
 from ..algebra.inverse import right_inverse
 from ..algebra.modes import append, replace
@@ -23,6 +23,7 @@ from ..algebra.recast import recast_layout
 from ..algebra.slicing import slice_and_offset
 from ..atoms.contract import Named, Role
 from ..atoms.mma_atom import MmaAtom
+from ..tmem.fragments import place_operand, stored_bits
 from .partition import Slicing, check_tiler
 
 _AXES = {"A": (0, 2), "B": (1, 2), "C": (0, 1), "SFA": (0, 2), "SFB": (1, 2)}
@@ -89,11 +90,25 @@ class TiledMma(Displayed):
         x, y = _AXES[operand]
         if len(layout) < 2:
             raise LayoutError(Code.TILE_RANK, f"operand {operand} needs two modes or more; {layout} has one")
+        self._check_tiles(operand, layout)
         permuted = logical_divide(layout, (self._tile(x), self._tile(y)))
         atoms = zipped_divide(permuted, (make_layout(self.atom.shape[x]), make_layout(self.atom.shape[y])))
         values = composition(atoms, (self._layout_tv(operand), None))
         vmnk = self.thr_layout_vmnk
         return zipped_divide(values, (None, (make_layout(vmnk[x + 1].size), make_layout(vmnk[y + 1].size))))
+
+    def _check_tiles(self, operand: str, layout: LayoutLike) -> None:
+        """Raises `LayoutError` (E0307) where an instruction that reads memory would reach beyond an operand."""
+        if self.atom.operand("C").named is not Named.CELL:
+            return
+        for axis, mode in zip(_AXES[operand], plain_layout(layout), strict=False):
+            extent, tile = mode.size, self.tile_size(axis)
+            if is_static(extent) and extent % tile:
+                raise LayoutError(
+                    Code.TILE_RANK,
+                    f"operand {operand} has {extent} elements along {'MNK'[axis]}, no multiple of the tile's {tile}",
+                    "use whole tiles, or a smaller instruction",
+                )
 
     def thread_coord(self, thr_idx: Any) -> tuple[Any, ...]:
         """The place (V,M,N,K) of a thread; the index may be dynamic."""
@@ -152,15 +167,17 @@ class TiledMma(Displayed):
         """The layout of a thread's registers for `part`, its part of an operand.
 
         For an operand that the instruction reads from shared memory, the layout of its descriptors, one for
-        each instruction, in units of 16 bytes.
+        each instruction, in units of 16 bytes; for one in tensor memory, that of its elements there.
         """
+        given = self.atom.operand(operand)
+        if given.named is Named.CELL:
+            return place_operand(self.atom, operand, part.shape)
         if operand == "C":
             return make_layout(part.shape)
-        given = self.atom.operand(operand)
         if given.named is not Named.DESCRIPTOR:
             return make_fragment_like(part)
         outer = plain_layout(part)
-        return replace(recast_layout(outer, BY_PTX[given.element].bits, 128), 0, Layout(1, 0))
+        return replace(recast_layout(outer, stored_bits(self.atom, operand), 128), 0, Layout(1, 0))
 
     def layout_tv(self, operand: str) -> Layout:
         """(thread, value) to a place in the tile of an operand (CuTe's get_layoutA_TV and so on)."""

@@ -18,8 +18,15 @@ UNIT = 16
 SHARED_ALIGNMENT = 128
 """The bytes to which the address in shared memory of a tensor copy is aligned (PTX ISA, cp.async.bulk.tensor)."""
 
-SWIZZLE_NAMES = ("NONE", "32B", "64B", "128B")
-"""CUtensorMapSwizzle by the number of bits that are swizzled."""
+SWIZZLE_NAMES = ("NONE", "32B", "64B", "128B", "128B_ATOM_32B")
+"""CUtensorMapSwizzle by the number of bits that are swizzled; the last swizzles two, of units of 32 bytes."""
+ATOMS_OF_32 = 4
+"""The number of that swizzle, which operands of tf32 have that are MN-major (tcgen05.mma)."""
+
+
+def swizzle_span(swizzle: int) -> int:
+    """The bytes of a row that a swizzle permutes."""
+    return 128 if swizzle == ATOMS_OF_32 else UNIT << swizzle
 
 
 @final
@@ -29,8 +36,8 @@ class TensorMap:
 
     `dims` are extents in elements of `bits` bits, innermost first; `strides` the bytes between neighbours of all
     dimensions but the innermost; `box` the extents that one instruction moves. `swizzle_bits` bits of the addresses in
-    shared memory are swizzled, from 0 to 3. The interleave is none, element strides are 1, and elements outside of the
-    tensor are zero.
+    shared memory are swizzled, from 0 to 3, or it is `ATOMS_OF_32`. The interleave is none, element strides are 1, and
+    elements outside of the tensor are zero.
 
     Raises `LayoutError` (E0322) for a tensor that no map describes, (E0323) for a box that TMA does not move.
     """
@@ -62,12 +69,17 @@ class TensorMap:
         if self.box[0] * self.bits % (8 * UNIT):
             hint = f"rows are multiples of {UNIT} bytes: use a wider tile"
             raise LayoutError(Code.TMA_BOX, f"the rows of the box {show(self.box)} have {row} bytes", hint)
-        span = UNIT << self.swizzle_bits
+        span = swizzle_span(self.swizzle_bits)
         if self.swizzle_bits and row > span:
             wider = f"use a swizzle of {row} bytes, or " if row in (64, 128) else ""
             hint = f"{wider}give the tile modes of {span} bytes that follow each other in shared memory"
             problem = f"the rows of the box {show(self.box)} have {row} bytes, more than the {span} of its swizzle"
             raise LayoutError(Code.TMA_BOX, problem, hint)
+
+    @property
+    def swizzle_name(self) -> str:
+        """The name of the swizzle in CUtensorMapSwizzle."""
+        return SWIZZLE_NAMES[self.swizzle_bits]
 
     @property
     def bytes(self) -> int:

@@ -19,7 +19,7 @@ from ..atoms.copy_atom import CopyAtom
 from ..atoms.tensor_copy import TensorFacts, tensor_copy_atom
 from ..tiling.tiled_copy import TiledCopy
 from .box import Path, at_path, compute_box, unit_bases
-from .tensor_map import MAX_BOX, SHARED_ALIGNMENT, UNIT, TensorMap
+from .tensor_map import ATOMS_OF_32, MAX_BOX, SHARED_ALIGNMENT, TensorMap, swizzle_span
 
 _SHARED = "the stride of a mode that shares a dimension of the map"
 
@@ -217,16 +217,35 @@ def make_tma_copy(
     Raises `LayoutError` (E0323) where no instruction moves a part of the tile: sizes differ, TMA has no such swizzle,
     or `smem` begins with a mode in which the tile does not take neighbours of `gmem`; and the errors of composition.
     """
-    bits = val_bits if bits is None else bits
-    outer, swizzle_bits = plain_layout(smem), _swizzle_bits(smem, val_bits)
+    outer = plain_layout(smem)
     to_gmem: Layout = composition(
         make_identity_layout(gmem.shape), product_each(outer.shape) if tiler is None else tiler
     )
+    return copy_of_tile(facts, gmem, smem, to_gmem, val_bits=val_bits, multicast=multicast, bits=bits, merge=merge)
+
+
+def copy_of_tile(
+    facts: TensorFacts,
+    gmem: Layout,
+    smem: LayoutLike,
+    to_gmem: Layout,
+    *,
+    val_bits: int,
+    multicast: int,
+    bits: int | None,
+    merge: bool = True,
+    smem_bits: int | None = None,
+) -> TmaCopy:
+    """The tensor copies of the tile that `to_gmem` takes to coordinates of `gmem`; see `make_tma_copy`. Values take
+    `smem_bits` in shared memory (default: as many as in global memory): TMA can pad elements to bytes.
+    """
+    bits, placed = val_bits if bits is None else bits, val_bits if smem_bits is None else smem_bits
+    outer, swizzle_bits = plain_layout(smem), _swizzle_bits(smem, placed)
     if product(to_gmem.shape) != outer.size:
         problem = f"the tile {show(to_gmem.shape)} and the shared memory {outer} differ in size"
         raise LayoutError(Code.TMA_BOX, problem, "give shared memory the shape of the tile")
     order: Layout = right_inverse(outer)
-    row = min((8 * UNIT << swizzle_bits) // bits, MAX_BOX) if swizzle_bits else MAX_BOX
+    row = min(8 * swizzle_span(swizzle_bits) // max(bits, placed), MAX_BOX) if swizzle_bits else MAX_BOX
     basis = compute_box(gmem, composition(to_gmem, order), val_bits, bits, row, merge=merge)
     values = basis.size * bits // val_bits
     atom = tensor_copy_atom(facts, values * val_bits).with_value_bits(val_bits)
@@ -234,7 +253,7 @@ def make_tma_copy(
     tiled = TiledCopy(atom, join([Layout(1, 0), places]), product_each(to_gmem.shape))
     copy = TmaCopy(gmem, val_bits, bits, basis, swizzle_bits, multicast, tiled)
     _ = copy.box  # raises where the blocks of a multicast cannot share it
-    _check_addresses(copy, outer)
+    _check_addresses(copy, outer, placed)
     return copy
 
 
@@ -243,6 +262,8 @@ def _swizzle_bits(smem: LayoutLike, val_bits: int) -> int:
     if not isinstance(smem, ComposedLayout):
         return 0
     match smem.inner:
+        case Swizzle(2, base, 2) if smem.offset == 0 and val_bits << base == 256:
+            return ATOMS_OF_32
         case Swizzle(bits, base, 3) if smem.offset == 0 and bits <= 3 and val_bits << base == 128:
             return bits
         case _:
@@ -270,13 +291,13 @@ def _dimension(gmem: Layout, paths: tuple[Path, ...]) -> tuple[Any, Any]:
     return extent, stride
 
 
-def _check_addresses(copy: TmaCopy, smem: Layout) -> None:
+def _check_addresses(copy: TmaCopy, smem: Layout, bits: int) -> None:
     """Raises `LayoutError` (E0323) if an instruction of an aligned tile begins at an address that TMA does not take."""
     for block in range(copy.multicast):
         part, start = copy.partition_smem(smem, block)
         iterations = plain_layout(part)[0][1]
         for i in range(iterations.size):
-            offset = (start + iterations(i)) * copy.val_bits
+            offset = (start + iterations(i)) * bits
             if offset % (8 * SHARED_ALIGNMENT):
                 raise LayoutError(
                     Code.TMA_BOX,

@@ -16,7 +16,7 @@ from ...dialects.ptx.base import float_bits
 from ...dialects.ptx.mma import REGISTER_TYPES
 from ...dialects.tile import MmaCallOp, TensorType
 from ...layout.algebra.core import size
-from ...layout.atoms.instructions import Custom, Dp4a, Fma, MmaSync, WgMma
+from ...layout.atoms.instructions import Custom, Dp4a, Fma, MmaSync, Umma, WgMma
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import OPERANDS, registers
 from ...layout.atoms.ptx_text import dp4a_form
@@ -63,7 +63,7 @@ def lower_mma_call(emitter: Emitter, op: MmaCallOp, pointers: list[SSAValue]) ->
             results = list(emitter.insert(MmaSyncScaledOp(atom.name, (a, b, c), scales)).results)
         case MmaSync():
             results = list(emitter.insert(MmaSyncOp(atom.name, a, b, c)).results)
-        case WgMma() | Custom():
+        case WgMma() | Umma() | Custom():
             raise AssertionError("others write instructions whose operands are not all registers")
         case _:
             assert_never(atom.instruction)

@@ -107,6 +107,8 @@ class LaunchState:
     """Whether numbers that go wrong are looked for."""
     tensor_cores: Target | None = None
     """The target whose tensor cores sum the products of matrix instructions; None sums in f64."""
+    tensor_fences: bool = True
+    """Whether only fences of tcgen05 order uses of tensor memory by different threads."""
     exact: "Table | None" = None
     """The bit patterns of exact numbers, where the kernel runs in exact arithmetic."""
     outside: Outside = field(default_factory=Outside)

@@ -25,7 +25,7 @@ from ..counters import Counters
 from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
 from ..options import Cooperative, SimOptions
-from ..settings import simulator_processes
+from ..settings import simulator_processes, wants_tensor_fences
 from .faults import SimulationError, Site, deep_stack, site_of
 from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output
 from .memory.memories import Memories
@@ -285,6 +285,7 @@ class SimEngine:
             chance=chance,
             forgiven=self.forgiven,
             numbers=self.options.numbers,
+            tensor_fences=wants_tensor_fences(),
             tensor_cores=self.tensor_cores if self.options.numerics == "hardware" else None,
         )
         races = self.options.races or in_step > 0  # nothing but the lack of races makes any order as good

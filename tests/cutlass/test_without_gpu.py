@@ -4,6 +4,7 @@
 import subprocess
 import sys
 import weakref
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -164,3 +165,20 @@ assert (made[1] == 3).all()
 def test_tensors_are_aligned_as_on_a_gpu() -> None:
     pytest.importorskip("torch", reason="these are tensors of torch")
     subprocess.run([sys.executable, "-c", _ALIGNED], check=True, timeout=300)
+
+
+def test_products_with_another_type_of_result(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="these are tensors of torch")
+    text = """import torch
+a = torch.ones(3, 4, dtype=torch.bfloat16, device="cuda")
+b = torch.ones(4, 2, dtype=torch.bfloat16, device="cuda")
+print(torch.mm(a, b, out_dtype=torch.float32).dtype, torch.bmm(a[None], b[None], out_dtype=torch.float32).sum().item())
+c = torch.ones(3, 2, device="cuda")
+print(torch.addmm(c, a, b, out_dtype=torch.float32, beta=2).sum().item())
+"""
+    file = tmp_path / "program.py"
+    file.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "tilefold.cutlass", str(file)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "torch.float32 24.0\n36.0\n", done.stderr

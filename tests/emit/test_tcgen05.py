@@ -28,6 +28,7 @@ def _module(examples: Sequence[tuple[str, str]]) -> str:
     return f"gpu.module @kernels {{\n{text}}}\n"
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize(
     ("examples", "target"),
     [((*TCGEN05, *EXACT, INTEGERS), SM_100A), ((*TCGEN05, *EXACT, *REDUCING), SM_103A), (TCGEN05, Target("sm_100f"))],

@@ -45,7 +45,7 @@ def load(file: Path) -> list[Case]:
             op=e["op"],
             id=e["id"],
             inputs=e["inputs"],
-            outputs=None if "error" in e else e["outputs"],
+            outputs=None if "error" in e or "error" in e["outputs"] else e["outputs"],
             trusted=e.get("functional", True) is not False and "note" not in e,
             dynamic=dynamic,
         )

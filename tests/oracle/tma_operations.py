@@ -111,7 +111,7 @@ def _map(inputs: Inputs, dynamic: bool) -> Inputs:
     for block in range(copy.multicast):
         gmem = copy.partition_gmem(tiles, RunTimeInt(block))
         tile = copy.partition_smem(plain, RunTimeInt(block))
-        sides = [_gmem_part(gmem, rank, start), _smem_part(tile)]
+        sides = [gmem_part(gmem, rank, start), smem_part(tile)]
         if not copy.loads:
             sides.reverse()
         slices.append({"slice": block, "partition_S": sides[0], "partition_D": sides[1]})
@@ -147,7 +147,7 @@ def is_copy(inputs: Inputs) -> bool:
     return moves_tiles(_copy(inputs, smem)[0], smem, parse(inputs["cta_tiler"], False))
 
 
-def _gmem_part(part: tuple[Any, Any], rank: int, start: Any = 0) -> Inputs:
+def gmem_part(part: tuple[Any, Any], rank: int, start: Any = 0) -> Inputs:
     layout, offset = part
     first = add(start, offset)
     coords = [padded(value_of(add(first, step)), rank) for step in _steps(layout)]
@@ -160,7 +160,7 @@ def _gmem_part(part: tuple[Any, Any], rank: int, start: Any = 0) -> Inputs:
     }
 
 
-def _smem_part(part: tuple[Any, Any]) -> Inputs:
+def smem_part(part: tuple[Any, Any]) -> Inputs:
     layout, offset = part
     plain = plain_layout(layout)
     offsets = [value_of(add(offset, step)) for step in _steps(plain)]
@@ -194,7 +194,7 @@ def _partition(inputs: Inputs, dynamic: bool) -> Inputs:
         shared, coordinates = tma_partition(
             copy, coord, blocks, group_modes(smem, 0, modes), group_modes(tile, 0, modes)
         )
-        ctas.append({"cta": cta, "gmem": _gmem_part(coordinates, rank, start), "smem": _smem_part(shared)})
+        ctas.append({"cta": cta, "gmem": gmem_part(coordinates, rank, start), "smem": smem_part(shared)})
     return {
         "encode": _encode(inputs, copy.tensor_map()),
         "tma_tensor": copy.coordinates(),
@@ -207,6 +207,11 @@ def _partition(inputs: Inputs, dynamic: bool) -> Inputs:
 def _mask(inputs: Inputs, dynamic: bool) -> Inputs:
     blocks, modes = parse(inputs["cta_layout_vmnk"], False), tuple(inputs["modes"])
     return {"masks": [compute_multicast_mask(blocks, parse(coord, False), modes) for coord in inputs["coords"]]}
+
+
+def encode_as(name: str) -> tuple[int, str, int]:
+    """The type of a map's elements for a type of C++: its number, its name and its bits."""
+    return _TYPES[name]
 
 
 TMA: dict[str, Callable[[Inputs, bool], Inputs]] = {"tma_map": _map, "tma_mask": _mask, "tma_partition": _partition}

@@ -9,6 +9,7 @@ import pytest
 from tilefold.compiler.frontend.diagnostics import ProgramError
 
 from tilefold import cute
+from tilefold.cute.runtime import from_dlpack, make_ptr
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportAttributeAccessIssue=false
@@ -208,3 +209,28 @@ def test_the_annotations_of_a_named_tuple_count() -> None:
     compiled(A, _Options(3, 5.0))
     assert A.tolist() == [5] * 4
     assert len(compiled.kernels) == 1
+
+
+class _Addressed(NamedTuple):
+    start: cute.Pointer | None
+    size: cute.Int32 | int
+
+
+@cute.kernel
+def _filled(start: cute.Pointer, size: cute.Int32):
+    t, _, _ = cute.arch.thread_idx()
+    cute.make_tensor(start, cute.make_layout(size))[t] = cute.Float32(t)
+
+
+@cute.jit
+def _fill(where: _Addressed):
+    _filled(where.start, where.size).launch(grid=1, block=4)
+
+
+def test_a_number_in_the_place_of_a_pointer_is_its_address() -> None:
+    A, B = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    kept = [from_dlpack(A), from_dlpack(B)]
+    compiled = cute.compile(_fill, _Addressed(make_ptr(cute.Float32, A.ctypes.data), 4))
+    compiled(_Addressed(B.ctypes.data, 4))  # pyright: ignore[reportArgumentType]
+    assert (A.tolist(), B.tolist()) == ([0] * 4, [0, 1, 2, 3])
+    assert len(compiled.kernels) == len(kept) - 1

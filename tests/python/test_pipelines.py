@@ -416,3 +416,20 @@ def test_a_state_goes_on_by_several_stages() -> None:
         out = np.zeros((2, 32), np.int32)
         kernel(out, stages).launch(1, 32, device="sim")
         np.testing.assert_array_equal(out, [steps % stages, steps // stages % 2])
+
+
+def test_positions_in_a_ring_without_stages() -> None:
+    """Programs advance the state of an operand that they do not have, by the numbers of its stages."""
+
+    @cute.kernel
+    def kernel(out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        state = pipeline.PipelineState(0, 0, cute.Int32(t), 1)
+        out[t, 0], out[t, 1] = state.index // state.stages, state.index % state.stages
+        assert isinstance(state.index, cute.Int32)
+        assert state.index.width == 32
+        assert (7 // state.stages, 7 % state.stages, state.stages) == (0, 7, 0)
+
+    out = np.ones((4, 2), np.int32)
+    kernel(out).launch(grid=1, block=4, device="sim")
+    assert out.tolist() == [[0, t] for t in range(4)]

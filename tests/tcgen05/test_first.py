@@ -14,6 +14,7 @@ from tilefold.driver.launches import Changes, read_launches
 TARGET = Target("sm_100a")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stage", STAGES)
 def test_numbers_at_every_stage(stage: str) -> None:
     program = program_of(PROGRAM)
@@ -23,6 +24,7 @@ def test_numbers_at_every_stage(stage: str) -> None:
     assert np.allclose(after["D"], a @ b.T, atol=1e-4)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", [TARGET, Target("sm_103a"), Target("sm_100f")], ids=str)
 def test_machine_code(target: Target) -> None:
     program = program_of(PROGRAM)

@@ -11,11 +11,24 @@ from tilefold.base.errors import Code
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.params import expand
+from tilefold.runtime.engine import LaunchConfig
+from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.faults import SimulationError
+from tilefold.runtime.sim.launch import Completion
+from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
 
-from tests.kernels.harness import STAGES, changed_program, check_changed, example, simulate
+from tests.kernels.harness import (
+    MAX_BYTES,
+    STAGES,
+    assert_checks_hold,
+    changed_program,
+    check_changed,
+    example,
+    simulate,
+)
 from tests.ptxas import installed, needs_ptxas
 from tests.sass import instructions
+from tilefold.driver.filled_arguments import prepare
 from tilefold.driver.launches import Changes, read_launches
 from tilefold.driver.lowering import load
 
@@ -26,7 +39,7 @@ OF_PAIR = {"PAIR": 2, "M": 256, "N": 128, "K": 64, "TILE_N": 64, "STAGES": 2, "B
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("changed", [SMALL, OF_PAIR], ids=["block", "pair"])
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 def test_every_stage(changed: dict[str, Any], stage: str) -> None:
     check_changed(NAME, stage, **changed)
 
@@ -39,9 +52,25 @@ def test_every_stage(changed: dict[str, Any], stage: str) -> None:
     ],
     ids=str,
 )  # fmt: skip
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_variants(changed: dict[str, Any]) -> None:
     check_changed(NAME, "instr", **changed)
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("completion", list(Completion))
+@pytest.mark.parametrize("changed", [SMALL, OF_PAIR], ids=["block", "pair"])
+def test_operations_may_complete_at_any_time(changed: dict[str, Any], completion: Completion) -> None:
+    more = changed | {"N": 256, "K": 192}
+    found = changed_program(NAME, **{name: str(value) for name, value in more.items()})
+    (launch,) = read_launches(found.module, found.source, Changes())
+    arguments = prepare(launch, {}, seed=0, max_bytes=MAX_BYTES)
+    given = arguments.launchable()
+    module = found.at("instr", found.simulated_target("instr"))
+    assert module is not None
+    engine = SimEngine(sink=lambda _: None, completion=completion, options=SimOptions(seed=3))
+    engine.launch(SimProgram(module, launch.kernel), LaunchConfig(launch.grid, launch.block), given)
+    assert_checks_hold(launch, arguments.logical(given))
 
 
 @pytest.mark.parametrize(
@@ -58,6 +87,7 @@ def test_parameters_are_checked(changed: dict[str, Any], said: str) -> None:
 
 
 @needs_ptxas
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("target", [Target("sm_100a"), Target("sm_103a")], ids=str)
 @pytest.mark.parametrize("pair", [1, 2])
 def test_machine_code(pair: int, target: Target) -> None:
@@ -98,7 +128,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(4)
 def test_mistakes_are_found(name: str) -> None:
     changed, mistake = MISTAKES[name]
     text = example(NAME).read_text()

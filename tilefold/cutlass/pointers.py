@@ -4,6 +4,7 @@
 from typing import Any
 
 from tilefold.builder.primitives.barriers import raw_pointer
+from tilefold.builder.primitives.tcgen05 import TmemPointer
 from tilefold.builder.primitives.tensor_maps import MapPointer
 from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.pointers import make_ptr
@@ -26,9 +27,11 @@ class Pointer(metaclass=_Pointers):
     """
 
 
-def inttoptr(value: Any, mem_space: Any = AddressSpace.gmem, dtype: Any = Int8) -> RawPointer:
-    """The pointer to elements of a type at an address: a number, or an integer of the kernel. `mem_space` is global or
-    shared memory, or its number. TilefoldError (E5002) for another memory.
+def inttoptr(value: Any, mem_space: Any = AddressSpace.gmem, dtype: Any = Int8) -> RawPointer | TmemPointer:
+    """The pointer to elements of a type at an address: a number, or an integer of the kernel. `mem_space` is global,
+    shared or tensor memory, or its number. TilefoldError (E5002) for another memory.
     """
     space = AddressSpace(mem_space) if isinstance(mem_space, int) else mem_space
+    if space is AddressSpace.tmem:
+        return TmemPointer(value, dtype)
     return raw_pointer(make_ptr(dtype, value, space, None))

@@ -3,19 +3,12 @@
 (docs/kernels.md).
 """
 
-from typing import TYPE_CHECKING
-
-from tilefold.base.on_demand import imports_for_type_checkers, on_demand
-
-if TYPE_CHECKING:
-    from .attentions import attention, decode_attention
-    from .elementwise import rope, swiglu
-    from .losses import cross_entropy
-    from .norms import layer_norm, rms_norm, softmax
-    from .products import gemm, grouped_gemm, linear, scaled_gemm
-    from .quantization import quantize
-else:
-    __getattr__ = on_demand(__name__, imports_for_type_checkers(__name__))
+from .attentions import attention, decode_attention
+from .elementwise import rope, swiglu
+from .losses import cross_entropy
+from .norms import layer_norm, rms_norm, softmax
+from .products import gemm, grouped_gemm, linear, scaled_gemm
+from .quantization import quantize
 
 __all__ = [
     "attention", "cross_entropy", "decode_attention", "gemm", "grouped_gemm", "layer_norm", "linear", "quantize",

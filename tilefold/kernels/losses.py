@@ -9,8 +9,10 @@ from .replay import Launch, Launches
 from .rows.cross_entropy_kernels import cross_entropy_backward_kernel, cross_entropy_kernel
 from .rows.tile import chosen_rows
 
+HELD_AT_ONCE, LONGEST = 32, 256
+"""Logits of a row that a thread has at a time, and the most threads of a row: several blocks share a multiprocessor."""
 HELD = 64
-"""Logits of a row that a thread has at a time."""
+"""The same for the gradient, which waits for no sum of the row."""
 
 
 def cross_entropy(logits: Array, target: Array, ignore_index: int = -100, *, device: str = "auto") -> Array:
@@ -36,7 +38,7 @@ def _launch(places: tuple[Array, ...], logits: Array, target: Array, ignored: in
     if 0 in logits.shape:
         return
     x, (target, loss, lse) = matrix_of(logits), (place.reshape(-1) for place in (target, *places))
-    config = chosen_rows(x.shape[1], vector_for(x), HELD)
+    config = chosen_rows(x.shape[1], vector_for(x), HELD_AT_ONCE, HELD_AT_ONCE, LONGEST)
     given = any_rows(x), any_rows(target), any_rows(loss), any_rows(lse), ignored, config
     yield Launch(cross_entropy_kernel, given, -(-x.shape[0] // config.rows), config.threads)
 

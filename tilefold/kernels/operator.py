@@ -45,6 +45,10 @@ class Operator:
     _known: dict[Any, Callable[..., Any]] = field(default_factory=dict[Any, Any], init=False, compare=False)
     """What repeats the launches for tensors alike."""
 
+    def __post_init__(self) -> None:
+        if "torch" in sys.modules:  # torch.compile cannot register an operator while it traces
+            _ = self.of_torch
+
     def __call__(self, *args: Any) -> Any:
         """The results for arguments in the order of the schema, of which the first is an array."""
         torch: Any = sys.modules.get("torch")

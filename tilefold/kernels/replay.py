@@ -44,13 +44,17 @@ Launches = Iterator[Launch | None]
 
 def key_of(args: Sequence[Any]) -> tuple[Any, ...]:
     """A key that is equal for arguments whose launches are the same: torch tensors, numbers and texts."""
-    tensor, parts = sys.modules["torch"].Tensor, list[Any]()
+    tensor, parts, addresses = sys.modules["torch"].Tensor, list[Any](), list[int]()
     for arg in args:
         if isinstance(arg, tensor):
             x: Any = arg
-            parts += x.shape, x.stride(), x.dtype, x.data_ptr() & 15, x.get_device()
+            address = x.data_ptr()
+            addresses.append(address)
+            parts += x.shape, x.stride(), x.dtype, address & 15, x.get_device()
         else:
             parts.append(arg)
+    if len(set(addresses)) < len(addresses):  # which of the tensors are one
+        parts += map(addresses.index, addresses)
     return tuple(parts)
 
 
@@ -59,12 +63,8 @@ def replay_of(
 ) -> Callable[..., Any] | None:
     """A function of the arguments that makes places for the results, repeats the launches and returns the places.
 
-    None if a launch has an array that is neither an argument nor a place, nor a view of one; or if two arguments begin
-    at one address, since the launches do not tell which is which.
+    None if a launch has an array that is neither an argument nor a place, nor a view of one.
     """
-    addresses = [x.data_ptr() for x in args if _is_tensor(x)]
-    if len(set(addresses)) < len(addresses):
-        return None
     scope: dict[str, Any] = {"Marked": Marked}
 
     def name(value: object) -> str:

@@ -62,7 +62,7 @@ class TensorMmaBase(GroupOp):
     metadata = opt_operand_def(TENSOR)
 
     WS: ClassVar[bool] = False
-    KINDS: ClassVar[tuple[Kind, ...]] = (Kind.F16, Kind.TF32, Kind.F8F6F4, Kind.I8)
+    KINDS: ClassVar[tuple[Kind, ...]] = tuple([kind for kind in Kind if not kind.is_scaled])
     COLLECTORS: ClassVar[tuple[str, ...]] = tuple([f"a::{act}" for act in _COLLECTED])
 
     def build_from(
@@ -215,7 +215,7 @@ class TensorMmaOp(TensorMmaBase):
         lanes = 4 * self.blocks
         if len(self.mask) not in (0, lanes):
             refuse_form(f"a mask of lanes has {lanes} words with cta_group {self.blocks}, not {len(self.mask)}")
-        if self.scale_d is not None and (self.of not in (Kind.F16, Kind.TF32) or not 0 <= self.divisor <= 15):
+        if self.scale_d is not None and (not self.of.divides or not 0 <= self.divisor <= 15):
             refuse_form("scale_d is 0 to 15, of the kinds f16 and tf32")
         if self.ashift is not None and not self.a_in_tensor_memory:
             refuse_form("ashift is for A in tensor memory")

@@ -203,7 +203,7 @@ class Multiplication:
         subject = f"the descriptor {descriptor & _WORD:#018x} of {letter}"
         if matrix.problem:
             self._fault(warp, lane, f"{subject}: {matrix.problem}", "make it by ptx.tcgen05.descriptor")
-        if element not in ("f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"):
+        if element not in BY_PTX or BY_PTX[element].bits < 8:
             warp.fault(
                 Code.SIM_UNSUPPORTED, self.site, lane, f"the simulator does not multiply {element} by {self.name}"
             )

@@ -150,9 +150,22 @@ class TensorOrder:
 
     def _is_ordered(self, before: Use, use: Use) -> bool:
         own, theirs = use.warp.state(TensorKnowledge), before.warp.state(TensorKnowledge)
+        if not use.warp.launch.tensor_fences and self._is_synchronised(before, use):
+            return True
         if before.is_over and own.knows(theirs.agent(_COMPLETE if before.in_pipe else _ACCESSES), before.time):
             return True
         return is_pipelined(before, use) and own.knows(theirs.agent(_ISSUED), before.time)
+
+    def _is_synchronised(self, before: Use, use: Use) -> bool:
+        """Whether threads have synchronised between two uses, in any way. A load is over where its values are used."""
+        own, theirs = known(use.warp), before.warp.state(TensorKnowledge)
+        place = before.warp.first_index + before.lane
+        behind = before.warp is use.warp or (place < len(own.times) and bool(own.times[place] > before.date))
+        if not before.in_pipe:
+            return behind and (before.is_over or before.does == "ld")
+        published, agent = own.proxies.get(TENSOR), theirs.agent(_COMPLETE)
+        complete = published is not None and agent < len(published.times) and published.times[agent] >= before.time
+        return (before.is_over and bool(complete)) or (is_pipelined(before, use) and behind)
 
     def _lacks(self, before: Use, use: Use) -> tuple[str, bool]:
         """What is missing between two uses, as a hint, and whether it is a fence alone."""
@@ -193,13 +206,15 @@ class TensorOrder:
             use.is_over = True
             use.warp.state(TensorKnowledge).note(_ACCESSES, use.time)
 
-    def complete(self, warp: Warp, uses: Sequence[Use], so_far: Times) -> Clock:
-        """Ends uses of the tensor core; what those know who wait for the commit, beside what its thread knew."""
+    def complete(self, warp: Warp, uses: Sequence[Use], so_far: Times, until: int) -> Clock:
+        """Ends uses of the tensor core; what those know who wait for the commit, beside what its thread knew: all uses
+        that the thread has issued up to a time, also those that an earlier commit has ended.
+        """
         agent = warp.state(TensorKnowledge).agent(_COMPLETE)
         raised = np.zeros(agent + 1, np.int64)
+        raised[agent] = until
         for use in uses:
             use.is_over = True
-            raised[agent] = max(int(raised[agent]), use.time)
         return published(self.cluster, later(so_far, raised))
 
     def within(self, region: Region) -> list[Use]:

@@ -72,12 +72,16 @@ class Issued:
     warp: Warp
     open: list[TensorWork] = field(default_factory=list[TensorWork])
     agent: int | None = None
+    last: dict[int, int] = field(default_factory=dict[int, int])
+    """By the lane, the time of the last use."""
 
 
 def issue(work: TensorWork) -> None:
     """Begins work."""
     warp = work.use.warp
-    warp.state(Issued).open.append(work)
+    issued = warp.state(Issued)
+    issued.open.append(work)
+    issued.last[work.use.lane] = work.use.time
     warp.state(InFlight).multiplications.append(work)
     warp.block.cluster.reads_late = True
 
@@ -96,6 +100,8 @@ class CommitArrival(Arrival):
     work: tuple[TensorWork, ...] = ()
     so_far: Times = field(default_factory=lambda: np.zeros(0, np.int64))
     over: Clock | None = None
+    until: int = 0
+    """The time of the last use that its thread has issued."""
 
     def complete(self) -> Clock:
         """Completes the work; who waits for the arrival knows this."""
@@ -108,7 +114,7 @@ class CommitArrival(Arrival):
                 work.shared.read_by(warp, work.use.lane, work.rows, work.width, cluster.agent_of(issued.agent))
             work.is_over = True
         in_flight.multiplications = [part for part in in_flight.multiplications if part not in self.work]
-        known = cluster.state(TensorOrder).complete(warp, [work.use for work in self.work], self.so_far)
+        known = cluster.state(TensorOrder).complete(warp, [work.use for work in self.work], self.so_far, self.until)
         cluster.finished[issued.agent] = warp.launch.clock
         times = np.zeros(cluster.threads + len(cluster.finished), np.int64)
         times[cluster.threads + issued.agent] = warp.launch.tick()
@@ -127,4 +133,4 @@ def commit(warp: Warp, site: Site, lane: int, is_ordered: bool) -> CommitArrival
     lanes, none = np.array([lane]), np.zeros(warp.lanes, np.int64)
     so_far = warp.state(TensorKnowledge).times
     over = for_overwriting(snapshot(warp, lanes)) if is_ordered else None
-    return CommitArrival(site, warp, lanes, (), none, (*earlier, *taken), so_far, over)
+    return CommitArrival(site, warp, lanes, (), none, (*earlier, *taken), so_far, over, issued.last.get(lane, 0))

@@ -40,7 +40,7 @@ class HostArguments(BoundArguments):
     `pointers` no extent is. An array that does not fit its type in `types` has another type, or is refused where these
     are `strict`. `symbols` are the integers of described tensors that are `SymInt`, by the tensor and their places.
     The arguments named `given` are not those of later calls, so their numbers are fixed: an object whose method is
-    compiled may be a NamedTuple.
+    compiled may be a NamedTuple. `described` are pointers by name; a number in the place of one is its address.
     """
 
     fixed: bool = False
@@ -53,6 +53,7 @@ class HostArguments(BoundArguments):
     strict: bool = False
     symbols: dict[SymInt, list[tuple[str, int]]] = field(default_factory=lambda: {})
     given: frozenset[str] = frozenset()
+    described: dict[str, Any] = field(default_factory=lambda: {})
 
     def add(self, name: str, value: Any, annotation: object) -> object:
         if name in self.given and not self.fixed:
@@ -65,8 +66,12 @@ class HostArguments(BoundArguments):
             self.streams[name] = value
             self.key.append(StreamSlot)
             return StreamSlot(name, value)
+        if name in self.described and isinstance(value, int):
+            pointer = self.described[name]
+            value = pointer.__class__(pointer.dtype, int(value), pointer.align)
         described = getattr(value, "__tilefold_pointer__", None)
         if described is not None:
+            self.described[name] = value
             name = self._unique(name)
             self.pointers.add(name)
             return cast("Tensor", self._leaf(name, described, None)).iterator

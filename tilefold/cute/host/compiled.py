@@ -87,6 +87,7 @@ class CompiledFunction:
     _types: dict[str, TensorType] = field(default_factory=lambda: {})
     _symbols: Sequence[Sequence[tuple[str, int]]] = ()
     """The places in several tensors that one `SymInt` describes."""
+    _pointers: dict[str, Any] = field(default_factory=lambda: {})
     _forms: Mapping[str, object] | None = None
     """The arguments that it is compiled for, in the form in which it sees them."""
     _variants: dict[tuple[object, ...], list[Variant]] = field(default_factory=lambda: {})
@@ -193,6 +194,7 @@ class CompiledFunction:
         its first call compiles it; where it reads or writes elements, each call executes it as a kernel of one thread.
         """
         bound = self._bound(self.signature.given(args, kwargs))
+        self._pointers = bound.described
         self._take(bound.slots, [places for places in bound.symbols.values() if len(places) > 1])
         self._forms = {name: bound.arguments[name] for name in self.signature.names}
         with suppress(NoNumberError, ElementsError):
@@ -245,6 +247,7 @@ class CompiledFunction:
     def _bound(self, given: Mapping[str, object], strict: bool = False) -> HostArguments:
         every = {**self.constants, **given}
         made = HostArguments(types=self._types, strict=strict, given=frozenset(self.constants))
+        made.described = dict(self._pointers)
         return self._whole.bound({n: every[n] for n in self._whole.names}, made)
 
     def _traced(self, bound: HostArguments) -> Variant:

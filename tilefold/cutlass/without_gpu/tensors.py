@@ -73,6 +73,7 @@ def tensors_on_host(torch: Any) -> None:
 
     torch.Tensor.cuda = cuda
     torch.Tensor.is_cuda = property(lambda _: True)
+    _products_on_host(torch)
     custom_op = torch.library.custom_op
 
     @wraps(custom_op)
@@ -83,3 +84,21 @@ def tensors_on_host(torch: Any) -> None:
 
     torch.library.custom_op = custom_op_on_host
     torch.Tensor.pin_memory = _itself
+
+
+def _products_on_host(torch: Any) -> None:
+    """Products of matrices with another type of result (`out_dtype=`), which torch has on GPUs only: of operands of the
+    result's type.
+    """
+
+    def typed(function: Any) -> Any:
+        def product(*operands: Any, **options: Any) -> Any:
+            *tensors, dtype = operands
+            return function(*(tensor.to(dtype) for tensor in tensors), **options)
+
+        return product
+
+    operators = torch.library.Library("aten", "IMPL")
+    for name in ("mm", "bmm", "addmm", "baddbmm"):
+        operators.impl(f"{name}.dtype", typed(getattr(torch, name)), "CPU")
+    torch.library._tilefold_products = operators  # which lives as long as its operators

@@ -47,13 +47,13 @@ class Rows:
 
 
 @lru_cache(maxsize=4096)
-def chosen_rows(columns: int, vector: int, held: int = HELD, most: int = MOST_HELD) -> Rows:
+def chosen_rows(columns: int, vector: int, held: int = HELD, most: int = MOST_HELD, longest: int = LONGEST) -> Rows:
     """The configuration for rows of so many columns that move by `vector` elements, of which a thread holds about
-    `held`, and at most `most` of a chunk.
+    `held`, and at most `most` of a chunk; at most `longest` threads have a row.
     """
     units = -(-columns // vector)
     group = 1
-    while group < LONGEST and group * max(held // vector, 1) < units:
+    while group < longest and group * max(held // vector, 1) < units:
         group *= 2
     while group < WARP and group * 4 <= units and group * vector < 256:
         group *= 2

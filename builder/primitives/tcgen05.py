@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Primitives of tensor memory and its tensor core (PTX ISA, tcgen05; sm_100a and sm_103a)."""
+
+from enum import Enum
+from typing import Any
+
+from xdsl.dialects import vector
+from xdsl.dialects.builtin import VectorType, i16, i32
+from xdsl.ir import SSAValue
+
+from ...base.element_types import BY_NAME
+from ...base.errors import Code, TilefoldError
+from ...dialects import ptx
+from ...dialects.ptx.base import scalar_bits
+from ...layout.algebra.core import Layout
+from ...layout.atoms.tcgen05_shapes import shape_named
+from ...layout.atoms.umma_descriptors import InstructionDescriptor, Kind, Swizzling
+from ..scalars.casts import from_vector, in_vector
+from ..scalars.dtypes import Boolean, DType, Float32, Int32, Int64, as_dtype
+from ..scalars.values import convert, wrap
+from ..tensors.fragments import load
+from ..tensors.tensor_base import registers
+from ..tensors.tensors import Tensor
+from ..tracing.state import emit, insert_value
+from .barriers import address
+from .enums import CTAGroup
+
+
+class Tcgen05MMAKind(Enum):
+    """The kinds of multiplications."""
+
+    F16 = "f16"
+    TF32 = "tf32"
+    F8F6F4 = "f8f6f4"
+    I8 = "i8"
+
+
+class Tcgen05SmemSwizzle(Enum):
+    """The forms of matrices in shared memory, as descriptors have them."""
+
+    NONE = Swizzling.NONE.value
+    SWIZZLE_128B_BASE32B = Swizzling.BYTES_128_ATOM_32.value
+    SWIZZLE_128B = Swizzling.BYTES_128.value
+    SWIZZLE_64B = Swizzling.BYTES_64.value
+    SWIZZLE_32B = Swizzling.BYTES_32.value
+
+
+class Tcgen05Wait(Enum):
+    """What a wait is for."""
+
+    LOAD = "ld"
+    STORE = "st"
+
+
+class Tcgen05Fence(Enum):
+    """On which side of a synchronisation of threads a fence stands."""
+
+    BEFORE_THREAD_SYNC = "before_thread_sync"
+    AFTER_THREAD_SYNC = "after_thread_sync"
+
+
+class Tcgen05MMACollectorOp(Enum):
+    """What becomes of A near the tensor core."""
+
+    DISCARD = "discard"
+    LASTUSE = "lastuse"
+    FILL = "fill"
+    USE = "use"
+
+
+class Tcgen05LdStShape(Enum):
+    """The shapes of loads and stores."""
+
+    SHAPE_32X32B = "32x32b"
+    SHAPE_16X64B = "16x64b"
+    SHAPE_16X128B = "16x128b"
+    SHAPE_16X256B = "16x256b"
+    SHAPE_16X32BX2 = "16x32bx2"
+
+
+class TmemPointer:
+    """An address in tensor memory, of elements of a type."""
+
+    __slots__ = ("dtype", "number")
+
+    def __init__(self, number: Any, dtype: Any = Float32) -> None:
+        self.number, self.dtype = convert(number, Int32), as_dtype(dtype)
+
+    @property
+    def ssa(self) -> SSAValue:
+        """The address as instructions take it."""
+        return emit(ptx.IntToPtrOp(self.number.ssa, 4, ptx.TENSOR)).results[0]
+
+    def __add__(self, columns: Any) -> "TmemPointer":
+        return TmemPointer(self.number + convert(columns, Int32), self.dtype)
+
+    subview = __add__
+
+    def toint(self, dtype: DType = Int32) -> Any:
+        """The address as a number of a type."""
+        return convert(self.number, dtype)
+
+
+class TmemAddr:
+    """An address in tensor memory as a number: the row, which is the lane, and the column."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: Any) -> None:
+        self.number = convert(number.number if isinstance(number, TmemPointer) else number, Int32)
+
+    @staticmethod
+    def from_row_col(row: Any, col: Any) -> "TmemAddr":
+        """The address of a row and a column."""
+        return TmemAddr(convert(row, Int32) << 16 | convert(col, Int32))
+
+    @property
+    def row_id(self) -> Any:
+        """The row."""
+        return self.number >> 16
+
+    @property
+    def col_id(self) -> Any:
+        """The column."""
+        return self.number & 0xFFFF
+
+    def subview(self, columns: Any) -> "TmemAddr":
+        """The address some columns further on."""
+        return TmemAddr(self.number + convert(columns, Int32))
+
+    def as_ptr(self, dtype: Any = Float32) -> TmemPointer:
+        """The address as a pointer to elements."""
+        return TmemPointer(self.number, dtype)
+
+
+def make_tmem_ptr(number: Any, dtype: Any = Float32) -> TmemPointer:
+    """The pointer to elements of tensor memory at an address."""
+    return TmemPointer(number, dtype)
+
+
+def _cell(x: Any) -> SSAValue:
+    """The address of a cell."""
+    if isinstance(x, TmemAddr):
+        x = x.as_ptr()
+    if not isinstance(x, TmemPointer):
+        message = f"expected an address in tensor memory, got {type(x).__name__}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "make it by make_tmem_ptr, or TmemAddr(...).as_ptr")
+    return x.ssa
+
+
+def _group(group: Any) -> int:
+    """The blocks of an instruction, which a word or a number says."""
+    if isinstance(group, CTAGroup):
+        return group.value
+    return {"cta_1": 1, "cta_2": 2}.get(str(group), 0) or int(group)
+
+
+class Tcgen05SmemDesc:
+    """The descriptor of a matrix in shared memory."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = convert(value, Int64)
+
+    @staticmethod
+    def build(
+        start_address: Any,
+        leading_byte_offset: int,
+        stride_byte_offset: int,
+        layout: Any = Tcgen05SmemSwizzle.NONE,
+        base_offset: int = 0,
+    ) -> "Tcgen05SmemDesc":
+        """The descriptor of a matrix that begins at an address, of these distances in bytes and this form."""
+        code = layout.value if isinstance(layout, Enum) else int(layout)
+        op = ptx.TensorDescriptorOp(address(start_address).ssa, leading_byte_offset >> 4, stride_byte_offset >> 4, code)
+        made = wrap(emit(op).results[0])
+        return Tcgen05SmemDesc(made | base_offset << 49 if base_offset else made)
+
+    def advance_start_address(self, bytes: Any) -> "Tcgen05SmemDesc":
+        """The descriptor of a matrix that begins some bytes further on."""
+        return Tcgen05SmemDesc(self.value + (convert(bytes, Int64) >> 4))
+
+
+_CODES = {name: code for kind in Kind if not kind.is_scaled for code, name in kind.inputs.items()}
+_SUMS = {name: code for kind in Kind for code, name in kind.outputs.items()}
+
+
+class Tcgen05InstrDesc:
+    """The instruction descriptor of a multiplication."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    @staticmethod
+    def build(
+        c_dtype: Any = Float32,
+        a_dtype: Any = None,
+        b_dtype: Any = None,
+        *,
+        n_dim: int,
+        m_dim: int,
+        a_major: Any = 0,
+        b_major: Any = 0,
+        negate_a: bool = False,
+        negate_b: bool = False,
+        saturate: bool = False,
+    ) -> "Tcgen05InstrDesc":
+        """Of types, f16 where none is given, of M and N, and of majors: 0 where K is contiguous, else 1."""
+        codes = [0 if x is None else _code(x, _CODES) for x in (a_dtype, b_dtype)]
+        majors = [bool(x.value if isinstance(x, Enum) else x) for x in (a_major, b_major)]
+        return Tcgen05InstrDesc(
+            InstructionDescriptor(
+                Kind.F16, m_dim, n_dim, d=_code(c_dtype, _SUMS), a=codes[0], b=codes[1], a_is_mn=majors[0],
+                b_is_mn=majors[1], negate_a=negate_a, negate_b=negate_b, saturate=saturate,
+            ).value
+        )  # fmt: skip
+
+
+def _code(dtype: Any, codes: dict[str, int]) -> int:
+    name = BY_NAME[as_dtype(dtype).name].ptx
+    if name not in codes:
+        raise TilefoldError(Code.BUILD_VALUE, f"the tensor core has no {dtype} here", f"it has {', '.join(codes)}")
+    return codes[name]
+
+
+def tcgen05_alloc(ptr: Any, ncols: Any, group: Any = CTAGroup.CTA_1) -> None:
+    """Allocates columns of tensor memory; their address goes to shared memory (PTX ISA, tcgen05.alloc). A whole warp
+    executes it.
+    """
+    emit(ptx.TensorAllocOp(_group(group), address(ptr).ssa, convert(ncols, Int32).ssa))
+
+
+def tcgen05_dealloc(tmem_ptr: Any, ncols: Any, group: Any = CTAGroup.CTA_1) -> None:
+    """Frees columns as they were allocated (PTX ISA, tcgen05.dealloc)."""
+    emit(ptx.TensorDeallocOp(_group(group), _cell(tmem_ptr), convert(ncols, Int32).ssa))
+
+
+def tcgen05_relinquish_alloc_permit(group: Any = CTAGroup.CTA_1) -> None:
+    """The block allocates nothing more (PTX ISA, tcgen05.relinquish_alloc_permit)."""
+    emit(ptx.TensorRelinquishOp(_group(group)))
+
+
+def tcgen05_ld(shape: Any, tmem_ptr: Any, num: int = 1, *, pack: bool = False, offset: int | None = None) -> Any:
+    """Loads `num` units of a shape: the registers as a vector, of floats for a pointer to such of 32 or 16 bits, else
+    of Int32 (PTX ISA, tcgen05.ld).
+    """
+    name = shape.value if isinstance(shape, Enum) else str(shape)
+    op = ptx.TensorLoadRegistersOp(name, num, _cell(tmem_ptr), packed=pack, offset=offset)
+    given = getattr(tmem_ptr, "dtype", Int32)
+    dtype = given if given.kind == "float" and given.bits in (16, 32) else Int32
+    count = op.registers * 32 // dtype.bits
+    words = emit(op).results[0]
+    if dtype is not Int32:
+        words = insert_value(vector.BitcastOp(words, VectorType(dtype.ir, [count])))
+    held = Tensor(registers(dtype, Layout(count, 1)).ssa, dtype)
+    for index, word in enumerate(from_vector(words, count)):
+        held[index] = wrap(word, dtype)
+    return load(held)
+
+
+def tcgen05_st(shape: Any, tmem_ptr: Any, value: Any, *, unpack: bool = False, offset: int | None = None) -> None:
+    """Stores registers, of 32 bits each (PTX ISA, tcgen05.st)."""
+    name = shape.value if isinstance(shape, Enum) else str(shape)
+    count = getattr(value, "size", None) or len(value)
+    items = [_word(value[i]) for i in range(count)]
+    whole = in_vector(items)
+    bits = scalar_bits(items[0].type) or 32
+    if bits != 32 or items[0].type != i32:
+        count = count * bits // 32
+        whole = insert_value(vector.BitcastOp(whole, VectorType(i32, [count])))
+    num = count // shape_named(name).registers
+    emit(ptx.TensorStoreRegistersOp(name, num, whole, _cell(tmem_ptr), packed=unpack, offset=offset))
+
+
+def _word(value: Any) -> SSAValue:
+    """A value in registers: as it is, or an Int32."""
+    ssa: SSAValue | None = getattr(value, "ssa", None)
+    return convert(value, Int32).ssa if ssa is None or scalar_bits(ssa.type) not in (16, 32) else ssa
+
+
+def tcgen05_wait(kind: Tcgen05Wait) -> None:
+    """Waits for the loads or the stores of the warp (PTX ISA, tcgen05.wait)."""
+    emit(ptx.TensorWaitOp(kind.value))
+
+
+def tcgen05_fence(kind: Tcgen05Fence) -> None:
+    """Orders accesses before or behind a synchronisation of threads (PTX ISA, tcgen05.fence)."""
+    emit(ptx.TensorFenceOp(kind.value))
+
+
+def tcgen05_mma(
+    kind: Tcgen05MMAKind,
+    group: Any,
+    d: Any,
+    a: Any,
+    b: Any,
+    idesc: Any,
+    enable_input_d: Any = True,
+    *,
+    collector_op: Any = None,
+    a_shift: bool | None = None,
+    scale_input_d: int | None = None,
+    write_disable_mask: Any = None,
+) -> None:
+    """Starts D = A * B + D, or A * B where `enable_input_d` does not hold (PTX ISA, tcgen05.mma). One thread executes
+    it.
+    """
+    first = a.value.ssa if isinstance(a, Tcgen05SmemDesc) else _cell(a)
+    number = idesc.value if isinstance(idesc, Tcgen05InstrDesc) else idesc
+    operands = [
+        _cell(d), first, b.value.ssa, convert(number, Int32).ssa, convert(enable_input_d, Boolean).ssa,
+    ]  # fmt: skip
+    word = collector_op.value if isinstance(collector_op, Enum) else collector_op
+    mask = [] if write_disable_mask is None else [convert(x, Int32).ssa for x in write_disable_mask]
+    emit(
+        ptx.TensorMmaOp(
+            kind.value, _group(group), operands, mask=mask, scale_d=scale_input_d, ashift=bool(a_shift),
+            collector=f"a::{word}" if word else "",
+        )
+    )  # fmt: skip
+
+
+def tcgen05_commit(mbar: Any, multicast_mask: Any = None, group: Any = CTAGroup.CTA_1) -> None:
+    """Arrives at an mbarrier, or at those of a mask of blocks, once what the thread has issued is complete (PTX ISA,
+    tcgen05.commit).
+    """
+    mask = None if multicast_mask is None else convert(multicast_mask, as_dtype(i16)).ssa
+    emit(ptx.TensorCommitOp(_group(group), address(mbar).ssa, mask))

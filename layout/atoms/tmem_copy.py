@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Copies of a warp between tensor memory and registers, and of a thread from shared to tensor memory (PTX ISA, tcgen05
+data movement: tcgen05.ld, tcgen05.st and tcgen05.cp; CuTe's copy_traits_sm100.hpp).
+
+The bits of an atom are those of the cells that it reaches, the bits of a lane together. `cells_of` tells which cells
+those are: by it a tiled copy finds them in a tensor.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from ...base.errors import Code, LayoutError
+from ...base.spaces import LANE_SHIFT, RMEM, SMEM, TMEM, Space
+from ...base.target import WARP, targets
+from ..algebra.core import Layout, join
+from .contract import (
+    ANY_BITS,
+    Act,
+    Agent,
+    AtWait,
+    Completion,
+    Contract,
+    Counted,
+    Major,
+    Named,
+    OnArrivals,
+    Operand,
+    Proxy,
+    Role,
+    Whose,
+)
+from .copy_atom import CopyAtom
+from .instructions import TmemCp, TmemLoad, TmemStore
+from .numbers import Copied
+from .wgmma_smem import UNIT
+
+TCGEN05_TARGETS = targets(100, 86, "f")
+"""The targets that have tensor memory (Target ISA Notes of the tcgen05 instructions)."""
+UMMA_COMMIT = OnArrivals("tcgen05.commit")
+"""When the work of tcgen05.mma and tcgen05.cp is done."""
+LANE_BITS = TMEM.unit_bits << LANE_SHIFT
+"""The distance in bits between neighbouring lanes, where a cell follows the one before by its own bits."""
+HALF = TMEM.unit_bits // 2
+"""The bits of a cell that packing moves, and unpacking fills."""
+
+SHAPES: Mapping[str, tuple[str, int, int, int]] = MappingProxyType({
+    "32x32b": ("32dp32b", 32, 32, 128), "16x64b": ("16dp64b", 16, 64, 128), "16x128b": ("16dp128b", 16, 128, 64),
+    "16x256b": ("16dp256b", 16, 256, 32), "16x32bx2": ("16dp32b", 16, 64, 128),
+})  # fmt: skip
+"""The shapes of loads and stores: CuTe's word, lanes, bits of a lane, and the greatest number of repetitions."""
+
+
+def tmem_move_name(loads: bool, shape: str, num: int, packs: bool) -> str:
+    """CuTe's name of a load or store, `SM100_TMEM_LOAD_32dp32b8x`; with `_16b` it packs."""
+    direction = "LOAD" if loads else "STORE"
+    return f"SM100_TMEM_{direction}_{SHAPES[shape][0]}{num}x{'_16b' if packs else ''}"
+
+
+def tmem_load(shape: str, num: int, packs: bool = False) -> CopyAtom:
+    """A warp loads `num` times a shape of tensor memory. Raises `LayoutError` (E0304) for numbers that PTX lacks."""
+    return _move(TmemLoad(shape, num, packs), shape, num, packs)
+
+
+def tmem_store(shape: str, num: int, unpacks: bool = False) -> CopyAtom:
+    """A warp stores to `num` times a shape of tensor memory; see `tmem_load`."""
+    return _move(TmemStore(shape, num, unpacks), shape, num, unpacks)
+
+
+def _move(instruction: TmemLoad | TmemStore, shape: str, num: int, packs: bool) -> CopyAtom:
+    loads = isinstance(instruction, TmemLoad)
+    _, lanes, width, most = SHAPES[shape]
+    if num not in [1 << i for i in range(most.bit_length())]:
+        raise LayoutError(
+            Code.ATOM_OPERAND,
+            f"tcgen05.{'ld' if loads else 'st'} of shape {shape} has no x{num}",
+            f"repetitions are powers of two from 1 to {most}",
+        )
+    cells, registers = Layout((WARP, width * num * lanes), (0, 1)), _registers(shape, num)
+    completion = AtWait(f"tcgen05.wait::{'ld' if loads else 'st'}")
+
+    def side(role: Role, act: Act, space: Space) -> Operand:
+        named, layout, proxy = (Named.CELL, cells, Proxy.TENSOR) if space is TMEM else (
+            Named.VALUE, registers, Proxy.GENERIC
+        )  # fmt: skip
+        return Operand(role, ANY_BITS, (space,), named, Major.FIXED, act, Whose.OWN, completion, proxy, 4, layout)
+
+    contract = Contract(
+        agent=Agent.WARP,
+        counts=Counted.THREADS,
+        ids=Layout(WARP, 1),
+        operands=(
+            side(Role.SOURCE, Act.READ, TMEM if loads else RMEM),
+            side(Role.DESTINATION, Act.WRITE, RMEM if loads else TMEM),
+        ),
+        numbers=Copied(),
+        targets=TCGEN05_TARGETS,
+        instruction=instruction,
+        section=f"PTX ISA, Tensor Memory Data Movement: tcgen05.{'ld' if loads else 'st'}",
+    )
+    return CopyAtom(tmem_move_name(loads, shape, num, packs), contract)
+
+
+def _registers(shape: str, num: int) -> Layout:
+    """(thread, bit) to a bit of the cells, for the registers."""
+    _, lanes, width, _ = SHAPES[shape]
+    row = width * num
+    if shape == "32x32b":
+        return Layout((WARP, row), (row, 1))
+    if shape == "16x32bx2":
+        return Layout(((lanes, 2), row // 2), ((row, row // 2), 1))
+    if shape == "16x64b":
+        more = (32, ()) if num == 1 else ((32, num), (1, width))
+        return Layout(((2, 2, 8), more[0]), ((8 * row, 32, row), more[1] or 1))
+    each = width // 4
+    repeats = ((), ()) if num == 1 else ((num,), (width,))
+    return Layout(((4, 8), (each, 2, *repeats[0])), ((each, row), (1, 8 * row, *repeats[1])))
+
+
+CP_SHAPES: Mapping[str, tuple[str, str, Layout]] = MappingProxyType({
+    "128dp256bit": ("128x256b", "", Layout((128, 256), (LANE_BITS, 1))),
+    "128dp128bit": ("128x128b", "", Layout((128, 128), (LANE_BITS, 1))),
+    "4dp256bit": ("4x256b", "", Layout((128, 256), (LANE_BITS, 1))),
+    "4x32dp128bit": ("32x128b", "warpx4", Layout((32, 128, 4), (LANE_BITS, 1, 32 * LANE_BITS))),
+    "2x64dp128bitlw0213": ("64x128b", "warpx2::02_13", Layout((64, 128, 2), (LANE_BITS, 1, 64 * LANE_BITS))),
+    "2x64dp128bitlw0123": (
+        "64x128b", "warpx2::01_23",
+        Layout((32, 128, 2, 2), (LANE_BITS, 1, 64 * LANE_BITS, 32 * LANE_BITS)),
+    ),
+})  # fmt: skip
+"""The copies from shared memory by CuTe's words: shape and multicast of PTX, and the bits of the cells that they write.
+CuTe counts 4x256b by all rows that it refreshes.
+"""
+
+
+def tmem_cp_name(word: str, blocks: int) -> str:
+    """CuTe's name of a copy from shared to tensor memory, `SM100_UTCCP_4x32dp128bit_1cta`."""
+    return f"SM100_UTCCP_{word}_{blocks}cta"
+
+
+def tmem_cp(word: str, blocks: int) -> CopyAtom:
+    """A thread has a matrix of shared memory copied to the tensor memory of its block, or of each block of its pair."""
+    shape, multicast, cells = CP_SHAPES[word]
+    bits = cells.size
+    read, written = Layout((1, bits), (0, 1)), Layout((1, bits), (0, 1))
+    if word == "4dp256bit":  # 4 rows, each the last of its quarter
+        read = written = Layout((1, (4, 256)), (0, (32, 128)))
+    elif word == "2x64dp128bitlw0123":
+        read = Layout((1, (32, 128, 2, 2)), (0, (1, 32, 4096, 0)))
+    elif multicast:
+        rows = cells[0].size
+        read = Layout((1, (rows, 128, cells[2].size)), (0, (1, rows, 0)))
+
+    def side(role: Role, act: Act, space: Space, named: Named, proxy: Proxy, layout: Layout) -> Operand:
+        counted = join((Layout(blocks, 0), layout[1]))
+        align = UNIT if space is SMEM else 4
+        done: Completion = UMMA_COMMIT
+        return Operand(role, ANY_BITS, (space,), named, Major.FIXED, act, Whose.OWN, done, proxy, align, counted)
+
+    contract = Contract(
+        agent=Agent.BLOCK_PAIR if blocks == 2 else Agent.ELECTED,
+        counts=Counted.BLOCKS if blocks == 2 else Counted.THREADS,
+        ids=Layout(2, 1) if blocks == 2 else Layout(1, 0),
+        operands=(
+            side(Role.SOURCE, Act.READ, SMEM, Named.DESCRIPTOR, Proxy.ASYNC, read),
+            side(Role.DESTINATION, Act.WRITE, TMEM, Named.CELL, Proxy.TENSOR, written),
+        ),
+        numbers=Copied(),
+        targets=TCGEN05_TARGETS,
+        instruction=TmemCp(shape, multicast),
+        section="PTX ISA, Tensor Memory Data Movement: tcgen05.cp",
+    )
+    return CopyAtom(tmem_cp_name(word, blocks), contract)
+
+
+def cells_of(atom: CopyAtom) -> Layout:
+    """The bits of an atom to bits of tensor memory, from that of the address on (CuTe's ValID): columns are 32 bits,
+    lanes 65536 columns apart. Raises `LayoutError` (E0304) for an atom that does not reach tensor memory.
+    """
+    match atom.instruction:
+        case TmemLoad(shape, num, packs) | TmemStore(shape, num, packs):
+            _, lanes, width, _ = SHAPES[shape]
+            row = width * num
+            if packs:
+                return Layout(((HALF, row // HALF), lanes), ((1, 2 * HALF), LANE_BITS))
+            return Layout((row, lanes), (1, LANE_BITS))
+        case TmemCp():
+            word = atom.name.removeprefix("SM100_UTCCP_").rpartition("_")[0]
+            return CP_SHAPES[word][2]
+        case _:
+            raise LayoutError(Code.ATOM_OPERAND, f"{atom.name} does not reach tensor memory", "use a tcgen05 copy")

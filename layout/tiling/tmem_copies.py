@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiled copies that reach tensor memory (CuTe's make_tmem_copy, make_utccp_copy and make_tmem_warp_partitioner)."""
+
+from ...base.errors import Code, LayoutError
+from ..algebra.coalesce import coalesce, filter_layout
+from ..algebra.compose import composition, with_shape
+from ..algebra.core import Layout, join, make_layout
+from ..algebra.inttuple import product_each
+from ..algebra.inverse import left_inverse
+from ..algebra.modes import flatten_layout
+from ..algebra.recast import recast_layout, upcast
+from ..atoms.copy_atom import CopyAtom
+from ..atoms.tmem_copy import cells_of
+from ..atoms.umma_descriptors import UNIT, SmemDescriptor, Swizzling
+from ..tmem.cells import LANES, QUARTER, lane_stride
+from .tiled_copy import TiledCopy, make_cotiled_copy
+
+_UNIT = Layout(1, 0)
+WARPS = LANES // QUARTER
+"""The warps that together reach all lanes."""
+
+
+def make_tmem_copy(atom: CopyAtom, tensor: Layout) -> TiledCopy:
+    """The copy of four warps between registers and a tensor in tensor memory, whose layout counts values as the atom
+    has them. Each warp reaches its quarter of the lanes.
+
+    Raises `LayoutError` (E0304) for an atom that does not reach tensor memory, (E0308) where a warp would reach cells
+    that the tensor does not have.
+    """
+    step = QUARTER * lane_stride(atom.val_bits)
+    reached = composition(join((tensor, _UNIT)), composition(join((left_inverse(tensor), _UNIT)), Layout(WARPS, step)))
+    if coalesce(reached) != Layout(WARPS, step):
+        raise LayoutError(
+            Code.NOT_IN_DATA_LAYOUT,
+            f"{tensor} does not have cells in the lanes of each of {WARPS} warps",
+            "copy a tensor that has lanes in all quarters of tensor memory",
+        )
+    return make_cotiled_copy(atom, join((Layout((32, WARPS), (0, step)), _values(atom))), tensor)
+
+
+def make_utccp_copy(atom: CopyAtom, tensor: Layout) -> TiledCopy:
+    """The copies of a thread from shared memory to a tensor in tensor memory; see `make_tmem_copy`."""
+    return make_cotiled_copy(atom, join((Layout(atom.threads, 0), _values(atom))), tensor)
+
+
+def make_tmem_warp_partitioner(tensor: Layout, val_bits: int) -> tuple[Layout, tuple[Layout, ...]]:
+    """The warps that reach a tensor in tensor memory: (warp, value) to a place in the tile, and the tiler that cuts the
+    tile. Values have `val_bits` bits.
+    """
+    warps = Layout(WARPS, QUARTER * lane_stride(val_bits))
+    inverse = join((left_inverse(tensor), Layout(1, 0)))
+    to_tensor: Layout = composition(inverse, warps)
+    shape = product_each(tensor.shape)
+    axes = range(len(shape))
+    tiler = tuple(
+        [filter_layout(composition(Layout(shape, tuple([int(i == j) for j in axes])), to_tensor)) for i in axes]
+    )
+    tile: Layout = composition(make_layout(shape), tiler)
+    return composition(left_inverse(tile), to_tensor), tiler
+
+
+def _values(atom: CopyAtom) -> Layout:
+    """The values of an atom to elements of tensor memory, from that of the address on."""
+    cells = cells_of(atom)
+    try:
+        return coalesce(upcast(cells, atom.val_bits))
+    except LayoutError as error:
+        raise LayoutError(
+            Code.ATOM_VALUE_WIDTH, f"{atom.name} cannot move values of {atom.val_bits} bits", error.hint
+        ) from error
+
+
+def copy_descriptor(atom: CopyAtom, part: Layout, address: int) -> SmemDescriptor:
+    """The descriptor of the matrix in shared memory that a tcgen05.cp reads, whose part ((CP,CP_Iter),Rest...) begins
+    at `address` (CuTe's get_utccp_smem_desc_tensor). Its rows are cut into core matrices of 8 rows by 16 bytes.
+
+    Raises `LayoutError` (E0315) for a matrix that has other ones.
+    """
+    rows, width = upcast(cells_of(atom), atom.val_bits).shape[:2]
+    matrix: Layout = recast_layout(with_shape(flatten_layout(part[0][0]), (rows, width)), atom.val_bits, 8 * UNIT)
+    starts = [matrix((row, 0)) for row in range(rows)]
+    next_core = starts[8]
+    if any(start != row % 8 + row // 8 * next_core for row, start in enumerate(starts)):
+        raise LayoutError(
+            Code.NOT_A_WGMMA_OPERAND,
+            f"no descriptor of tcgen05.cp describes {part}",
+            "its rows of 16 bytes follow each other in groups of 8",
+        )
+    across = matrix((0, 1)) if matrix[1].size > 1 else 1
+    return SmemDescriptor(address >> 4, across, next_core, Swizzling.NONE.value)
+
+
+def descriptor_steps(atom: CopyAtom, part: Layout) -> Layout:
+    """The layout of the descriptors of a part, in units of 16 bytes."""
+    return recast_layout(part, atom.val_bits, 8 * UNIT)

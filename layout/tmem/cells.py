@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Places in tensor memory as layouts count them: in elements, of which several share a cell (PTX ISA, Tensor Memory
+Addressing; CuTe's pointer.hpp, tmem_ptr).
+
+A column is 32 bits, and a lane 65536 columns; in elements of 16 bits that is 2 and 131072.
+"""
+
+from ...base.errors import Code, LayoutError
+from ...base.spaces import LANE_SHIFT, TMEM, Cells
+from ..algebra.core import Layout, LayoutLike, cosize
+from ..algebra.recast import recast_layout
+
+_FORM = TMEM.form
+assert isinstance(_FORM, Cells)
+LANES, COLUMNS, CELL = _FORM.lanes, _FORM.columns, _FORM.unit_bits
+QUARTER = _FORM.warp_lanes
+"""The lanes that a warp reaches."""
+CAPACITY = LANES * COLUMNS * CELL
+"""The bits of the tensor memory of a multiprocessor."""
+ALLOCATIONS = (32, 64, 128, 256, 512)
+"""The numbers of columns that can be allocated (PTX ISA, tcgen05.alloc)."""
+_COLUMN_MASK = (1 << LANE_SHIFT) - 1
+_WORD = (1 << 32) - 1
+
+
+def lane_stride(bits: int) -> int:
+    """The distance of neighbouring lanes in elements of `bits` bits."""
+    return (CELL << LANE_SHIFT) // bits
+
+
+def add_elements(address: int, index: int, bits: int) -> int:
+    """The address `index` elements of `bits` bits after another. The place of an element within its cell is in the
+    upper bits, as CuTe's pointers have it: hardware reads the number of a scale factor there.
+    """
+    shift = (CELL // bits).bit_length() - 1
+    elements = (address << shift | address >> (32 - shift)) & _WORD
+    moved = (elements + index) & _WORD
+    return (moved >> shift | moved << (32 - shift)) & _WORD
+
+
+def count_columns(layout: LayoutLike, bits: int) -> int:
+    """How many columns a tensor reaches, from that of its address on (CuTe's find_tmem_tensor_col_offset)."""
+    plain = layout if isinstance(layout, Layout) else layout.outer
+    return cosize(recast_layout(plain, bits, CELL)) & _COLUMN_MASK
+
+
+def round_columns(columns: int) -> int:
+    """The columns to allocate for as many as are used (CuTe DSL's get_num_tmem_alloc_cols): a power of two from 32.
+
+    Raises `LayoutError` (E0213) for more than there are.
+    """
+    fitting = [number for number in ALLOCATIONS if number >= columns]
+    if not fitting:
+        raise LayoutError(
+            Code.BAD_ARGUMENT,
+            f"{columns} columns of tensor memory are more than the {COLUMNS} that there are",
+            "use fewer stages or smaller tiles of accumulators",
+        )
+    return fitting[0]

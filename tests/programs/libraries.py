@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`python -m tests.programs.libraries DIR`: runs tests of public libraries on the simulator, at reduced sizes.
+
+DIR has a checkout of each repository at its commit, `DIR/NAME-COMMIT`; those that are missing are reported. Each case
+calls one function of the library's own tests, which compares the kernels with torch, in a process of its own. The
+libraries need torch, einops and apache-tvm-ffi. FlashAttention's folder has only `flash_attn/cute`, as its package
+does, and quack's package beside it. Some cases tell functions of packages by the folder of their file, so tilefold must
+be installed, not a checkout. Prints a line for each case, with `--json FILE` writes them, and exits with 1 if one
+stops.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import environ
+from pathlib import Path
+
+from .__main__ import reason_of
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A test of a library with its arguments on the simulator.
+
+    `ends` is a text of its message where it cannot end well, for the `reason`. `races` is False for a kernel that has a
+    data race by the memory model, which `reason` names.
+    """
+
+    library: str
+    file: str
+    function: str
+    arguments: str = ""
+    ends: str = ""
+    reason: str = ""
+    races: bool = True
+
+
+COMMITS: Mapping[str, tuple[str, str]] = {
+    "quack": ("Dao-AILab/quack", "c8ec317"),
+    "quack-0.2.2": ("Dao-AILab/quack", "f91b15d"),
+    "flash-attention": ("Dao-AILab/flash-attention", "0251105a"),
+}
+"""The repository and the commit, or tag, of each library."""
+
+_BF16, _ONE = "input_dtype=torch.bfloat16", "use_compile=False"
+_WARP = "the lanes of a warp read a row, shuffle, and write it: PTX orders no memory by shfl.sync"
+
+CASES: tuple[Case, ...] = (
+    Case("quack", "tests/test_softmax.py", "test_softmax", f"M=3 N=256 input_dtype=torch.float32 {_ONE}"),
+    Case("quack", "tests/test_softmax.py", "test_softmax_extreme_values", f"input_dtype=torch.float16 {_ONE}"),
+    Case(
+        "quack",
+        "tests/test_rmsnorm.py",
+        "test_rmsnorm_forward_backward",
+        f"M=3 N=192 {_BF16} weight_dtype=torch.float32 eps=1e-6 {_ONE}",
+    ),
+    Case(
+        "quack",
+        "tests/test_rmsnorm.py",
+        "test_rmsnorm_qk",
+        f"B=1 S=1 H=4 D=128 {_ONE} {_BF16} use_bias=True use_residual=True",
+    ),
+    Case(
+        "quack",
+        "tests/test_rmsnorm.py",
+        "test_rmsnorm_fwd_tuned_config",
+        "num_threads=128 threads_per_row=32 cluster_n=2 reload_from='smem'",
+    ),
+    Case(
+        "quack",
+        "tests/test_layernorm.py",
+        "test_layernorm_forward_backward",
+        f"M=3 N=256 {_BF16} eps=1e-6 has_bias=True",
+    ),
+    Case("quack", "tests/test_cross_entropy.py", "test_cross_entropy", f"M=3 N=192 {_BF16} has_weight=True {_ONE}"),
+    Case("quack", "tests/test_cross_entropy.py", "test_cross_entropy_edge_targets", f"{_ONE}"),
+    Case("quack", "tests/test_topk.py", "test_topk", f"M=5 N=64 k=16 {_BF16} softmax=True {_ONE}"),
+    Case("quack", "tests/test_linear.py", "test_rms_final_reduce", f"M=5 N=16 {_BF16}"),
+    Case(
+        "quack",
+        "tests/test_linear.py",
+        "test_gemm",
+        f"m=160 k=96 n=192 {_BF16} A_major='k' B_major='k' out_major='n' swap_ab=False",
+    ),
+    Case(
+        "quack",
+        "tests/test_gemm_symmetric.py",
+        "test_symmetric_gemm",
+        "dtype=torch.bfloat16 L=1 M=128 K=64 has_C=True alpha=1.0 beta=0.5 scalar_kind='float'",
+    ),
+    Case(
+        "quack-0.2.2",
+        "tests/test_softmax.py",
+        "test_softmax",
+        "M=3 N=256 input_dtype=torch.float32 function=softmax",
+    ),
+    Case("quack-0.2.2", "tests/test_layernorm.py", "test_layernorm_forward", f"M=3 N=256 {_BF16} eps=1e-5"),
+    Case("quack-0.2.2", "tests/test_topk.py", "test_topk", f"M=5 N=64 k=4 {_BF16} function=topk"),
+    Case(
+        "quack-0.2.2",
+        "tests/test_rmsnorm.py",
+        "test_rmsnorm_forward_backward",
+        f"M=3 N=192 {_BF16} weight_dtype=torch.float32 eps=1e-6 {_ONE}",
+    ),
+    Case("quack-0.2.2", "tests/test_cross_entropy.py", "test_cross_entropy", f"M=3 N=192 {_BF16} {_ONE}"),
+    Case(
+        "flash-attention",
+        "tests/cute/test_flash_attn_combine.py",
+        "test_flash_attn_combine",
+        "dtype=torch.float32 d=64 seqlen=16 num_splits=3",
+    ),
+    Case(
+        "quack",
+        "tests/test_linear_cross_entropy.py",
+        "test_chunked_linear_cross_entropy",
+        f"B_L=8 d=64 V=192 chunk_size=8 reduction='mean' {_BF16}",
+        ends="E3205",
+        reason=_WARP,
+    ),
+    Case(
+        "flash-attention",
+        "tests/cute/test_flash_attn_fast.py",
+        "test_flash_attn_output",
+        "seqlen_q=64 seqlen_k=64 d=64 causal=True num_splits=1 mha_type='mha' dtype=torch.bfloat16",
+        ends="E3202",
+        reason="flash_fwd.py counts the rows of LSE by the columns (taccOgLSE.shape[1]): it reads lse beyond its end",
+    ),
+    Case(
+        "flash-attention",
+        "tests/cute/test_flash_attn_fast.py",
+        "test_flash_attn_output",
+        "seqlen_q=64 seqlen_k=64 d=64 causal=True num_splits=1 mha_type='mqa' dtype=torch.bfloat16",
+        ends="E5009",
+        reason="the forward pass ends; the backward pass needs to_llvm_ptr and cp.reduce.async.bulk as a primitive",
+    ),
+)
+
+
+def run(case: Case, folder: Path, seconds: int) -> tuple[str, str]:
+    """Runs a case; how it went (`runs`, `known`, `stops`, `missing`), and the reason."""
+    _, commit = COMMITS[case.library]
+    file = folder / f"{case.library}-{commit}" / case.file
+    if not file.is_file():
+        return "missing", f"there is no {file}"
+    call = Path(__file__).with_name("call.py")
+    command = [sys.executable, "-m", "tilefold.cutlass", str(call), "--", str(file), case.function]
+    env = {**environ, "TILEFOLD_SIM_RACES": "1" if case.races else "0", "QUACK_CACHE_ENABLED": "0"}
+    try:
+        done = subprocess.run(
+            [*command, *case.arguments.split()], capture_output=True, text=True, env=env, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "stops", f"it did not end within {seconds} s"
+    if done.returncode and case.ends and case.ends in done.stderr:
+        return "known", case.reason
+    return ("runs", case.reason) if done.returncode == 0 else ("stops", reason_of(done.stderr or done.stdout))
+
+
+def main(argv: list[str]) -> int:
+    """Runs the cases and prints them; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m tests.programs.libraries")
+    parser.add_argument("folder", type=Path, help="the folder of the checkouts")
+    parser.add_argument("--only", default="", help="run the cases whose text contains this one")
+    parser.add_argument("--seconds", type=int, default=900, help="the time that one case may take (default: 900)")
+    parser.add_argument("--json", type=Path, help="also write the results, as a list of objects, to this file")
+    options = parser.parse_args(argv)
+    results: list[dict[str, str]] = []
+    for case in CASES:
+        repository, commit = COMMITS[case.library]
+        text = f"{repository}@{commit} {case.file}::{case.function} {case.arguments}".rstrip()
+        if options.only in text:
+            state, reason = run(case, options.folder, options.seconds)
+            results.append({"case": text, "state": state, "reason": reason})
+            print(f"{state:8}{text}" + (f"\n          {reason}" if reason else ""), flush=True)
+    counts = Counter(result["state"] for result in results)
+    print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    return 0 if set(counts) <= {"runs", "known"} else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
