@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....base.spaces import SMEM
 from ....base.target import WARP
 from ..ordering.asynchronous import InFlight, Operation, writers
 from ..ordering.clocks import ASYNC, Conflict
@@ -148,7 +149,7 @@ def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conf
         did = "wrote" if conflict.with_write else "read"
         text = f"race: {verb} {space.name} {where}, which {other} {did}, and no barrier lies between"
         hint = remedy(warp, lane, conflict, access)
-        if (conflict.with_write, access.kind) in ((False, "bulk"), (False, "multicast")) and space.name == "shared":
+        if (conflict.with_write, access.kind) in ((False, "bulk"), (False, "multicast")) and space.name == SMEM.ptx:
             text, hint = f"{text}: the copy overwrites a stage that {other} reads", f"{_STAGE}; {hint}"
         if sharing := space.arena.sharing(place % space.arena.span):
             text, hint = f"{text}; {sharing}", "use strides that give each element bytes of its own"
@@ -171,7 +172,7 @@ def remedy(warp: Warp, lane: int, conflict: Conflict, access: Access) -> str:
             return f"thread ({x},{y},{z}) has waited for it, this one has not: put ptx.bar.warp.sync after the wait"
     if agent & ASYNC:
         hint = "wait for the asynchronous copy, at its group or mbarrier, and let others know by a barrier"
-        is_shared = access.space == "shared" and warp.block.cluster.size > 1
+        is_shared = access.space == SMEM.ptx and warp.block.cluster.size > 1
         return f'{hint}; for st.async of a peer, wait with scope "cluster"' if is_shared else hint
     is_wide = access.kind in ("async", "bulk") and len(warp.block.warps) > 1  # it has bytes of other warps
     if _of_one_warp(warp, agent) and not is_wide:
