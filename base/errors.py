@@ -161,7 +161,7 @@ class Code(StrEnum):
     SIM_PREDICATE = ("E3214", "the predicates of the values that an atom moves together do not agree")
     SIM_ASSERT = ("E3213", "an assertion of the program does not hold")
     SIM_MBARRIER = ("E3215", "an address holds no mbarrier, or the use of an mbarrier is undefined")
-    SIM_PROXY = ("E3216", "the async proxy accesses bytes that the generic one wrote, without a proxy fence between")
+    SIM_PROXY = ("E3216", "the async proxy accesses bytes that the generic one used, without a proxy fence between")
     SIM_EXIT = ("E3217", "a thread or its block ends while an asynchronous operation still runs")
     SIM_PEER_BEGIN = ("E3218", "a thread accesses the shared memory of a block that may not have begun")
     SIM_MBARRIER_FENCE = ("E3219", "another block or a copy uses an mbarrier that no fence made visible to it")

@@ -48,9 +48,11 @@ NAVIGATION: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "GPUs": "gpu.md",
             "Blackwell": "blackwell.md",
             "Editors": "editors.md",
+            "Agents": "agents.md",
         },
         "Faults and speed": {
             "Debugging": "debugging.md",
+            "Faults of public kernels": "found.md",
             "The simulator": "simulator.md",
             "Profiling": "profiling.md",
             "Performance": "performance.md",

@@ -123,15 +123,14 @@ class StatementParser(Tokens):
             self.expect(";")
         elif word == ".loc":
             self.advance()
-            key, call = (self.integer(), self.integer(), self.integer()), None
+            key, call, function = (self.integer(), self.integer(), self.integer()), None, ""
             while self.accept(","):  # of a function that is inlined
                 if self.word("function_name or inlined_at") == "function_name":
-                    self.word("a label")
-                    self._offset()
+                    function = f"{self.word('a label')}+{self._offset()}"
                 else:
                     at = self.integer(), self.integer(), self.integer()
                     call = self._calls.get(at) or Location(*at)
-            self._location = self._calls[key] = Location(*key, call)
+            self._location = self._calls[key] = Location(*key, call, function)
         elif word == ".pragma":
             self._keep("")
         else:

@@ -99,13 +99,14 @@ Operand: TypeAlias = Register | Integer | Float | Symbol | Not | Pair | Vector |
 @dataclass(frozen=True, slots=True)
 class Location:
     """The place in a source file that `.loc` says: the number of the file, line and column; and, of a function that is
-    inlined, the place of its call.
+    inlined, the place of its call, and its name as the debugging information numbers it.
     """
 
     file: int
     line: int
     column: int
     call: "Location | None" = None
+    function: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from ...base.errors import Code
 from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
 from .coverage import find_uncovered
 from .faults import SimulationError, Site, site_of
-from .late_writes import late_write, sightings_of
+from .late_writes import Neighbours, late_write, sightings_of
 from .memory.journal import Journal, Sighting
 from .memory.refusals import ATOMIC, BLOCK_BARRIER, PAIR, WARP_SYNC
 from .number_faults import FAULTS
+from .origins import origin_of
 from .reached import Reached
 from .sim_engine import SimEngine, SimProgram
 from .unwritten import COVER, Elements, Stores, least_store
@@ -29,6 +30,8 @@ FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED, Code.SIM_CONSTANT
 UNFINISHED = frozenset({Code.SIM_UNSUPPORTED, Code.SIM_STEPS, Code.SIM_MEMORY, Code.SIM_SECONDS, Code.SIM_EXACT})
 """Errors that say nothing of the kernel: the simulator lacks something, or a budget has ended."""
 
+_MOST_NUMBERS = 4
+"""The most numbers that go wrong otherwise before the search for an integer that wraps ends."""
 _LOST = "several threads read and rewrite this element, so updates are lost: use ptx.atom or ptx.red"
 _OWNING = frozenset({"ptx.mbarrier.init", "ptx.mbarrier.inval"})
 
@@ -110,7 +113,7 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
             known = fault.origin is not None and (fault.code, fault.origin) in forgiven
             finding = _explain(launch, fault)
             pair = frozenset((fault.origin, finding.other))
-            if finding.other is None or pair not in pairs:
+            if finding.other is None or finding.note or pair not in pairs:
                 findings.append(finding)
                 pairs.add(pair)
             elif finding.hint != WARP_SYNC:  # the same two accesses, seen from the other one, and of other warps
@@ -150,6 +153,9 @@ def _explain(launch: DiagnosedLaunch, fault: SimulationError) -> Finding:
     finding = Finding(fault.code, fault.fault, fault.hint, fault.site)
     if fault.other is not None:
         return replace(finding, other=fault.other, role="which began here")
+    if fault.code in (Code.SIM_OUT_OF_BOUNDS, Code.SIM_CONVERGENCE):
+        found = _wrapped(launch, fault) or origin_of(launch.program.find(), fault)
+        return finding if found is None else replace(finding, other=found[0], role=found[1])
     if fault.at is None or fault.origin is None:
         return finding
     journal = Journal(fault.at)
@@ -168,9 +174,39 @@ def _explain(launch: DiagnosedLaunch, fault: SimulationError) -> Finding:
         return replace(finding, other=other.site, role=role)
     late = late_write(sightings, fault)
     if late is None:
-        return replace(finding, note="nothing in the launch writes this byte")
+        return replace(finding, note="nothing in the launch writes this byte", **_near(launch, fault))
     later, hint = late
     return replace(finding, other=later.site, role=f"thread {_thread(later)} writes it here, later", hint=hint)
+
+
+def _near(launch: DiagnosedLaunch, fault: SimulationError) -> dict[str, Any]:
+    """The place for a fault of a byte that nothing writes: of the write next to it, or of the read."""
+    journal = Neighbours(fault.at)
+    with suppress(SimulationError):
+        launch.run(None, journal)
+    if journal.nearest is not None:
+        return {"other": journal.nearest, "role": f"bytes {journal.distance} away are written here"}
+    if fault.origin is None or fault.site is None or fault.origin.line == fault.site.line:
+        return {}
+    return {"other": fault.origin, "role": "it is read here"}
+
+
+def _wrapped(launch: DiagnosedLaunch, fault: SimulationError) -> tuple[Site, str] | None:
+    """The operation that wraps an integer on which the address of an access outside of memory depends, and its role."""
+    if fault.code is not Code.SIM_OUT_OF_BOUNDS:
+        return None
+    engine = replace(launch.engine, options=replace(launch.engine.options, numbers=True))
+    forgiven: frozenset[tuple[Code, Site]] = frozenset()
+    for _ in range(_MOST_NUMBERS):
+        try:
+            replace(launch, engine=engine).run(forgiven, Journal())
+        except SimulationError as number:
+            if number.code is Code.SIM_INDEX and number.site is not None:
+                return number.site, f"{number.fault}; the address comes from here"
+            if number.origin is None or number.code not in FAULTS:
+                return None
+            forgiven |= {(number.code, number.origin)}
+    return None
 
 
 def _earlier(sightings: Sequence[Sighting], fault: SimulationError) -> Sighting | None:

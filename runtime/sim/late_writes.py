@@ -1,11 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads of unwritten bytes that are written later: the commonest mistake, a barrier that is missing."""
+"""Reads of unwritten bytes that are written later: the commonest mistake, a barrier that is missing; and of bytes next
+to others that are written, where a predicate leaves some out.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...base.spaces import SMEM
-from .faults import SimulationError
+from .faults import SimulationError, Site
+from .memory.arena import Arena
 from .memory.journal import Journal, Sighting
+from .warp import Warp
+
+_NEAR = 1024
+"""The most bytes between a byte and others that count as next to it."""
+
+
+@dataclass(slots=True)
+class Neighbours(Journal):
+    """An observer of a launch that finds the operation that writes the bytes nearest to the one that is watched."""
+
+    nearest: Site | None = None
+    distance: int = _NEAR + 1
+    _homes: tuple[range, ...] = ()
+    """The bytes of the allocations of the memory."""
+    _span: int = 1
+
+    def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
+        """Starts anew."""
+        Journal.begin(self, arena, places, shared)
+        memory = shared if self._space == SMEM.ptx else arena
+        self._span = memory.span
+        self._homes = tuple(range(part.start, part.start + part.size) for part in (*memory.parts, *memory.allocations))
+
+    def see(self, space: str, warp: Warp, site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+        """Sees that the active lanes access one row of `width` bytes each."""
+        if not writes or space != self._space or not len(rows):
+            return
+        bytes = np.asarray(rows, np.int64) * width
+        home = next((home for home in self._homes if self._offset % self._span in home), range(0))
+        near = (bytes % self._span >= home.start) & (bytes % self._span < home.stop)
+        distance = int(np.abs(bytes[near] - self._offset).min(initial=_NEAR + 1))
+        if distance < self.distance:
+            self.nearest, self.distance = site, distance
 
 
 def sightings_of(journal: Journal, fault: SimulationError) -> list[Sighting]:

@@ -3,8 +3,9 @@
 
 A warp executes an operation a cycle, and waits one more cycle for each wavefront, or pair of sectors, of its accesses
 beyond the least. A barrier ends when the last warp has arrived, a wait for an mbarrier when the warp that ran last had
-come so far and its copies have landed, `LATENCY` cycles after they began. Loads and other warps on the multiprocessor
-cost nothing in the model, so it shows who waits for whom, and not how long a kernel takes.
+come so far and its copies have landed, `LATENCY` cycles after they began. All clusters begin at the same time, as on a
+GPU that has room for them. Loads and other warps on the multiprocessor cost nothing in the model, so it shows who waits
+for whom, and not how long a kernel takes.
 """
 
 from collections.abc import Iterable
@@ -21,7 +22,7 @@ from .memory.arena import Arena
 from .memory.journal import Journal
 from .memory.space_state import sectors, wavefronts
 from .ordering.asynchronous import InFlight
-from .warp import Warp
+from .warp import Cluster, Warp
 
 LATENCY = 400
 """The cycles that an asynchronous copy takes."""
@@ -66,7 +67,8 @@ class Timeline(Journal):
     _began: int = 0
     _stalled: int = 0
     _latest: int = 0
-    _landed: int = 0
+    _landed: dict[Cluster, int] = field(default_factory=lambda: {})
+    """When the last of the copies to mbarriers of a cluster landed; clusters run at the same time."""
     _spans: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
@@ -82,7 +84,8 @@ class Timeline(Journal):
         Journal.begin(self, arena, places, shared)
         self.events.clear()
         self._states.clear()
-        self._landed = self._latest = 0
+        self._landed.clear()
+        self._latest = 0
         if self.other is not None:
             self.other.begin(arena, places, shared)
         self._spans = {GMEM.ptx: arena.span, SMEM.ptx: shared.span}
@@ -143,7 +146,8 @@ class Timeline(Journal):
         """The condition holds that a warp has waited for, such as a phase of an mbarrier."""
         for other in warp.block.cluster.warps:
             self._poll(other, self._states[other].time)
-        self._waits(warp, self._states[warp].awaits, max(self._latest, self._landed), until.site)
+        landed = self._landed.get(warp.block.cluster, 0)
+        self._waits(warp, self._states[warp].awaits, max(self._latest, landed), until.site)
 
     def _waits(self, warp: Warp, reason: str, end: int, site: Site) -> None:
         state = self._states[warp]
@@ -163,7 +167,8 @@ class Timeline(Journal):
             self._add("copies", operation.site.op, warp, since, max(now, since + LATENCY), operation.site)
         last = max((since + LATENCY for _, since in landed), default=0)
         if any(operation.site.op.startswith(_BULK) or operation.on_mbarrier for operation, _ in landed):
-            self._landed = max(self._landed, last)  # the warps that wait for an mbarrier wait for it
+            landed = self._landed.get(warp.block.cluster, 0)
+            self._landed[warp.block.cluster] = max(landed, last)  # the warps that wait for an mbarrier wait for it
         elif last > now:
             self._add("stalls", "copies in flight", warp, now, last, landed[0][0].site)
             self._stalled += last - now

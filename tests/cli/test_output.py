@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tilefold.base.errors import TilefoldError
 
+from tilefold.commands.cli import main
 from tilefold.driver.output import write_files, write_output
 
 
@@ -133,3 +134,24 @@ def test_files_that_have_their_names_come_back_where_another_fails(
     write_files(contents)
     assert {(tmp_path / name).read_text() for name in "abcd"} == {"after"}
     assert names(tmp_path) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "said"),
+    [
+        (["layout", "8:1"], "x.txt", "8:1"),
+        (["layout", "8:1"], "x.svg", "<svg"),
+        (["layout", "--operations"], "x.txt", "composition"),
+        (["explain", "E3205"], "x.txt", "Cause"),
+        (["explain"], "x.txt", "E3205"),
+        (["passes"], "x.txt", "fold-layouts"),
+        (["show", "tiled-mma", "--atom", "SM80_16x8x16_F32F16F16F32_TN"], "x.txt", "ThrID"),
+        (["show", "tiled-mma", "--atom", "SM80_16x8x16_F32F16F16F32_TN"], "x.svg", "<svg"),
+    ],
+)
+def test_each_command_writes_to_a_file(
+    words: list[str], file: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "-o", str(tmp_path / file)]) == 0
+    assert said in (tmp_path / file).read_text()
+    assert said not in capsys.readouterr().out

@@ -80,7 +80,7 @@ def _found(kernel: Planted, faults: list[dict[str, Any]], report: str) -> Outcom
         lines |= {int(line) for line in re.findall(r"\.cute:(\d+):", fault["message"])}
         unnamed = kernel.places - lines
         if not missing and not unnamed:
-            return Outcome("found")
+            return Outcome("found", report=report)
         said = [f"lacks {missing}"] if missing else []
         said += [f"lines {sorted(unnamed)} are not named"] if unnamed else []
         problem = f"{', '.join(said)}: {text}"

@@ -98,18 +98,36 @@ class Planted:
         text = self.faulty.splitlines()
         return frozenset(n for n, line in enumerate(text, 1) if re.search(r"//[-+]?[!~]+$", line))
 
+    @property
+    def changes(self) -> frozenset[int]:
+        """The lines of the faulty program that the correction changes, or before which it adds some."""
+        text, changed = self.faulty.splitlines(), set[int]()
+        body = [line for line in self.lines if _SETTING.match(line.partition(" //")[0]) is None]
+        kept = [line for line in body if "+" not in line.partition(" //")[2]]
+        lines = [_written(line) for line in kept]
+        line = next(n for n in range(len(text)) if text[n : n + len(lines)] == lines) + 1
+        for given in body:
+            flags = given.partition(" //")[2]
+            if flags.startswith(("-", "+")):
+                changed.add(line)
+            line += "+" not in flags
+        return frozenset(changed)
 
-def planted() -> Iterator[Planted]:
+
+def planted(folder: Path = HERE, tables: tuple[str, ...] = TABLES) -> Iterator[Planted]:
     """The kernels of all tables."""
-    for table in TABLES:
-        _, *entries = (HERE / f"{table}.txt").read_text().split("\n## ")
+    for table in tables:
+        _, *entries = (folder / f"{table}.txt").read_text().split("\n## ")
         for entry in entries:
             title, expected, *lines = entry.strip().splitlines()
             code, _, words = expected.partition(" | ")
+            lines = [line for line in lines if not _REPORTED.match(line)]
             yield Planted(table, title, code, tuple(words.split("; ")) if words else (), tuple(lines))
 
 
-_SETTING = re.compile(r"^(threads|blocks|cluster|sm|tile|ptx|A|B|fill|keep|check)( .*)?$")
+_SETTING = re.compile(r"^(threads|blocks|cluster|sm|tile|ptx|A|B|fill|keep|check|map|registers)( .*)?$")
+_REPORTED = re.compile(r"^(https://|fault: |fix: )")
+"""The lines of a kernel that say where its fault was found."""
 
 
 def _program(lines: tuple[str, ...], without: str) -> str:
@@ -123,8 +141,14 @@ def _program(lines: tuple[str, ...], without: str) -> str:
         if setting is not None:
             settings[setting[1]] = (setting[2] or "").strip()
         else:
-            body.append(_spun(text) + (f" //{flags}" if mark else ""))
+            body.append(_written(line))
     return _tile(settings, body) if "tile" in settings else _ptx(settings, body)
+
+
+def _written(line: str) -> str:
+    """A line of a table in the program."""
+    text, mark, flags = line.partition(" //")
+    return _spun(text) + (f" //{flags}" if mark else "")
 
 
 def _spun(line: str) -> str:
@@ -143,10 +167,16 @@ def _spun(line: str) -> str:
 def _ptx(settings: dict[str, str], body: list[str]) -> str:
     cluster = f" cluster({settings['cluster']}, 1, 1)" if "cluster" in settings else ""
     head = "%A: !g align 16, %B: !g align 16, %F: !g align 16"
+    if "map" in settings:
+        head += f', %W: !g align 128, %m: !ptx.tensor_map of "{settings["map"]}"'
     arguments = {"A": ("i32", "512:1", "arange"), "B": ("i32", "64:1", "poison"), "F": ("i32", "16:1", "zeros")}
-    kernel = f"ptx.entry @k({head}) threads({settings.get('threads', '64')}){cluster} shared(2048) {{"
-    if int(settings.get("threads", 64)) != 64:
-        arguments["B"] = ("i32", f"{settings['threads']}:1", "poison")
+    registers = f" max_registers({settings['registers']})" if "registers" in settings else ""
+    threads = settings.get("threads", "64")
+    kernel = f"ptx.entry @k({head}) threads({threads}){registers}{cluster} shared(2048) {{"
+    if "map" in settings:
+        arguments["W"] = ("i32", "32:1", "zeros")
+    if threads != "64":
+        arguments["B"] = ("i32", f"{threads}:1", "poison")
     return _launched(settings, _TYPES, kernel, _CONSTANTS + _WORDS + _OTHERS, body, "ptx.ret", arguments)
 
 

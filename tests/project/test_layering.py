@@ -40,6 +40,7 @@ EXTERNAL = {
         "pygments",
         "pygls",
         "lsprotocol",
+        "mcp",
         "jinja2",
         "markupsafe",
     },

@@ -62,6 +62,14 @@ def test_whole_blocks_are_shown() -> None:
     assert len(chart(*[event("runs", 0, 9, warp) for warp in range(32)]).rows) == 32
 
 
+def test_warps_have_roles() -> None:
+    load, wait = Site("ptx.cp.async.bulk.tensor.load", "k.cute", 3, 1), Site("ptx.mbarrier.wait", "k.cute", 5, 1)
+    events = [Event("copies", load.op, (0, 0, 0), 0, 0, 400, load)]
+    events += [Event("waits", "the mbarrier", (0, 0, 0), warp, 0, 400, wait) for warp in range(4, 12)]
+    names = [row.name.partition(": ")[2] for row in chart(*events).rows]
+    assert names == ["producer", *["consumer 0"] * 4, *["consumer 1"] * 4]
+
+
 def test_ticks_are_round_numbers() -> None:
     assert [tick for tick, _ in chart(event("runs", 0, 23_892)).ticks()] == [0, 5000, 10000, 15000, 20000]
     assert [tick for tick, _ in chart(event("runs", 0, 3)).ticks()] == [0, 1, 2, 3]

@@ -47,6 +47,7 @@ COMMANDS = {
     "explain": "explain an error code, or the decisions and costs of a file",
     "profile": "measure the lines of a kernel on the GPU and compare them with the simulator",
     "lsp": "serve editors: errors, types, definitions and completion",
+    "mcp": "serve agents: check, run, explain and others as tools of the Model Context Protocol",
 }
 
 _EPILOG = """\

@@ -81,7 +81,8 @@ def execute(args: argparse.Namespace) -> int:
             hint = f"did you mean {', '.join(near)}? " if near else ""
             message = f"there is no error code '{identifier}'"
             raise TilefoldError(Code.CLI_VALUE, message, f"{hint}`tilefold explain` lists them all")
-    print("\n\n".join([_page(known[identifier]) for identifier in codes]) if codes else _list())
+    text = "\n\n".join([_page(known[identifier]) for identifier in codes]) if codes else _list()
+    write_output(f"{text}\n", args.output)
     return 0
 
 

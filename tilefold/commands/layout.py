@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.printable import printable
-from tilefold.commands.options import add_pictures, write_pictures
+from tilefold.commands.options import add_pictures, is_picture, write_pictures
 from tilefold.driver.output import terminal_of, write_output
 from tilefold.layout.text.layouts import parse_int_tuple
 from tilefold.tools.show.option_text import OptionText
@@ -63,7 +63,7 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.layout.text.evaluate import Evaluator
 
     if args.operations:
-        write_output(_operations(), None)
+        write_output(_operations(), args.output)
         return 0
     if not args.expressions:
         raise TilefoldError(Code.CLI_VALUE, "no expression to evaluate", "write an expression, or --operations")
@@ -82,21 +82,21 @@ def execute(args: argparse.Namespace) -> int:
     else:
         blocks = [_results(results, cxx=args.cxx)]
     tile = None if args.tile is None else OptionText("--tile", args.tile).read(parse_int_tuple)
-    if args.svg is not None or args.png is not None:
+    if args.svg is not None or args.png is not None or is_picture(args.output):
         pictures: list[Picture] = []
         for written, result in shown:
             with written.blamed():
                 pictures.append(_picture(result.value, tile, args))
         write_pictures(args, lambda: side_by_side(pictures))
     elif args.table or args.tv:
-        colour = args.color == "always" or (args.color == "auto" and sys.stdout.isatty())
+        colour = args.color == "always" or (args.color == "auto" and args.output is None and sys.stdout.isatty())
         for written, result in shown:
             with written.blamed():
                 blocks += [make_text_table(table, colour=colour) for table in _tables(result.value, tile, args)]
         if colour:  # by control characters of ours, beside the texts of others in the results
             print(printable(blocks[0]), *blocks[1:], sep="\n", end="", file=terminal_of(sys.stdout))
             return 0
-    write_output("\n".join(blocks), None)
+    write_output("\n".join(blocks), None if is_picture(args.output) else args.output)
     return 0
 
 

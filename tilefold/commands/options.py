@@ -52,9 +52,10 @@ def add_target(parser: Options, default: str | None, described: str = "") -> Non
 
 
 def add_pictures(parser: Options, subject: str) -> None:
-    """Declares `--svg` and `--png`, which show `subject`."""
+    """Declares `--svg` and `--png`, which show `subject`, and `-o` for the text or the picture."""
     parser.add_argument("--svg", metavar="FILE", help=f"write {subject} as an SVG image")
     parser.add_argument("--png", metavar="FILE", help=f"write {subject} as a PNG image (pip install 'tilefold[png]')")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write this file; a picture if it ends in .svg or .png")
 
 
 def write_pictures(args: argparse.Namespace, picture: "Callable[[], Picture]") -> None:
@@ -62,6 +63,13 @@ def write_pictures(args: argparse.Namespace, picture: "Callable[[], Picture]") -
     for path, is_png in ((args.svg, False), (args.png, True)):
         if path is not None:
             write_picture(picture(), path, png=is_png)
+    if is_picture(args.output):
+        write_picture(picture(), args.output, png=args.output.lower().endswith(".png"))
+
+
+def is_picture(output: str | None) -> bool:
+    """Whether the name of an output asks for a picture."""
+    return (output or "").lower().endswith((".svg", ".png"))
 
 
 def add_remarks(parser: argparse.ArgumentParser) -> None:

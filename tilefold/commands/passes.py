@@ -3,7 +3,10 @@
 
 import argparse
 import dataclasses
+from collections.abc import Iterator, Sequence
 from inspect import getdoc
+
+from tilefold.driver.output import write_output
 
 _EPILOG = """\
 examples:
@@ -16,30 +19,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `passes`."""
     parser.epilog = _EPILOG
     parser.add_argument("names", nargs="*", metavar="PASS", help="describe these passes in full")
+    parser.add_argument("-o", "--output", metavar="OUT", help="write to this file")
 
 
 def execute(args: argparse.Namespace) -> int:
     """Lists stages and passes, or explains the named passes."""
+    text = "".join(f"{line}\n" for line in _lines(args.names))
+    write_output(text, args.output)
+    return 0
+
+
+def _lines(names: Sequence[str]) -> Iterator[str]:
     from tilefold.compiler.pass_runner import parse_passes
     from tilefold.compiler.pipeline import PASSES, STAGES
     from tilefold.driver.lowering import available_passes
 
     available = available_passes()
-    for applied in parse_passes(",".join(args.names), available) if args.names else ():
+    for applied in parse_passes(",".join(names), available) if names else ():
         options = [f"{field.name}: {field.type}" for field in dataclasses.fields(applied)]
-        print(f"{applied.name}{{{' '.join(options)}}}" if options else applied.name)
-        print("    " + (getdoc(type(applied)) or "").replace("\n", "\n    ") + "\n")
-    if args.names:
-        return 0
-    print("Stages, and the passes that lead to each:")
+        yield f"{applied.name}{{{' '.join(options)}}}" if options else applied.name
+        yield "    " + (getdoc(type(applied)) or "").replace("\n", "\n    ") + "\n"
+    if names:
+        return
+    yield "Stages, and the passes that lead to each:"
     for stage in STAGES:
-        print(f"  {stage.name:8} {stage.summary}")
+        yield f"  {stage.name:8} {stage.summary}"
         for text in stage.passes:
-            print(f"           {text.format(target='ARCH')}")
-    print("\nPasses:")
+            yield f"           {text.format(target='ARCH')}"
+    yield "\nPasses:"
     for name, factory in PASSES.items():
         summary = (getdoc(factory()) or "").split("\n", 1)[0]
-        print(f"  {name:16} {summary}")
+        yield f"  {name:16} {summary}"
     others = ", ".join(sorted(set(available) - set(PASSES)))
-    print(f"\nPasses of xDSL, by the same names: {others}")
-    return 0
+    yield f"\nPasses of xDSL, by the same names: {others}"

@@ -11,7 +11,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.spaces import GMEM, RMEM, SMEM
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.launching import add_launch, add_simulation, choose_launches, simulation
-from tilefold.commands.options import add_file, add_pictures, add_target, read_source, write_pictures
+from tilefold.commands.options import add_file, add_pictures, add_target, is_picture, read_source, write_pictures
 from tilefold.driver.output import write_output, write_picture
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def _print(
     if args.table:
         text += "\n" + "\n".join(map(make_text_table, tables()))
     write_pictures(args, picture)
-    write_output(text, None)
+    write_output(text, None if is_picture(args.output) else args.output)
 
 
 def _execute_mma(args: argparse.Namespace) -> int:
@@ -272,7 +272,7 @@ def _execute_program(args: argparse.Namespace) -> int:
     if _is_file(args.file):
         program = load(read_source(args), args.target)
         with program.explaining():
-            pictures = [*pictures_of(program.module, left_out), *(_accesses(args, program) if args.accesses else ())]
+            pictures = [*(_accesses(args, program) if args.accesses else ()), *pictures_of(program.module, left_out)]
         for text in left_out:
             print(f"left out: {text}", file=sys.stderr)
         if not pictures:
@@ -310,6 +310,7 @@ def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture
 
     from tilefold.layout.drawing.pictures import draw_tables
     from tilefold.runtime.sim.memory.sampler import Sampler
+    from tilefold.runtime.sim.memory.space_state import wavefronts
     from tilefold.runtime.sim.sim_engine import SimProgram
     from tilefold.tools.show.program_pictures import lane_table
 
@@ -322,7 +323,11 @@ def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture
         for (site, space), sampled in sampler.sampled.items():
             if space == SMEM.ptx and sampled.patterns:
                 worst = sampled.worst()
-                title = f"{site}: the lanes that each bank serves, {sampled.width} bytes each"
+                total, least = wavefronts(worst.offsets, worst.lanes, sampled.width)
+                count = f"{total - least} bank conflict{'' if total - least == 1 else 's'}"
+                if total > least:
+                    count += f", {total} wavefronts instead of {least}"
+                title = f"{count}: {site}, the lanes that each bank serves"
                 table = lane_table(title, worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)
                 yield draw_tables([table])
 

@@ -100,7 +100,7 @@ class PtxModule:
         `shared` are the bytes of its array of shared memory without a size, `names` those of its parameters in
         messages. PtxError (E1009) for an instruction that is not supported.
         """
-        locate = locations(self.files, self.file)
+        locate = locations(self.files, self.file, self.module)
         body = translate(self.module, function, types, self.file, locate, shared)
         bounds = LaunchBounds(block, cluster=function.cluster)
         aligns = [max(parameter.align, 1) for parameter in function.parameters]

@@ -13,6 +13,7 @@ from tilefold.runtime.sim.faults import SimulationError
 from tilefold.tools.bisection.bisect import bisect, wrong_emission
 from tilefold.tools.bisection.emission import Discrepancy
 from tilefold.tools.checking.check import STAGES, Checked
+from tilefold.tools.editing.pygments_lexer import CuteLexer
 from tilefold.tools.profiling.simulated_costs import costs_of
 from tilefold.tools.reduction.failure import Failure, FailureKind
 from tilefold.tools.report.contents import Observation
@@ -28,22 +29,22 @@ def report_on(program: Program, launches: Sequence[Checked]) -> Page:
     """The page about a program and its launches. Raises ProgramError if a pass refuses the program, LaunchError for a
     launch that cannot begin.
     """
-    return report_page(program, map(_observe, launches))
+    return report_page(program, map(_observe, launches), CuteLexer())
 
 
 def _observe(checked: Checked) -> Observation:
     """The faults of a launch; the costs of its lines where it has none."""
     began = time.perf_counter()
-    faults = checked.outcome(STAGES).faults
+    outcome = checked.outcome(STAGES)
     took = time.perf_counter() - began
-    if faults:
-        return Observation(checked.label, faults)
+    if outcome.faults:
+        return Observation(checked.label, outcome.faults, outcome.gaps)
     trial = Trial(checked.kernel, checked.config, checked.arguments, checked.engine)
     try:
         costs = costs_of(checked.program, checked.label, trial, tries=took < MAX_SECONDS, events=MAX_EVENTS)
     except SimulationError as error:
-        return Observation(checked.label, missing=error.message)
-    return Observation(checked.label, costs=costs)
+        return Observation(checked.label, gaps=outcome.gaps, missing=error.message)
+    return Observation(checked.label, gaps=outcome.gaps, costs=costs)
 
 
 class Bisection:

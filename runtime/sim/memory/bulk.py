@@ -114,8 +114,22 @@ def claim(
     if not space.in_block:
         warp.note(access.site, "stores", content)
     else:
+        _remark_unfenced(space, warp, access, rows)
         space.swizzles[rows * access.width // BULK_UNIT] = 0 if swizzle is None else 1 + swizzle
     warp.restore(before)
+
+
+def _remark_unfenced(space: Space, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
+    """A remark on a copy over bytes that threads have read, if no proxy fence follows the read. By the PTX ISA (Memory
+    Consistency Model: causality order) nothing orders the two then; many kernels rely on the mbarrier between them.
+    """
+    if space.journal is None or space.shadow is None:
+        return
+    conflict = space.shadow.released_unfenced(warp, rows, access.width)
+    if conflict is not None:
+        where = space.show_row(int(rows[conflict.index]), access.width, conflict.byte)
+        text = f"overwrites {space.name} {where} by the async proxy, which {warp.block.describe(conflict.agent)} read"
+        space.journal.remark(access.site, f"{text} by the generic one, with no fence.proxy.async between")
 
 
 def claim_reduction(

@@ -13,6 +13,7 @@ from ....base.target import WARP
 from ..ordering.asynchronous import InFlight, Operation, writers
 from ..ordering.clocks import ASYNC, Conflict
 from ..ordering.knowledge import known, times_of
+from ..ordering.mbarrier import mbarriers_of
 from ..ordering.releases import block_of, has_seen, missing_edge
 from ..warp import Warp
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN, Allocation
@@ -57,6 +58,7 @@ def refuse(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], *,
                 hint = operation.cure
             elif isinstance(operation, Operation) and operation in operation.issuer.state(InFlight).loads:
                 hint = "wait at its mbarrier for the phase that counts its bytes; the first phase has parity 0"
+                hint += _other_phase(warp, operation)
             warp.fault(Code.SIM_IN_FLIGHT, access.site, lane, text, hint, other=operation.origin)
         if (states == MBARRIER).any():
             hint = "end it with ptx.mbarrier.inval before using its bytes for anything else"
@@ -67,6 +69,16 @@ def refuse(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], *,
             "write it first, or start from a fill that defines it",
             (space.name, row * access.width),
         )  # fmt: skip
+
+
+def _other_phase(warp: Warp, operation: Operation) -> str:
+    """An addition to a hint: the warp's last wait at the mbarrier of a copy, and the phase in which the bytes come."""
+    for barrier in mbarriers_of(warp.block.cluster).values():
+        wait = barrier.waits.get(warp)
+        if wait is not None and any(getattr(part, "operation", None) is operation for part in barrier.arrivals):
+            ended = f"phase {wait.phase}" if wait.phase >= 0 else "the phase before the first"
+            return f"; {wait.site} waited for {ended} of it, and the bytes come in phase {barrier.phase}"
+    return ""
 
 
 def out_of_bounds(space: SpaceState, warp: Warp, access: Access, index: int, address: int, loading: bool) -> NoReturn:

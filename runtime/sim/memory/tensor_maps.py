@@ -16,6 +16,7 @@ from ....base.errors import Code, LayoutError
 from ....dialects.ptx import BULK_UNIT, MAP_BYTES, MAP_FIELDS
 from ....layout.tma.recipe import MAP_ELEMENTS, PlacedMap
 from ....layout.tma.tensor_map import MAX_RANK, TensorMap
+from ..ordering.asynchronous import Source
 from ..ordering.clocks import TENSOR_MAPS
 from ..ordering.knowledge import acquired_proxy
 from ..warp import Warp
@@ -84,9 +85,10 @@ def decode(content: NDArray[np.uint8]) -> PlacedMap:
     return PlacedMap(made, address, kind, bool(record["fill_mode"][0]), int(record["promotion"]))
 
 
-def map_at(space: Space, warp: Warp, access: Access, lane: int, address: int) -> PlacedMap:
-    """The map in global memory that a tensor copy of the lane reads. SimulationError for undefined bytes (E3204), a
-    race (E3205), a write without the fences of maps (E3216), and bytes that are not a map of a tensor (E0322, E0323).
+def map_at(space: Space, warp: Warp, access: Access, lane: int, address: int) -> tuple[PlacedMap, Source]:
+    """The map in global memory that a tensor copy of the lane reads, and its bytes. SimulationError for undefined bytes
+    (E3204), a race (E3205), a write without the fences of maps (E3216), and bytes that are not a map of a tensor
+    (E0322, E0323).
     """
     before, access = warp.mask_state(), replace(access, width=BULK_UNIT)
     if address % MAP_BYTES:
@@ -114,7 +116,7 @@ def map_at(space: Space, warp: Warp, access: Access, lane: int, address: int) ->
         text, hint = f"{space.show(address)} holds no tensor map", "copy one there first, by ptx.tensormap.copy"
         _refuse(warp, access, lane, LayoutError(Code.TENSOR_MAP, text, hint))
     try:
-        return decode(content)
+        return decode(content), Source(space, rows, BULK_UNIT, np.full(len(rows), lane))
     except LayoutError as error:
         text = f"the tensor map at {space.show(address)}: {error.message}"
         _refuse(warp, access, lane, LayoutError(error.code, text, error.hint))

@@ -122,9 +122,11 @@ def _store(operation: Operation) -> None:
 
 def _end_reads(operation: Operation, agent: int) -> None:
     """Ends the reads of a copy, as those of an agent made now."""
-    source, operation.source = operation.source, None
-    if source is not None:
-        source.memory.read_by(operation.issuer, int(source.lanes[0]), source.rows, source.width, agent)
+    sources = (operation.source, *operation.further)
+    operation.source, operation.further = None, ()
+    for source in sources:
+        if source is not None:
+            source.memory.read_by(operation.issuer, int(source.lanes[0]), source.rows, source.width, agent)
 
 
 def _land(operation: Operation, agent: int) -> None:

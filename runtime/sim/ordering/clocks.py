@@ -23,6 +23,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.spaces import SMEM
+
 TENSOR_MAPS = "tensor maps"
 """The proxy by which tensor copies read their maps, where clocks have the accesses that a fence has released to it."""
 
@@ -136,10 +138,11 @@ def join_clocks(clocks: "Iterable[Clock | None]") -> Clock | None:
 
 
 def for_overwriting(clock: Clock) -> Clock:
-    """The part of a clock that threads beyond the scope of its release learn: that reads, and writes of bulk copies,
-    are over."""
+    """The part of a clock that threads beyond the scope of its release learn: that reads, and asynchronous writes, are
+    over, and which of these are before accesses of the async proxy to shared memory.
+    """
     over = replace(clock, proxies=MappingProxyType({})).joined(clock.proxies.get(OVER))
-    kept = {name: clock.proxies[name] for name in (EXECUTED, TENSOR) if name in clock.proxies}
+    kept = {name: clock.proxies[name] for name in (EXECUTED, TENSOR, SMEM.keyword) if name in clock.proxies}
     return Clock(clock.cluster, np.zeros(0, np.int64), proxies={OVER: over, **kept})
 
 

@@ -180,18 +180,18 @@ def known_until(
     """The time before which active lane `lanes[i]` knows the accesses of the agents that `entries[i]` stands for; of
     those that need only be `over`, that they are.
     """
-    until = _known_by(warp, warp.clock, lanes, entries)
+    until = known_by(warp, warp.clock, lanes, entries)
     numbers = warp.lane_numbers()[lanes] if warp.own else lanes
     for own in {id(own): own for own in warp.own.values()}.values():
         chosen = np.isin(numbers, [lane for lane, other in warp.own.items() if other is own])
         if chosen.any():
-            until[chosen] = np.maximum(until[chosen], _known_by(warp, own.clock, lanes[chosen], entries[chosen]))
+            until[chosen] = np.maximum(until[chosen], known_by(warp, own.clock, lanes[chosen], entries[chosen]))
     if over is not None and (ended := known(warp).proxies.get(OVER)) is not None:
-        until = np.where(over, np.maximum(until, _known_by(warp, ended, lanes, entries)), until)
+        until = np.where(over, np.maximum(until, known_by(warp, ended, lanes, entries)), until)
     return until
 
 
-def _known_by(warp: Warp, clock: Clock, lanes: NDArray[Any], entries: Entries) -> NDArray[np.int64]:
+def known_by(warp: Warp, clock: Clock, lanes: NDArray[Any], entries: Entries) -> NDArray[np.int64]:
     """The time before which active lane `lanes[i]`, with this clock, knows the accesses of `entries[i]`."""
     cluster, times = warp.block.cluster, clock.times
     if len(times) < cluster.threads:

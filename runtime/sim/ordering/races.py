@@ -31,7 +31,7 @@ from .clocks import (
     Conflict,
     Entries,
 )
-from .knowledge import horizon_of, known, known_until, of_own_block, place_of, read_by_several, times_of
+from .knowledge import horizon_of, known, known_by, known_until, of_own_block, place_of, read_by_several, times_of
 
 if TYPE_CHECKING:
     from ..warp import Warp
@@ -147,13 +147,14 @@ class RaceShadow:
         scope: str = "gpu",
         overwrites: bool = False,
     ) -> Conflict | None:
-        """The first conflict of the active lanes' accesses with an earlier write. Where they overwrite it, that of a
-        bulk copy need only be over.
+        """The first conflict of the active lanes' accesses with an earlier write. Where they overwrite it, that of an
+        asynchronous operation need only be over.
         """
         if width < self._granule:
             self._refine(width)
         entries = self._write_rows[width].take(rows, axis=0)
-        bad = self._unordered(warp, entries & ~SEVERAL, atomic, (entries & PROXIED) != 0 if overwrites else None)
+        over = (entries & (PROXIED | ASYNC)) != 0 if overwrites else None
+        bad = self._unordered(warp, entries & ~SEVERAL, atomic, over)
         if bad is not None:
             return _first(bad, entries, True, width)
         if not (entries & SEVERAL).any() and scope in ("gpu", "sys"):
@@ -285,11 +286,9 @@ class RaceShadow:
         return None
 
     def date_reads(self, warp: "Warp", rows: NDArray[Any], width: int, agent: int) -> None:
-        """Records that an operation of the active lanes, for each row one, has read these as an agent. There is no
-        check, as for `date`.
-        """
+        """Records that an asynchronous operation of each active lane has read a row as an agent, without a check."""
         table = self._own_reads(warp, rows, width)
-        earlier, now = table[rows], np.full((len(rows), 1), warp.launch.clock << 32 | agent)
+        earlier, now = table[rows], np.full((len(rows), 1), warp.launch.clock << 32 | PROXIED | agent)
         concurrent = self._unordered(warp, earlier)
         if concurrent is not None:
             concurrent &= (earlier & (AGENT | SEVERAL)) != agent
@@ -325,6 +324,23 @@ class RaceShadow:
             chosen = entries[bad]
             bad[bad] = chosen >> 32 >= times_of(fenced, warp, chosen)
         return _first(bad, entries, True, width) if bad.any() else None
+
+    def released_unfenced(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
+        """The first read of rows by the generic proxy, of other warps than that of the active lanes, behind which lies
+        no fence of the proxy that these know.
+        """
+        tables = self._read_rows[width][:, rows]
+        entries = np.moveaxis(tables, 0, 2).reshape(len(rows), -1)
+        bad = (entries & (AGENT | SEVERAL) != 0) & (entries & PROXIED == 0)
+        bad &= (place_of(warp, entries) - warp.first_index) // WARP != warp.lane_numbers()[:, None] // WARP
+        fenced = known(warp).proxies.get(self._space)
+        if fenced is not None and bad.any():
+            chosen, lanes = entries[bad], np.nonzero(bad)[0]
+            bad[bad] = chosen >> 32 >= known_by(warp, fenced, lanes, chosen)
+        if not bad.any():
+            return None
+        conflict = _first(bad, entries, False, width)
+        return replace(conflict, byte=conflict.byte // self._granule * self._granule)
 
     def update(
         self, warp: "Warp", rows: NDArray[Any], width: int, scope: str = "gpu", reads: bool = False

@@ -5,7 +5,7 @@ The simulator executes one warp after the other. So the instructions of a warpgr
 execute its n-th says what it is, and the n-th of the others must be the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -40,6 +40,18 @@ class PendingInstructions(Generic[T]):
         return instruction
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the registers of a warpgroup, to a number for each thread."""
+
+    number: int
+    grows: bool
+    site: Site
+
+    def __str__(self) -> str:
+        return f"setmaxnreg {'inc' if self.grows else 'dec'} {self.number}"
+
+
 @dataclass(slots=True, eq=False)
 class Warpgroup:
     """Four warps of a block, their multiplications and changes of registers. The last warps of a block may be fewer,
@@ -50,7 +62,7 @@ class Warpgroup:
     multiplications: PendingInstructions[object] = field(default_factory=lambda: PendingInstructions[object]())
     agent: int | None = None
     """The agent of its reads of shared memory, once it has multiplied."""
-    changes: PendingInstructions[tuple[int, bool]] = field(init=False)
+    changes: PendingInstructions[Change] = field(init=False)
 
     def __post_init__(self) -> None:
         self.changes = PendingInstructions(len(self.warps))
@@ -95,6 +107,20 @@ def warps_around(warp: Warp, site: Site) -> Warpgroup:
     if number not in groups:
         groups[number] = Warpgroup(warp.block.warps[number * WARPS : (number + 1) * WARPS])
     return groups[number]
+
+
+def refuse_partial(blocks: Sequence[Block], ended: Collection[Warp]) -> None:
+    """SimulationError (E3208) for a change of registers that a warp which has ended did not make, and others of its
+    warpgroup did.
+    """
+    for group in (group for block in blocks for group in block.state(Warpgroups).groups.values()):
+        for change, warps in group.changes.pending.values():
+            for warp in group.warps:
+                if warp in ended and warp not in warps:
+                    made = ", ".join(str(other.index) for other in group.warps if other in warps)
+                    text = f"warp {warp.index} ends without {change}, which {made} of {group} have executed"
+                    hint = "let all four warps execute it, also those that have no work"
+                    warp.fault(Code.SIM_CONVERGENCE, change.site, None, text, hint)
 
 
 @dataclass(slots=True)

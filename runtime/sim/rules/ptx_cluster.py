@@ -12,7 +12,8 @@ from ....dialects.ptx.effects import Proxy, proxy_of
 from ..events import Step, Suspending, Suspension, Until
 from ..faults import Site, site_of
 from ..launch import Completion
-from ..memory.spaces import Atomic
+from ..memory.space_state import Access
+from ..memory.spaces import Atomic, Space
 from ..ordering.asynchronous import InFlight, Operation
 from ..ordering.cluster import ClusterBarrier, map_to_rank, rank_of
 from ..ordering.knowledge import snapshot
@@ -23,6 +24,8 @@ from ..warp import Warp
 from .ptx_atomic import changes
 from .ptx_mbarrier import MBARRIER_BYTES, Barriers
 from .ptx_memory import to_bytes
+
+RELEASED = "let the thread that read execute ptx.fence.proxy.async before it gives the bytes back"
 
 
 def _getctarank(op: ptx.GetCtaRankOp, t: Translator) -> Step:
@@ -55,6 +58,24 @@ def _start(
     return operations
 
 
+def _check_released(space: Space, warp: Warp, access: Access, rows: Lanes) -> None:
+    """SimulationError (E3216) if threads have read the bytes, and no fence of the async proxy follows: an asynchronous
+    store may come before such a read, though an mbarrier orders it after the read.
+    """
+    conflict = None if space.shadow is None else space.shadow.released_unfenced(warp, rows, access.width)
+    if conflict is None:
+        return
+    row = int(rows[conflict.index])
+    where = space.show_row(row, access.width, conflict.byte)
+    text = (
+        f"writes {space.name} {where} asynchronously, which {warp.block.describe(conflict.agent)} read; "
+        "fence.proxy.async between them is missing"
+    )
+    lane, at = int(warp.lane_numbers()[conflict.index]), (space.name, row * access.width + conflict.byte)
+    rival = warp.block.thread_of(conflict.agent)
+    warp.fault(Code.SIM_PROXY, access.site, lane, text, RELEASED, at, rival=rival)
+
+
 def _land_early(warp: Warp) -> None:
     """Completes what the warp has just begun, where operations complete early."""
     if warp.launch.completion is Completion.EARLY:
@@ -70,6 +91,7 @@ def _st_async(op: ptx.StAsyncOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         rows = space.claim(warp, access, warp.registers[pointer])
+        _check_released(space, warp, access, rows)
         _start(warp, barriers, proxy, rows, kind.bytes, to_bytes(warp, warp.registers[value], kind))
         space.hold(warp, rows, kind.bytes)
         _land_early(warp)
@@ -90,6 +112,7 @@ def _red_async(op: ptx.RedAsyncOp, t: Translator) -> Step:
             lambda number, before: change(before, given[number]), acquires=False, releases=False, is_seen=False
         )
         rows = space.rows(warp, access, warp.registers[pointer])
+        _check_released(space, warp, access, rows)
         space.change(warp, access, rows, how)
         for operation, agent in _start(warp, barriers, proxy, rows, kind.bytes, given):
             space.attribute(warp, operation.rows, kind.bytes, agent)

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,18 @@ from .ptx_bulk import change_of
 from .ptx_mbarrier import Barriers
 
 
+class _Request(NamedTuple):
+    """A copy of a lane: its map, its box, its address in shared memory, 0 where there is none, and the bytes of a map
+    in memory, which must stay as they are.
+    """
+
+    lane: int
+    placed: PlacedMap
+    box: Box
+    address: int
+    maps: tuple[Source, ...]
+
+
 class _Copies:
     """The copies of boxes by one operation, a box for each active lane."""
 
@@ -47,19 +59,19 @@ class _Copies:
         self.outer = t.access(op, GMEM, "bulk", ptx.BULK_UNIT)
         self.inner = t.access(op, SMEM, "bulk", ptx.BULK_UNIT)
 
-    def requests(self, warp: Warp) -> Iterator[tuple[int, PlacedMap, Box, int]]:
-        """Each active lane with its map, its box and its address in shared memory, 0 where there is none."""
+    def requests(self, warp: Warp) -> Iterator["_Request"]:
+        """The copy of each active lane."""
         slots = (self.map, *self.coords) if self.shared is None else (self.map, *self.coords, self.shared)
         values = np.stack([warp.select(warp.registers[slot]) for slot in slots], axis=1)
         warp.note(self.site, "copies a box by", values)
         for lane, (at, *coords) in zip(warp.lane_numbers().tolist(), values.tolist(), strict=True):
             address: int = 0 if self.shared is None else coords.pop()
-            placed = warp.launch.parameter_map(int(at))
+            placed, read = warp.launch.parameter_map(int(at)), None
             if placed is None:
-                placed = map_at(self.spaces.global_, warp, self.outer, lane, int(at))
+                placed, read = map_at(self.spaces.global_, warp, self.outer, lane, int(at))
             self._check_place(warp, lane, placed, address)
             self._check_coordinates(warp, lane, placed, coords)
-            yield lane, placed, box_at(placed, tuple(coords)), address
+            yield _Request(lane, placed, box_at(placed, tuple(coords)), address, () if read is None else (read,))
 
     def _check_place(self, warp: Warp, lane: int, placed: PlacedMap, address: int) -> None:
         if address % SHARED_ALIGNMENT:
@@ -138,6 +150,7 @@ class _Copies:
         rows: NDArray[np.int64],
         width: int,
         stored: tuple[Source, NDArray[np.uint8]],
+        further: tuple[Source, ...],
         change: Change | None = None,
     ) -> None:
         """Starts writing rows of the tensor, as a part of the lane's bulk group."""
@@ -147,7 +160,9 @@ class _Copies:
         of_all = self.site, self.proxy, warp, lanes, groups, space, rows, width, content, source
         space.hold(warp, rows, width)
         warp.block.cluster.reads_late = True
-        warp.state(InFlight).stores.append(Operation(*of_all) if change is None else Reduction(*of_all, change=change))
+        operation = Operation(*of_all) if change is None else Reduction(*of_all, change=change)
+        operation.further = further
+        warp.state(InFlight).stores.append(operation)
 
 
 def _add(total: Access, part: Access) -> None:
@@ -159,27 +174,28 @@ def _add(total: Access, part: Access) -> None:
 def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
     copies, barriers, bar = _Copies(op, t, op.dst), Barriers(op, op.bar, t, "async"), t.slot(op.bar)
     mask = None if op.multicast is None else t.slot(op.multicast)
-    further = copies.inner if mask is None else t.access(op, SMEM, "multicast", ptx.BULK_UNIT)
+    multicast = copies.inner if mask is None else t.access(op, SMEM, "multicast", ptx.BULK_UNIT)
     space, outer, units = t.spaces.shared, t.spaces.global_, ptx.BULK_UNIT
 
     def step(warp: Warp) -> None:
         bars = warp.select(warp.registers[bar]).tolist()
         masks = [None] * warp.active if mask is None else warp.select(warp.registers[mask]).tolist()
-        for at, chosen, (lane, placed, box, address) in zip(bars, masks, copies.requests(warp), strict=True):
+        for at, chosen, (lane, placed, box, address, maps) in zip(bars, masks, copies.requests(warp), strict=True):
             access, read = copies.inside(warp, lane, box, reads=True)
             content = fill_box(placed, box, memory.read(outer, warp, access, lane, read)).reshape(-1, units)
             source = Source(outer, read, box.width, np.full(len(read), lane)) if len(read) else None
             places = places_of(placed, address, units)
             for number, rank in enumerate(_ranks(warp, copies, lane, chosen)):
                 barrier = _mbarrier(warp, barriers, lane, at if chosen is None else map_to_rank(at, rank))
-                rows = memory.rows_at(space, warp, further if number else copies.inner, lane, places, reads=False)
+                rows = memory.rows_at(space, warp, multicast if number else copies.inner, lane, places, reads=False)
                 rows += (rank - warp.block.rank) * (space.arena.span // units)
                 memory.claim(space, warp, copies.inner, lane, rows, content, placed.map.swizzle_bits)
                 space.hold(warp, rows, units)
                 lanes = np.full(len(rows), lane)
                 operation = Operation(
-                    copies.site, copies.proxy, warp, lanes, np.zeros_like(lanes), space, rows, units, content, source
-                )
+                    copies.site, copies.proxy, warp, lanes, np.zeros_like(lanes), space, rows, units, content, source,
+                    further=maps,
+                )  # fmt: skip
                 warp.block.cluster.reads_late = True
                 warp.state(InFlight).loads.append(operation)
                 barrier.add(operation, placed.map.bytes)
@@ -217,12 +233,12 @@ def _store(op: ptx.TensorStoreOp, t: Translator) -> Step:
     copies, space = _Copies(op, t, op.src), t.spaces.global_
 
     def step(warp: Warp) -> None:
-        for lane, placed, box, address in copies.requests(warp):
+        for lane, placed, box, address, maps in copies.requests(warp):
             stored = copies.stored(warp, lane, placed, box, address)
             access, rows = copies.inside(warp, lane, box, reads=False)
             if len(rows):
                 memory.claim(space, warp, access, lane, rows, stored[1])
-                copies.store(warp, lane, rows, box.width, stored)
+                copies.store(warp, lane, rows, box.width, stored, maps)
 
     return step
 
@@ -231,7 +247,7 @@ def _reduce(op: ptx.TensorReduceOp, t: Translator) -> Step:
     copies, space, kind = _Copies(op, t, op.src), t.spaces.global_, op.kind.data
 
     def step(warp: Warp) -> None:
-        for lane, placed, box, address in copies.requests(warp):
+        for lane, placed, box, address, maps in copies.requests(warp):
             stored = copies.stored(warp, lane, placed, box, address)
             access, rows = copies.inside(warp, lane, box, reads=False)
             if not len(rows):
@@ -239,7 +255,7 @@ def _reduce(op: ptx.TensorReduceOp, t: Translator) -> Step:
             change = change_of(kind, placed.element, space.arena.data[box.width], t.launch.exact)
             others = bulk.reductions(warp.block.cluster, change.kind)
             memory.claim_reduction(space, warp, access, lane, rows, others)
-            copies.store(warp, lane, rows, box.width, stored, change)
+            copies.store(warp, lane, rows, box.width, stored, maps, change)
 
     return step
 
@@ -248,7 +264,7 @@ def _prefetch(op: ptx.TensorPrefetchOp, t: Translator) -> Step:
     copies = _Copies(op, t)
 
     def step(warp: Warp) -> None:
-        for lane, _, box, _ in copies.requests(warp):
+        for lane, _, box, _, _ in copies.requests(warp):
             copies.inside(warp, lane, box, reads=True)
 
     return step

@@ -30,7 +30,7 @@ from ..memory.space_state import wavefronts
 from ..ordering import wgmma
 from ..ordering.asynchronous import InFlight
 from ..ordering.knowledge import executed
-from ..ordering.warpgroups import Warpgroup, Warpgroups, pool_of, warpgroup_of, warps_around
+from ..ordering.warpgroups import Change, Warpgroup, Warpgroups, pool_of, warpgroup_of, warps_around
 from ..ordering.wgmma import InFlightWgmma, WgmmaCall, WgmmaShare, shares_of
 from ..translate import Rules, Translator
 from ..values import Value, varies
@@ -267,7 +267,7 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
         group, block = warps_around(warp, site), warp.block
         warpgroups = block.state(Warpgroups)
         pool = warpgroups.registers = warpgroups.registers or pool_of(block, bounds, greatest)
-        requested, _ = group.changes.join(warp, (number, grows))
+        requested = group.changes.join(warp, Change(number, grows, site)).number
         if requested != number:
             text = (
                 f"warp {warp.index} asks for {number} registers a thread, another warp of its warpgroup for {requested}"

@@ -11,19 +11,23 @@ from tilefold.base.target import Target
 from tilefold.compiler.reports.kernel_report import KernelReport, make_report
 from tilefold.compiler.reports.listing import Hunk, Lister, Listing, changed_lines, hunks
 from tilefold.compiler.reports.source_map import CodeLine, SourceMap, Spot
+from tilefold.dialects.kernel import KernelOp
 from tilefold.driver.faults import Fault, merge
+from tilefold.driver.gaps import Gap
 from tilefold.driver.line_costs import Costs
 from tilefold.driver.lowering import Program, passes_to_instr
 from tilefold.driver.source_text import source_map
 from tilefold.passes.check_stage import CheckStagePass
+from tilefold.runtime.sim.faults import site_of
 
 
 @dataclass(frozen=True)
 class Observation:
-    """The results of a launch: its faults, or the costs of its lines, or why they are `missing`."""
+    """The results of a launch: its faults and gaps, or the costs of its lines, or why they are `missing`."""
 
     label: str
     faults: tuple[Fault, ...] = ()
+    gaps: tuple[Gap, ...] = ()
     costs: Costs | None = None
     missing: str = ""
 
@@ -76,6 +80,7 @@ class Contents:
     kernels: tuple[KernelReport, ...] = ()
     costs: list[Costs] = field(default_factory=list[Costs])
     faults: tuple[Fault, ...] = ()
+    gaps: tuple[Gap, ...] = ()
     checked: tuple[str, ...] = ()
     notes: dict[Spot, list[Note]] = field(default_factory=dict[Spot, list[Note]])
     missing: list[str] = field(default_factory=list[str])
@@ -89,11 +94,24 @@ class Contents:
         for spot, lines in groupby(self.code.forms["ptx"], key=lambda line: line.spot):
             yield Beside(spot, operations.pop(spot, []) if spot is not None else [], list(lines))
 
+    @property
+    def first(self) -> Spot | None:
+        """The first line of the kernel that is launched first, or of the first; None for a program without one."""
+        kernels = [op for op in self.program.module.walk() if isinstance(op, KernelOp)]
+        kernel = min(kernels, key=lambda op: self.launched(op.sym_name.data), default=None)
+        site = None if kernel is None else site_of(kernel)
+        return None if site is None or not site.file else (site.file, site.line)
+
+    def launched(self, kernel: str) -> int:
+        """The place of a kernel among those that were checked; their number for one that was not."""
+        names = [label.partition(" ")[0].rpartition("::")[2] for label in self.checked]
+        return names.index(kernel) if kernel in names else len(names)
+
     def sources(self) -> Iterator[tuple[str, list[tuple[int, str]]]]:
         """The files that any code is from, each with its numbered lines; of others than the program's own those from
         the first to the last of which code is.
         """
-        spots = {*self.code.spots(), *self.notes}
+        spots = {*self.code.spots(), *self.notes, *([self.first] if self.first else [])}
         source = self.program.source
         for file in sorted({file for file, _ in spots}, key=lambda file: (file != source.name, file)):
             lines = [line for name, line in spots if name == file]
@@ -152,10 +170,11 @@ def _remarks(contents: Contents) -> None:
 
 def _add_launches(contents: Contents, launches: Iterable[Observation]) -> None:
     """Notes the faults of launches, and the costs of their lines."""
-    faults, labels = list[Fault](), list[str]()
+    faults, gaps, labels = list[Fault](), list[Gap](), list[str]()
     for observed in launches:
         labels.append(observed.label)
         faults += observed.faults
+        gaps += observed.gaps
         if observed.missing:
             contents.missing.append(f"costs of {observed.label}: {observed.missing}")
         if observed.costs is None:
@@ -165,7 +184,7 @@ def _add_launches(contents: Contents, launches: Iterable[Observation]) -> None:
             texts = [access.waste for access in line.accesses if access.waste] + line.notes
             for text in texts:
                 _note(contents, (line.file, line.line), "cost", text)
-    contents.faults, contents.checked = merge(faults), tuple(labels)
+    contents.faults, contents.gaps, contents.checked = merge(faults), tuple(gaps), tuple(labels)
     for fault in contents.faults:
         hint = f"; {fault.hint}" if fault.hint else ""
         if fault.place is not None:

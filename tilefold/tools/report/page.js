@@ -49,6 +49,13 @@
   });
   for (const tab of tabs) tab.addEventListener("click", () => open(tab));
   const jump = () => { if (/^#s\d+$/.test(location.hash)) select(byId(location.hash.slice(1))); };
+  function begin() {  // at the kernel's first line, at the top of its pane
+    const first = byId(document.body.dataset.first);
+    if (!first || location.hash) return jump();
+    select(first, source);
+    source.scrollTop = first.offsetTop - source.clientHeight / 8;
+    scrollTo(0, 0);
+  }
   addEventListener("hashchange", jump);
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -85,6 +92,6 @@
     for (const part of closed) part.open = true;
   });
   addEventListener("afterprint", () => { for (const part of closed) part.open = false; });
-  jump();
+  begin();
   document.documentElement.dataset.ready = "true";
 })();

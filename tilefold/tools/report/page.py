@@ -5,15 +5,20 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup as Text
 from markupsafe import escape
+from pygments.lexer import Lexer
 
 from tilefold.base.printable import printable
 from tilefold.compiler.reports.source_map import Spot
 from tilefold.driver.lowering import Program
 from tilefold.driver.output import Markup
+from tilefold.driver.style import base_style
 from tilefold.runtime.sim.timeline import LATENCY
+from tilefold.tools.report.colours import Colours
 from tilefold.tools.report.contents import Contents, Observation, contents_of
 from tilefold.tools.report.pictures import Pictures
+from tilefold.tools.report.summary import summaries
 from tilefold.tools.report.timeline import COLUMNS, chart_of
 from tilefold.version import VERSION
 
@@ -25,13 +30,13 @@ class Page(Markup):
         return f'<iframe srcdoc="{escape(self)}" style="width:100%;height:800px;border:0" title="report"></iframe>'
 
 
-def report_page(program: Program, launches: Iterable[Observation]) -> Page:
-    """The page for a program and its launches. Raises what `contents_of` raises."""
-    return Page(printable(page_of(contents_of(program, launches))))
+def report_page(program: Program, launches: Iterable[Observation], lexer: Lexer) -> Page:
+    """The page for a program and its launches; `lexer` colours the IR. Raises what `contents_of` raises."""
+    return Page(printable(page_of(contents_of(program, launches), lexer)))
 
 
-def page_of(contents: Contents) -> str:
-    """The page for the contents."""
+def page_of(contents: Contents, lexer: Lexer | None = None) -> str:
+    """The page for the contents, the IR in the colours of a lexer."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -43,6 +48,9 @@ def page_of(contents: Contents) -> str:
     spots = _Spots()
     return environment.get_template("page.html").render(
         found=contents,
+        style=Text(base_style()),
+        summaries=summaries(contents),
+        colours=Colours(lexer),
         mark=pictures.mark,
         pictures=pictures,
         spot=spots.number,

@@ -2,6 +2,7 @@
 """The layouts that a text names, each drawn once."""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from markupsafe import Markup, escape
@@ -11,12 +12,25 @@ from tilefold.layout.algebra.core import size
 from tilefold.layout.algebra.inttuple import is_fully_static
 from tilefold.layout.drawing.pictures import picture
 from tilefold.layout.text.layouts import parse_layout
+from tilefold.tools.report.colours import Span
 
 MAX_CELLS = 1 << 16
 """The most cells of all pictures together."""
 MAX_SIZE = 1 << 13
 """The most cells of one picture."""
 _QUOTED = re.compile(r'"((?:S<[\d,-]+> o \d+ o )?\(?[\d(][\d(),]*:[\d(),]+)"')
+
+
+def _coloured(text: str, spans: Sequence[Span], begin: int, end: int) -> Iterator[Markup]:
+    """The parts of a line between two columns."""
+    at = begin
+    for first, last, name in spans:
+        first, last = max(first, at), min(last, end)
+        if first < last:
+            yield escape(text[at:first])
+            yield Markup('<i class="{}">{}</i>').format(name, text[first:last])
+            at = last
+    yield escape(text[at:end])
 
 
 @dataclass
@@ -27,17 +41,17 @@ class Pictures:
     _numbers: dict[str, int | None] = field(default_factory=dict[str, int | None])
     _cells: int = 0
 
-    def mark(self, text: str) -> Markup:
-        """A line of text, escaped, with a mark on each layout that has a picture."""
+    def mark(self, text: str, spans: Sequence[Span] = ()) -> Markup:
+        """A line of text, escaped, with a mark on each layout that has a picture, and its parts in their colours."""
         parts: list[Markup] = []
         end = 0
         for match in _QUOTED.finditer(text):
             number = self._number(match[1])
             if number is not None:
-                parts.append(escape(text[end : match.start(1)]))
+                parts += _coloured(text, spans, end, match.start(1))
                 parts.append(Markup('<span class="layout" tabindex="0" data-p="{}">{}</span>').format(number, match[1]))
                 end = match.end(1)
-        return Markup("").join([*parts, escape(text[end:])])
+        return Markup("").join([*parts, *_coloured(text, spans, end, len(text))])
 
     def _number(self, text: str) -> int | None:
         """The number of a layout's picture; None if it has none."""

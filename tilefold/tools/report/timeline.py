@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """When the warps of a launch run, wait, stall and copy, as rows of slices: a drawing of bounded size."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
@@ -17,6 +17,12 @@ MAX_ROWS = 24
 """The warps that are drawn, of whole blocks; those of the first block even where it has more."""
 MAX_LOSSES = 20
 """The waits and stalls that the table has."""
+
+_WARPGROUP = 4
+_BULK = "cp.async.bulk"
+_LETTER = 3.4
+"""The columns of a letter."""
+_MOST_LETTERS = 28
 
 Warp: TypeAlias = tuple[Dim3, int]
 
@@ -38,6 +44,8 @@ class Slice:
     begin: int
     end: int
     act: int
+    label: str = ""
+    """The name of the operation, where the slice is wide enough for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +98,34 @@ def chart_of(costs: Costs) -> Chart | None:
         return None
     cycles = max(event.end for events in shown.values() for event in events)
     acts: dict[Act, int] = {}
-    rows = tuple(_row(warp, events, cycles, acts) for warp, events in shown.items())
+    roles = {block: roles_of(warps) for block, warps in blocks.items()}
+    rows = tuple(_row(warp, roles[warp[0]][warp[1]], events, cycles, acts) for warp, events in shown.items())
     return Chart(costs.label, cycles, costs.warps, rows, tuple(acts), _losses(shown.values()))
 
 
-def _row(warp: Warp, events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Row:
+def roles_of(warps: Mapping[int, Sequence[Event]]) -> dict[int, str]:
+    """What the warps of a block are for, by their numbers: those that load by bulk copies and others that wait for
+    mbarriers are producers and consumers, these counted by warpgroup where whole ones consume.
+    """
+    loads = {n: [e for e in events if _BULK in e.text and e.text.endswith("load")] for n, events in warps.items()}
+    copying = {n for n, events in loads.items() if events}
+    waiting = {n for n, events in warps.items() if any(e.site and "mbarrier" in e.site.op for e in events)}
+    consumers = sorted(waiting - copying)
+    if not copying or not consumers:
+        return dict.fromkeys(warps, "")
+    groups = sorted({number // _WARPGROUP for number in consumers})
+    whole = len(consumers) == _WARPGROUP * len(groups)
+    order = {n: groups.index(n // _WARPGROUP) if whole else place for place, n in enumerate(consumers)}
+    return {n: "producer" if n in copying else f"consumer {order[n]}" if n in order else "" for n in warps}
+
+
+def _row(warp: Warp, role: str, events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Row:
     spent = {kind: sum(e.end - e.begin for e in events if e.kind == kind) for kind in ("runs", "waits", "stalls")}
     spent["runs"] -= spent["stalls"]  # which are part of it
     shares = ", ".join(f"{kind} {100 * part // cycles} %" for kind, part in spent.items() if part > 0)
     drawn = [*_slices(events, cycles, acts), *_copies(events, cycles, acts)]
-    return Row("block ({},{},{}) warp {}".format(*warp[0], warp[1]), tuple(drawn), shares)
+    name = "block ({},{},{}) warp {}".format(*warp[0], warp[1])
+    return Row(f"{name}: {role}" if role else name, tuple(drawn), shares)
 
 
 def _slices(events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Iterator[Slice]:
@@ -143,7 +169,9 @@ def _merge(columns: Iterable[Act | None], acts: dict[Act, int]) -> Iterator[Slic
     for act, group in groupby(columns):
         begin, at = at, at + len(list(group))
         if act is not None:
-            yield Slice(act.kind, begin, at, acts.setdefault(act, len(acts)))
+            name = act.text.removeprefix("to ").removeprefix("ptx.")
+            fits = act.kind in ("runs", "stalls") and _LETTER * len(name) < at - begin and len(name) < _MOST_LETTERS
+            yield Slice(act.kind, begin, at, acts.setdefault(act, len(acts)), name if fits else "")
 
 
 def _act(event: Event) -> Act:

@@ -13,6 +13,7 @@ from tilefold.dialects.tile import AllocOp, InstructionOp, TensorType
 from tilefold.dialects.tile.copy_types import TiledCopyType
 from tilefold.dialects.tile.mma_types import TiledMmaType
 from tilefold.driver.output import Markup
+from tilefold.driver.style import base_style
 from tilefold.layout.algebra.coordinates import idx2crd
 from tilefold.layout.algebra.core import make_layout, size
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, is_fully_static, product_each, wrap
@@ -21,6 +22,7 @@ from tilefold.layout.drawing.custom import instruction_tables
 from tilefold.layout.drawing.drawings import EMPTY, Cell, Table, make_index_table
 from tilefold.layout.drawing.pictures import draw_tables, picture
 from tilefold.layout.drawing.scene import Group, Picture, Primitive
+from tilefold.version import VERSION
 
 MAX_ELEMENTS = 1 << 17
 """The most elements of a tensor that is drawn by banks."""
@@ -119,10 +121,15 @@ def stack(pictures: Sequence[Picture]) -> Picture:
     return Picture("; ".join(p.title for p in pictures), max(p.width for p in pictures), top, tuple(parts))
 
 
-def page(title: str, pictures: Sequence[Picture]) -> Markup:
-    """Pictures as an HTML page that needs no other file."""
-    figures = "\n".join(f"<figure>{shown.svg()}</figure>" for shown in pictures)
+def page(title: str, pictures: Sequence[Picture], says: Sequence[str] = ()) -> Markup:
+    """Pictures as an HTML page that needs no other file, below lines of text."""
+    figures = "\n".join(f'<figure class="picture">{shown.svg()}</figure>' for shown in pictures)
+    said = "\n".join(f"<p>{escape(line)}</p>" for line in says)
+    name = escape(title.replace("\\", "/").rpartition("/")[2])
     return Markup(
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>\n'
-        f"<body>\n<h1>{escape(title)}</h1>\n{figures}\n</body></html>\n"
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{name}: tilefold pictures</title>\n<style>{base_style()}</style></head>\n"
+        f"<body>\n<header><h1>{name}</h1><p>tilefold {VERSION}</p></header>\n"
+        f"<main>\n{said}\n{figures}\n</main></body></html>\n"
     )

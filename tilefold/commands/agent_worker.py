@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A warm process that executes commands for a server, each in a copy of itself that ends with it.
+
+It has imported and used the compiler and the simulator before the first command, so a command begins at once. The copy
+is confined: see `confinement`. Requests and answers are lines of JSON on the standard input and output.
+"""
+
+import io
+import json
+import os
+import select
+import signal
+import sys
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from tilefold.commands.agent_warmup import warm_up
+from tilefold.commands.cli import main as command
+from tilefold.tools.agents.confinement import confine
+from tilefold.tools.agents.python_case import execute
+
+MOST_OUTPUT = 1 << 20
+"""The most characters of a command's output that are kept."""
+
+
+def main() -> int:
+    """Serves requests until the input ends."""
+    folder, seconds, megabytes = Path(sys.argv[1]).resolve(), int(sys.argv[2]), int(sys.argv[3])
+    os.chdir(folder)
+    os.environ["TILEFOLD_SIM_PROGRESS"] = "0"
+    os.environ["TILEFOLD_CACHE_LIMIT"] = "0"
+    os.environ["TMPDIR"] = str(folder)
+    requests, answers = sys.stdin, sys.stdout
+    warm_up()
+    for line in requests:
+        answers.write(json.dumps(_in_copy(json.loads(line), folder, seconds, megabytes)) + "\n")
+        answers.flush()
+    return 0
+
+
+def _in_copy(request: dict[str, Any], folder: Path, seconds: int, megabytes: int) -> dict[str, Any]:
+    """The answer of a copy of the process to a request; one about its end if it does not answer in time."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(read)
+        try:
+            confine(folder, seconds, megabytes)
+            answer = _answer(request)
+        except MemoryError:
+            answer = {"exit": 1, "output": "", "messages": f"the command takes more than {megabytes} MiB"}
+        except BaseException as error:
+            answer = {"exit": 70, "output": "", "messages": f"{type(error).__name__}: {error}"}
+        with os.fdopen(write, "w") as pipe:
+            json.dump(answer, pipe)
+        os._exit(0)
+    os.close(write)
+    text = _read(read, time.monotonic() + seconds)
+    if text is None:
+        os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    if text:
+        return json.loads(text)
+    end = f"takes longer than {seconds} seconds" if text is None else f"ends at a limit of {megabytes} MiB or seconds"
+    return {"exit": 1, "output": "", "messages": f"the command {end}"}
+
+
+def _read(pipe: int, deadline: float) -> bytes | None:
+    """All that comes from a pipe before its end; None if that does not come in time."""
+    parts: list[bytes] = []
+    with os.fdopen(pipe, "rb", buffering=0) as stream:
+        while (left := deadline - time.monotonic()) > 0:
+            if not select.select([stream], [], [], left)[0]:
+                break
+            part = stream.read(1 << 16)
+            if not part:
+                return b"".join(parts)
+            parts.append(part)
+    return None
+
+
+def _answer(request: dict[str, Any]) -> dict[str, Any]:
+    """Executes the words of a command, or the case of a program in Python."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        sys.stdin = io.StringIO()
+        if "python" in request:
+            status = execute(request["python"], request["words"][0])
+        else:
+            try:
+                status = command(request["words"])
+            except SystemExit as end:  # of a wrong command line
+                status = end.code if isinstance(end.code, int) else 2
+    return {"exit": status, "output": out.getvalue()[:MOST_OUTPUT], "messages": err.getvalue()[:MOST_OUTPUT]}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
