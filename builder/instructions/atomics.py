@@ -169,14 +169,22 @@ def _named(dtype: DType | str) -> DType:
 
 def load_acquire(ptr: Place, scope: str | None = None) -> Any:
     """Reads an element; the writes before its release are visible afterwards."""
-    at = address_of(ptr)
-    return wrap(emit(ptx.LoadAcquireOp(at.ssa, at.dtype.ir, scope)).results[0], at.dtype)
+    return _load(ptr, scope, relaxed=False)
 
 
 def store_release(ptr: Place, val: Scalar, scope: str | None = None) -> None:
     """Writes an element; the thread's earlier writes come before it."""
+    _store(ptr, val, scope, relaxed=False)
+
+
+def _load(ptr: Place, scope: str | None, *, relaxed: bool) -> Any:
     at = address_of(ptr)
-    emit(ptx.StoreReleaseOp(convert(val, at.dtype).ssa, at.ssa, scope=scope))
+    return wrap(emit(ptx.LoadAcquireOp(at.ssa, at.dtype.ir, scope, relaxed)).results[0], at.dtype)
+
+
+def _store(ptr: Place, val: Scalar, scope: str | None, *, relaxed: bool) -> None:
+    at = address_of(ptr)
+    emit(ptx.StoreReleaseOp(convert(val, at.dtype).ssa, at.ssa, scope=scope, relaxed=relaxed))
 
 
 _ACQUIRING, _RELEASING = (None, "relaxed", "acquire"), (None, "relaxed", "release")
@@ -193,17 +201,18 @@ def load(
     ss: str | None = None,
     level_prefetch_size: str | None = None,
 ) -> Any:
-    """The element at a pointer, as one of `dtype` if that is given. Where `sem` is "acquire", or "relaxed", which is
-    weaker, the access is `load_acquire`. Another one of global memory may have a cache operator `cop` (ca, cg, cs, lu,
-    cv), a priority in the L1 cache (evict_first, evict_last, evict_normal, evict_unchanged, evict_no_allocate), and the
-    bytes that the L2 cache fetches (size_64b, size_128b, size_256b). The pointer says by itself which memory it is in,
+    """The element at a pointer, as one of `dtype` if that is given. Where `sem` is "acquire", the access is
+    `load_acquire`; where it is "relaxed", the writes before a release are visible only behind a fence. Another one of
+    global memory may have a cache operator `cop` (ca, cg, cs, lu, cv), a priority in the L1 cache (evict_first,
+    evict_last, evict_normal, evict_unchanged, evict_no_allocate), and the bytes that the L2 cache fetches (size_64b,
+    size_128b, size_256b). The pointer says by itself which memory it is in,
     `ss`. TilefoldError (E5002) for another order, and for caches with an order; (E0317) for an unknown word.
     """
     _check_order(sem, _ACQUIRING)
     at = ptr if dtype is None else recast_ptr(ptr, dtype=dtype)
     hint = _hint(sem, cop, level1_eviction_priority, level_prefetch_size)
     if not hint:
-        return at.load() if sem is None else load_acquire(at, scope)
+        return at.load() if sem is None else _load(at, scope, relaxed=sem == "relaxed")
     made = make_rmem_tensor(1, at.dtype)
     copy(make_copy_atom(CopyUniversalOp(), at.dtype, load=hint), make_tensor(at, 1), made)
     return made[0]
@@ -219,9 +228,9 @@ def store(
     cop: str | None = None,
     ss: str | None = None,
 ) -> None:
-    """Writes the element at a pointer. Where `sem` is "release", or "relaxed", which is weaker, the access is
-    `store_release`. Cache operators (wb, cg, cs, wt) and priorities as those of `load`. TilefoldError (E5002) for
-    another order, and for caches with an order; (E0317) for an unknown word.
+    """Writes the element at a pointer. Where `sem` is "release", the access is `store_release`; where it is "relaxed",
+    it tells of earlier writes only behind a fence. Cache operators (wb, cg, cs, wt) and priorities as those of `load`.
+    TilefoldError (E5002) for another order, and for caches with an order; (E0317) for an unknown word.
     """
     _check_order(sem, _RELEASING)
     hint = _hint(sem, cop, level1_eviction_priority, None)
@@ -232,7 +241,7 @@ def store(
     elif sem is None:
         ptr.store(val)
     else:
-        store_release(ptr, val, scope)
+        _store(ptr, val, scope, relaxed=sem == "relaxed")
 
 
 def _check_order(sem: str | None, orders: Sequence[str | None]) -> None:

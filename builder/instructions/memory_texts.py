@@ -56,10 +56,11 @@ def memory_operation(text: str, operands: Sequence[Any], results: Sequence[DType
         return None
     place = _address(at, dtype)
     if name == "ld":
-        return (convert(wrap(emit(ptx.LoadAcquireOp(place, dtype.ir, scope)).results[0], dtype), results[0]),)
+        loaded = emit(ptx.LoadAcquireOp(place, dtype.ir, scope, order == "relaxed")).results[0]
+        return (convert(wrap(loaded, dtype), results[0]),)
     value = convert(values[0], dtype).ssa
     if change is None:
-        emit(ptx.StoreReleaseOp(value, place, scope=scope))
+        emit(ptx.StoreReleaseOp(value, place, scope=scope, relaxed=order == "relaxed"))
         return ()
     made = emit(
         (ptx.AtomOp if reads else ptx.RedOp)(of_sign(change, dtype), place, value, order=order, scope=scope)

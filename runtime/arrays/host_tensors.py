@@ -2,8 +2,9 @@
 """Arrays in the host's memory as arguments of an engine, whatever library they are of.
 
 An engine copies an argument to memory of its own and back. So memory that two arguments share needs care: those that
-begin at the same place are one storage, of which the engine makes one copy. Others that overlap, as columns of one
-matrix do, and arrays that are read-only, are copied here, and only their changed bytes are written back.
+begin at the same place are one storage, of which the engine makes one copy. The simulator also gives others that
+overlap, as columns of one matrix do, one memory. For a GPU they are copied here, as are arrays that are read-only, and
+only their changed bytes are written back.
 """
 
 import ctypes
@@ -23,9 +24,11 @@ from .library_types import ELEMENTS
 
 
 class HostTensors:
-    """The host's arrays of a launch, which must outlive it: `arguments` are what an engine reads and writes."""
+    """The host's arrays of a launch, which must outlive it: `arguments` are what an engine reads and writes. Those that
+    overlap are copied `apart` where the engine would not keep them together.
+    """
 
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
+    def __init__(self, arrays: Mapping[str, Array], *, apart: bool = False) -> None:
         places: dict[tuple[int, str, bool], _Place] = {}
         for name, array in arrays.items():
             place = places.setdefault((array.address, array.dtype, array.writable), _Place(array.address))
@@ -34,7 +37,7 @@ class HostTensors:
         self.arguments: dict[str, TensorArgument] = {}
         for key, place in places.items():
             memory = place.memory(_dtype(key[1]))
-            if not key[2] or any(place.overlaps(other) for other in places.values() if other is not place):
+            if not key[2] or (apart and any(place.overlaps(other) for other in places.values() if other is not place)):
                 place.original = memory
                 memory = place.storage = memory.copy()
                 self._apart.append(place)

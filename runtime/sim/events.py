@@ -56,6 +56,8 @@ class Until:
     describe: Callable[[], tuple[str, str]]
     code: Code = Code.SIM_BARRIER
     hint: str = "let as many threads and copies arrive as the mbarrier expects, and wait for the right parity"
+    cause: Callable[[bool], str] = lambda others_wait: ""
+    """Why the wait has no end, in words, as far as it shows, by whether other warps wait elsewhere."""
 
 
 BODIES_BETWEEN_PAUSES = 64

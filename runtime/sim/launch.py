@@ -94,6 +94,8 @@ class LaunchState:
     """How many blocks run in step, for speed, with all of their warps: faults are then found but cannot be reported,
     since they depend on the order of the warps. 0 where warps run one after the other.
     """
+    races: bool = True
+    """Whether accesses that nothing orders are looked for, so that clocks tell what is ordered."""
     shares: bool = False
     """Whether several processes may share out its clusters."""
     trace: Trace | None = None

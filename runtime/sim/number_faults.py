@@ -8,6 +8,7 @@ none.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, cast
 
 import ml_dtypes
@@ -52,7 +53,7 @@ def watch_rules(rules: RuleOf) -> RuleOf:
         rule = rules(kind)
         if rule is None or not issubclass(kind, (*_COMPUTES, *_WRAPS, arith.TruncIOp)):
             return rule
-        return lambda op, t: _watch(op, t, rule(op, t), _looks(op, indices))
+        return lambda op, t: _watch(op, t, rule(op, t), _looks(op, t, indices))
 
     return rule_of
 
@@ -96,8 +97,9 @@ def _not_finite(x: NDArray[Any]) -> NDArray[np.bool_]:
 
 @dataclass
 class Indices:
-    """Which integers of a program address memory: their sums and products reach an address or a coordinate. The results
-    of operations on bits or unsigned divisions are not indices: a hash may wrap.
+    """Which integers of a program address memory: their sums, products, and signed quotients and remainders reach an
+    address or a coordinate. Operands of operations on bits and of unsigned divisions are not indices: a hash may wrap,
+    and the last bits of a number are right although it has wrapped.
     """
 
     known: dict[SSAValue, bool] = field(default_factory=dict[SSAValue, bool])
@@ -105,11 +107,12 @@ class Indices:
     def __contains__(self, value: SSAValue) -> bool:
         if value not in self.known:
             self.known[value] = False  # of a value that is being looked at
-            self.known[value] = any(self._is_index(use.operation, use.index) for use in value.uses)
+            quotient = isinstance(value.owner, _QUOTIENTS)
+            self.known[value] = any(self._is_index(use.operation, use.index, quotient) for use in value.uses)
         return self.known[value]
 
-    def _is_index(self, op: Operation, operand: int) -> bool:
-        if isinstance(op, _PASSES_ON):
+    def _is_index(self, op: Operation, operand: int, quotient: bool) -> bool:
+        if isinstance(op, _PASSES_ON) or (quotient and isinstance(op, arith.AndIOp)):
             return any(result in self for result in op.results)
         if isinstance(op, scf.YieldOp | YieldOp):
             parent = op.parent_op()
@@ -120,9 +123,10 @@ class Indices:
         return pointer and operand == 1 and isinstance(op, ptx.PtrAddOp)
 
 
+_QUOTIENTS = (arith.DivSIOp, arith.FloorDivSIOp, arith.CeilDivSIOp, arith.RemSIOp, arith.ShRSIOp)
 _PASSES_ON = (
     arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp, arith.ExtSIOp, arith.IndexCastOp, arith.SelectOp,
-    arith.DivSIOp,
+    *_QUOTIENTS,
 )  # fmt: skip
 _WRAPS: tuple[type[Operation], ...] = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.ShLIOp)
 _SUMS = (arith.AddfOp, arith.SubfOp, math.FmaOp, vector.FMAOp)
@@ -136,10 +140,25 @@ _COMPUTES: tuple[type[Operation], ...] = (
     *_SUMS, *_FROM_INTEGER, *_TO_INTEGER, *_FUNCTIONS, arith.MulfOp, arith.DivfOp, arith.TruncFOp, vector.ReductionOp,
 )  # fmt: skip
 _SCALES = (arith.MulfOp, arith.ExtFOp, arith.TruncFOp, vector.ExtractOp, vector.InsertOp)
+
+
+def _product_sum(a: Any, b: Any, c: Any) -> Any:
+    return a * b + c
+
+
+_EXACTLY: dict[type[Operation], Callable[..., Any]] = {
+    arith.AddfOp: np.add, arith.SubfOp: np.subtract, arith.MulfOp: np.multiply, arith.NegfOp: np.negative,
+    arith.ExtFOp: np.positive, arith.TruncFOp: np.positive,
+    math.FmaOp: _product_sum, vector.FMAOp: _product_sum,
+}  # fmt: skip
+_EXACT = MappingProxyType(_EXACTLY)
+"""Sums and products as functions without rounding, as far as a wider type goes."""
+_DEPTH = 6
+"""How many operations behind each other are computed again."""
 _RANGE = "keep the operands in range, for example by a scale, a maximum that is subtracted or a wider type"
 
 
-def _looks(op: Operation, indices: Indices) -> list[Look]:
+def _looks(op: Operation, t: Translator, indices: Indices) -> list[Look]:
     """The values to check in an operation."""
     kind = kind_of(op.results[0].type)
     if kind is None:
@@ -149,6 +168,7 @@ def _looks(op: Operation, indices: Indices) -> list[Look]:
         looks.append(_finite(kind))
     if isinstance(op, _SUMS) and any(map(_is_rounded, op.operands)) and not _is_exponent(op.results[0]):
         looks.append(_cancels(kind))
+        looks.append(_vanishes(op, t))
     if isinstance(op, _WRAPS) and kind.bits > 8 and op.results[0] in indices and not _is_unsigned(op.results[0]):
         looks.append(_wraps(op, kind))
     before = kind_of(op.operands[0].type)
@@ -236,6 +256,37 @@ def _cancels(kind: ValueKind) -> Look:
         yield _by_lane(wrong), Code.SIM_CANCELLATION, text, hint
 
     return look
+
+
+def _vanishes(op: Operation, t: Translator) -> Look:
+    """Finds differences that are 0 only since their operands were rounded: they are computed again without rounding,
+    from the numbers that are in registers.
+    """
+    hint = "subtract before the numbers are rounded, or in a wider type"
+    exact = _recomputed(op.results[0], op, t)
+
+    def look(warp: Warp, given: Sequence[Value], value: Value) -> Iterator[Bad]:
+        if not (zero := np.asarray(value) == 0).any():
+            return
+        with np.errstate(all="ignore"):
+            whole = exact(warp)
+        wrong = zero & np.isfinite(whole) & (whole != 0)
+        yield _by_lane(wrong), Code.SIM_CANCELLATION, "cancels all digits of operands that were rounded", hint
+
+    return look
+
+
+def _recomputed(value: SSAValue, around: Operation, t: Translator, depth: int = _DEPTH) -> Callable[[Warp], Any]:
+    """A function of a warp that computes a value from others in its registers, in a wider type. Operations of other
+    blocks than that of `around` are not computed again: their operands may have changed.
+    """
+    op = value.owner
+    if isinstance(op, Operation) and depth and op.parent_block() is around.parent_block() and type(op) in _EXACT:
+        parts = [_recomputed(operand, around, t, depth - 1) for operand in op.operands]
+        function = _EXACT[type(op)]
+        return lambda warp: function(*[part(warp) for part in parts])
+    slot = t.slot(value)
+    return lambda warp: np.asarray(warp.registers[slot]).astype(np.longdouble)
 
 
 def _limits(kind: ValueKind) -> Any:

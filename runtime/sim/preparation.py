@@ -20,6 +20,7 @@ from ...dialects.parameters import passed_as
 from ...dialects.ptx import CvtaTensorMapOp, EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
+from ..arrays.overlaps import Stretch, stretches
 from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
@@ -74,7 +75,8 @@ def bind(
             offset = arena.allocate("memory of the host", piece.nbytes, like=piece.ctypes.data)
             bindings.append(Binding(offset, TensorArgument(piece)))
         t.launch.reached = Reached.of(pieces, [base + binding.offset for binding in bindings])
-    placed: dict[int, int] = {}  # arguments of one storage are the same memory
+    where = stretches(value.storage for value in args.values() if isinstance(value, TensorArgument))
+    placed: dict[Stretch, int] = {}  # arguments that share memory do so here, too
     for parameter in parameters:
         name, type = parameter.name, parameter.type
         if name not in args:
@@ -86,11 +88,13 @@ def bind(
                 raise argument_error(name, f"is a tensor, and {given!r} is not", "pass a TensorArgument")
             scalars = [] if parameter.layout is None else _scalars(name, parameter.layout, given)
             _check_tensor(name, type, scalars, given)
-            offset = placed.get(id(given.storage))
-            if offset is None:
-                offset = placed[id(given.storage)] = _place(f"argument {name}", given, t)
+            stretch = where[id(given.storage)]
+            at = given.storage.ctypes.data - stretch.start
+            if stretch not in placed:
+                placed[stretch] = _place(_named(stretch, where, args), given, at, stretch.size, t)
+            offset = placed[stretch] + at
             bindings.append(Binding(offset, given))
-            t.homes[parameter.arguments[0]] = arena.at(offset)
+            t.homes[parameter.arguments[0]] = arena.at(placed[stretch])
             address = base + offset
             if isinstance(type, TensorType):
                 value: Value = TensorValue(address, static_offset(type), tuple(scalars))
@@ -106,14 +110,23 @@ def bind(
     return bindings
 
 
-def _place(name: str, given: TensorArgument, t: Translator) -> int:
-    """The offset of a tensor's memory in the arena."""
-    space, storage = t.spaces.global_, given.storage
-    copy = None if t.launch.reached is None else t.launch.reached.copy_of(storage)
+def _named(stretch: Stretch, where: Mapping[int, Stretch], args: Mapping[str, Argument]) -> str:
+    """The arguments of a stretch of memory in words."""
+    storages: dict[int, str] = {}
+    for name, value in args.items():
+        if isinstance(value, TensorArgument) and where[id(value.storage)] == stretch:
+            storages.setdefault(id(value.storage), name)
+    return f"argument{'s' if len(storages) > 1 else ''} {' and '.join(storages.values())}"
+
+
+def _place(name: str, given: TensorArgument, at: int, size: int, t: Translator) -> int:
+    """The offset in the arena of `size` bytes of memory, `at` bytes into which a tensor begins."""
+    space = t.spaces.global_
+    copy = None if t.launch.reached is None else t.launch.reached.copy_of(given.storage)
     if copy is None:
-        return space.arena.allocate(name, storage.nbytes, like=given.offset)
-    space.arena.parts.append(Allocation(name, copy - space.base, storage.nbytes))
-    return copy - space.base
+        return space.arena.allocate(name, size, like=given.offset - at)
+    space.arena.parts.append(Allocation(name, copy - space.base - at, size))
+    return copy - space.base - at
 
 
 def _bind_maps(kernel: EntryOp, t: Translator) -> None:

@@ -290,6 +290,7 @@ class SimEngine:
         )
         races = self.options.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Memories.make(races=races, global_base=GLOBAL_BASE, shared_base=SHARED_BASE, guard=GLOBAL_GUARD)
+        launch.races = races
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
         rules = rules_for(launch, kernel, args, exact=self.options.exact)
         translator = Translator(rules, launch, spaces, self.texts, self.fragments)

@@ -103,4 +103,6 @@ def judged_call(call: Call) -> Iterator[Outcome]:
 
 
 def _report(call: Call, right: bool) -> Report:
-    return call.kernel(*call.arrays(), right).check(grid=call.grid, block=call.block, outputs=call.outputs)
+    return call.kernel(*call.arrays(), right).check(
+        grid=call.grid, block=call.block, outputs=call.outputs, numbers=call.numbers
+    )

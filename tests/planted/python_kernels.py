@@ -23,9 +23,15 @@ class Call:
     grid: int = 1
     block: int = 64
     outputs: tuple[str, ...] | None = ("b",)
+    numbers: bool = False
+    shift: int = 0
+    """By how many elements the second array begins before the first in the same memory; 0 for memory of its own."""
 
     def arrays(self) -> tuple[Any, Any]:
         """The arguments."""
+        if self.shift:
+            both = np.arange(self.shape[0] + self.shift, dtype=np.float32)
+            return both[self.shift :], both[: -self.shift]
         a = np.arange(int(np.prod(self.shape)), dtype=np.float32).reshape(self.shape)
         return a, np.zeros_like(a)
 
@@ -189,3 +195,69 @@ def changed(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None
     t, _, _ = cute.arch.thread_idx()
     if t < 8:
         b[t] = b[t] + a[t]
+
+
+@planted("a flag that is set without a release", "E3205", "does not release", grid=2, outputs=())
+@cute.kernel
+def relaxed_flag(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    if t == 0:
+        if block == 0:
+            b[0] = a[5]
+            cute.arch.store(b.iterator + 1, 1.0, sem="release" if right else "relaxed", scope="gpu")
+        else:
+            while cute.arch.load(b.iterator + 1, sem="acquire", scope="gpu") == 0.0:
+                pass
+            b[2] = b[0]
+
+
+@planted("a flag that is read without an acquire", "E3205", "does not acquire", grid=2, outputs=())
+@cute.kernel
+def relaxed_look(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    if t == 0:
+        if block == 0:
+            b[0] = a[5]
+            cute.arch.store(b.iterator + 1, 1.0, sem="release", scope="gpu")
+        else:
+            while cute.arch.load(b.iterator + 1, sem="relaxed", scope="gpu") == 0.0:
+                pass
+            if right:
+                cute.arch.fence_acq_rel_gpu()
+            b[2] = b[0]
+
+
+@planted("arguments that overlap", "E3205", "arguments a and b", shift=1, outputs=None)
+@cute.kernel
+def moved_in_place(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    x = a[t]
+    if right:
+        cute.arch.sync_threads()
+    b[t] = x
+
+
+@planted("an index that wraps before a quotient", "E3253", "wraps an index at 32 bits", numbers=True, outputs=())
+@cute.kernel
+def wrapped_quotient(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    wide = cute.Int64(t) if right else t
+    b[t] = a[wide * (1 << 27) // (1 << 27) % 64]
+
+
+@planted("an index that wraps before a remainder", "E3253", "wraps an index at 32 bits", numbers=True, outputs=())
+@cute.kernel
+def wrapped_remainder(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    wide = cute.Int64(t) if right else t
+    b[t] = a[wide * (1 << 27) % 63]
+
+
+@planted("a difference that cancels to 0", "E3255", "cancels all digits", numbers=True)
+@cute.kernel
+def vanished(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    large = cute.Float32(2.0**30)
+    b[t] = a[t] + (large - large) if right else (a[t] + large) - large

@@ -2,6 +2,7 @@
 """`tilefold bisect`: runs the launches of a file after each pass, and names the pass that changes their results."""
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Searches launch by launch; 1 if a pass changes one, or one fails as it was written."""
+    from tilefold.compiler.frontend.diagnostics import ProgramError
     from tilefold.compiler.pass_runner import InternalError
     from tilefold.driver.lowering import load
     from tilefold.tools.bisection.steps import RefusedError
@@ -62,6 +64,11 @@ def execute(args: argparse.Namespace) -> int:
         passes = _passes(args, program)
         results = [_bisect(args, program, launch, passes) for launch in launches]
     except InternalError as error:
+        if isinstance(broken := error.__cause__, ProgramError):
+            print(f"pass '{error.pass_name}' leaves an invalid program", flush=True)
+            message = f"{broken.message}, in the program that pass '{error.pass_name}' leaves"
+            hint = "the pass is wrong: `tilefold opt -p` prints the program before it"
+            raise ProgramError([replace(broken.diagnostics[0], message=message, hint=hint)]) from error
         print(f"pass '{error.pass_name}' fails, or leaves an invalid program", flush=True)
         raise
     except RefusedError as error:

@@ -73,6 +73,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="whether a launch must write all elements of its outputs (default: whole)",
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="write the report to this file")
+    parser.add_argument(
+        "--fuzz", metavar="N", type=int, default=0, help="also check N launches with arguments that are drawn at random"
+    )
+    parser.add_argument(
+        "--range",
+        metavar="NAME=LOW:HIGH",
+        action="append",
+        default=[],
+        help="let --fuzz draw an integer argument from LOW to HIGH; a third number is the step",
+    )
     add_launch(parser)
     add_simulation(parser)
     add_repro(parser)
@@ -86,7 +96,7 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.tools.checking.check import reported
 
     if args.replay is None:
-        report = reported([_examined(args)], lambda: replay_data(args))
+        report = reported(_examined(args), lambda: replay_data(args))
     else:
         parser = argparse.ArgumentParser(allow_abbrev=False)
         add_arguments(parser)
@@ -97,7 +107,7 @@ def execute(args: argparse.Namespace) -> int:
     return report.verdict.status
 
 
-def _examined(args: argparse.Namespace) -> "Examination":
+def _examined(args: argparse.Namespace) -> "list[Examination]":
     """The launches of a program at the stages that the command line names. TilefoldError for one that is refused."""
     from tilefold.driver.gaps import gap_of
     from tilefold.driver.lowering import PTX_STAGE, SIMULATED_STAGES
@@ -113,15 +123,15 @@ def _examined(args: argparse.Namespace) -> "Examination":
         default = STAGES if program.simulated_stage != PTX_STAGE else (PTX_STAGE,)
         stages = tuple(SIMULATED_STAGES if "all" in args.stage else args.stage or default)
         if args.entry is not None or entry_point(program.module) is not None:
-            return _examine_host(args, program, stages)
-        return _examine_launches(args, program, stages)
+            return [_examine_host(args, program, stages)]
+        return list(_examine_launches(args, program, stages))
     except TilefoldError as error:
         if (gap := gap_of(error)) is None:
             raise
-        return Examination([args.launch or args.file], args.stage or (PTX_STAGE,), [], None, [gap])
+        return [Examination([args.launch or args.file], args.stage or (PTX_STAGE,), [], None, [gap])]
 
 
-def _examine_launches(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Examination":
+def _examine_launches(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Iterator[Examination]":
     from tilefold.driver.gaps import Gap, GapKind
     from tilefold.driver.lowering import PTX_STAGE
     from tilefold.driver.session import not_as_ptx
@@ -138,7 +148,24 @@ def _examine_launches(args: argparse.Namespace, program: "Program", stages: tupl
     with program.explaining():
         outcomes = [checked_launch(args, program, launch).outcome(stages) for launch in launches]
     seen = tuple(stage for stage in stages if program.has(stage))
-    return Examination([launch.label for launch in launches], seen, outcomes, program.source, gaps)
+    yield Examination([launch.label for launch in launches], seen, outcomes, program.source, gaps)
+    if args.fuzz:
+        for launch in launches:
+            yield from _examine_draws(args, program, launch, seen)
+
+
+def _examine_draws(
+    args: argparse.Namespace, program: "Program", launch: "Launch", stages: tuple[str, ...]
+) -> "Iterator[Examination]":
+    """A launch with each of the arguments that `--fuzz` draws."""
+    from tilefold.commands.fuzzing import draws
+    from tilefold.tools.checking.check import Examination
+
+    for drawn in draws(args, program, launch):
+        checked = _checked(args, program, drawn.launch, drawn.arguments, judges=not drawn.is_special)
+        with program.explaining():
+            outcome = checked.outcome(stages)
+        yield Examination([launch.label], stages, [outcome], program.source, input=drawn.words)
 
 
 def _cut_grids(args: argparse.Namespace, program: "Program", launches: "Sequence[Launch]") -> "Iterator[Gap]":
@@ -160,7 +187,7 @@ def _examine_host(args: argparse.Namespace, program: "Program", stages: tuple[st
     from tilefold.tools.checking.host import check_host
 
     check_limits(args)
-    for option in ("launch", "grid", "block", "arg", "fill"):
+    for option in ("launch", "grid", "block", "arg", "fill", "fuzz"):
         if getattr(args, option):
             message = f"--{option} applies to run.launch only; this program begins on the host"
             raise TilefoldError(Code.CLI_VALUE, message)
@@ -170,12 +197,21 @@ def _examine_host(args: argparse.Namespace, program: "Program", stages: tuple[st
 
 def checked_launch(args: argparse.Namespace, program: "Program", launch: "Launch") -> "Checked":
     """A launch that is to be checked as the command line says."""
+    return _checked(args, program, launch, simulation(args, launch)[0], judges=True)
+
+
+def _checked(
+    args: argparse.Namespace, program: "Program", launch: "Launch", arguments: "Arguments", *, judges: bool
+) -> "Checked":
+    """A launch with these arguments; where it `judges`, by the conditions of the file, too."""
+    from tilefold.runtime.engine import LaunchConfig
+    from tilefold.runtime.sim.sim_engine import SimEngine, discard
     from tilefold.tools.checking.check import Checked
 
-    arguments, config, engine = simulation(args, launch)
+    engine, config = SimEngine(run_options(args), discard), LaunchConfig(launch.grid, launch.block)
 
     def judge(diagnosis: "Diagnosis") -> "Iterator[tuple[str, Place | None]]":
-        return _failed(launch, arguments, diagnosis, engine.limits.bytes)
+        return _failed(launch, arguments, diagnosis, engine.limits.bytes) if judges else iter(())
 
     partial = getattr(args, "outputs", "whole") == "partial"
     return Checked(launch.label, program, launch.kernel, config, arguments.launchable, engine, judge, partial)

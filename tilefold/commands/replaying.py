@@ -4,6 +4,7 @@
 import argparse
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import numpy as np
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.commands.options import program_text
 from tilefold.compiler.frontend.source import read_text
+from tilefold.driver.faults import AS_GIVEN
 from tilefold.driver.filled_arguments import read_array
 from tilefold.driver.ptx_program import SUFFIXES, is_array_file
 from tilefold.tools.reproduction.replay import Repeated, read_replay, replay_of
@@ -56,7 +58,7 @@ def _split(words: Sequence[str], file: str) -> tuple[list[str], dict[str, str]]:
     return options, files
 
 
-Examine = Callable[[argparse.Namespace], "Examination"]
+Examine = Callable[[argparse.Namespace], "list[Examination]"]
 
 
 def repeat(
@@ -75,7 +77,9 @@ def repeat(
             again = parser.parse_args([*check.options, *words, "--", check.name])
             again.command, again.text = args.command, check.text
             again.compiled, again.is_ptx = check.compiled, check.is_ptx
-            examined.append(examine(again))
+            examined += [
+                replace(one, input=check.input if one.input == AS_GIVEN else one.input) for one in examine(again)
+            ]
             seed, resident = again.seed, again.resident
     return examined, replay_of(checks, seed=seed, resident=resident)
 

@@ -11,24 +11,24 @@ import numpy as np
 from tilefold.base.errors import Code
 from tilefold.dialects.ptx import EntryOp
 from tilefold.driver.devices import on_gpu
-from tilefold.driver.faults import Report
 from tilefold.driver.line_costs import Costs
 from tilefold.driver.lowering import Program, passes_to_instr
 from tilefold.driver.trial import Trial
 from tilefold.runtime.arrays.host_tensors import HostTensors
+from tilefold.runtime.arrays.overlaps import copied, stretches
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.options import LaunchAttributes, SimOptions
 from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
 from tilefold.tools.bisection.bisect import bisect
 from tilefold.tools.bisection.verdict import Verdict
-from tilefold.tools.checking.check import Checked, Examination, reported
+from tilefold.tools.checking.check import Checked, Examination
 from tilefold.tools.checking.outputs import outputs_of
 from tilefold.tools.joined import report_on
 from tilefold.tools.profiling.simulated_costs import costs_of
 from tilefold.tools.report.page import Page
 from tilefold.tools.reproduction.folder import PROGRAM
-from tilefold.tools.reproduction.replay import Repeated, replay_of
+from tilefold.tools.reproduction.replay import Repeated
 
 from .compiled_kernel import CompiledKernel
 from .launch import on_host
@@ -95,14 +95,16 @@ class Rehearsal:
         with built.program.explaining():
             return report_on(built.program, [checked])
 
-    def check(self, outputs: Outputs, stages: Sequence[str]) -> Report:
-        """Gathers the faults at some stages; see `KernelCall.check`."""
-        examination, repeated = self.examine(outputs, stages)
-        options = self.options
-        return reported([examination], lambda: replay_of([repeated()], seed=options.seed, resident=options.resident))
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether files can hold the arguments: no two arrays share memory."""
+        storages = [tensor.storage for tensor in on_host(self.call.bound)[1].arguments.values()]
+        return len(set(stretches(storages).values())) == len(storages)
 
-    def examine(self, outputs: Outputs, stages: Sequence[str]) -> tuple[Examination, Callable[[], Repeated]]:
-        """The launch at some stages, and what repeats it elsewhere."""
+    def examine(
+        self, outputs: Outputs, stages: Sequence[str], input: str
+    ) -> tuple[Examination, Callable[[], Repeated]]:
+        """The launch at some stages with arguments that `input` describes, and what repeats it elsewhere."""
         built = self.call.build(self.block)
         engine = SimEngine(self.options, discard, built.traced.texts)
         partial = outputs == PARTIAL
@@ -120,19 +122,22 @@ class Rehearsal:
             made = reproduction(built, self.config, arguments(), self.options, "check")
             words = [*made.words[2:], *(word for stage in stages for word in ("--stage", stage))]
             words += ["--outputs", PARTIAL] if partial else []
-            return Repeated(PROGRAM, made.text, words, made.launches[0].arrays)
+            return Repeated(PROGRAM, made.text, words, made.launches[0].arrays, input=input)
 
-        return Examination([built.name], stages, [outcome], built.program.source), repeated
+        return Examination([built.name], stages, [outcome], built.program.source, input=input), repeated
 
     def _outputs(self, program: Program, symbol: str) -> Collection[str]:
         """The tensors that the kernel writes and never reads, and that share no memory with others."""
         kernel = SimProgram(program.reached("instr", program.simulated_target("instr")), symbol).find()
         assert isinstance(kernel, EntryOp), "stage instr"
         _, tensors = on_host(self.call.bound)
-        uses = Counter(id(tensor.storage) for tensor in tensors.arguments.values())
+        where = stretches(tensor.storage for tensor in tensors.arguments.values())
+        uses = Counter(where[id(tensor.storage)] for tensor in tensors.arguments.values())
         outputs = outputs_of(kernel)
         return [
-            name for name, argument in tensors.arguments.items() if name in outputs and uses[id(argument.storage)] == 1
+            name
+            for name, argument in tensors.arguments.items()
+            if name in outputs and uses[where[id(argument.storage)]] == 1
         ]
 
     def reproduction(self, command: str, outputs: Collection[str] = ()) -> "Reproduction":
@@ -155,15 +160,13 @@ class Rehearsal:
         unset = {id(tensors.arguments[name].storage) for name in outputs}
 
         def copy(given: TensorArgument, copies: dict[int, Any]) -> TensorArgument:
-            storage, bare = given.storage, id(given.storage) in unset
-            if id(storage) not in copies:
-                copies[id(storage)] = storage.copy()
-                if bare:
-                    copies[id(storage)].view(np.uint8)[:] = 0xFF
-            return replace(given, storage=copies[id(storage)], initialised=not bare)
+            bare = id(given.storage) in unset
+            if bare:
+                copies[id(given.storage)].view(np.uint8)[:] = 0xFF
+            return replace(given, storage=copies[id(given.storage)], initialised=not bare)
 
         def arguments() -> dict[str, Argument]:
-            copies: dict[int, Any] = {}
+            copies = copied(tensors.arguments)
             return {
                 name: copy(value, copies) if isinstance(value, TensorArgument) else value
                 for name, value in values.items()

@@ -3,13 +3,13 @@
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from os import PathLike
-from typing import TYPE_CHECKING, ParamSpec, SupportsIndex, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, ParamSpec, SupportsIndex, TypeVar, Unpack
 
-from tilefold.base.errors import TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.tracing.python_errors import wrong_arguments
 from tilefold.runtime.options import CheckKeywords, SimKeywords, SimOptions, launch_attributes
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .debugging import Rehearsal
     from .specialise import BoundArguments
 
+_AS_GIVEN = "as given"
 P = ParamSpec("P")
 R = TypeVar("R")
 Size = SupportsIndex | Sequence[SupportsIndex]
@@ -62,14 +63,25 @@ def showing(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class DebuggableCall(ABC):
-    """The base of a kernel with its arguments."""
+    """The base of a kernel with its arguments, in the order of its parameters."""
 
     __slots__ = ()
+    kernel: Any
+    args: tuple[Any, ...]
 
     @property
     @abstractmethod
     def bound(self) -> "BoundArguments":
         """The arguments in the form that building the kernel takes. Raises LaunchError (E3106)."""
+
+    @property
+    def arguments(self) -> "Mapping[str, Any]":
+        """The arguments by their names. LaunchError (E3106) for parameters without names of their own."""
+        names: Sequence[str] = self.kernel.signature.names
+        if names and not self.args:
+            message = "further inputs are for kernels whose parameters have names of their own"
+            raise TilefoldError(Code.RUN_ARGUMENT, message, "leave out *args and **kwargs, or inputs= and fuzz=")
+        return dict(zip(names, self.args, strict=True))
 
     @abstractmethod
     def build(self, block: Size) -> "CompiledKernel":
@@ -101,12 +113,15 @@ class DebuggableCall(ABC):
     @showing
     def check(
         self,
-        grid: Size,
+        grid: "Size | Callable[[Mapping[str, Any]], Size]",
         block: Size,
         *,
         outputs: Collection[str] | None = None,
         stages: Sequence[str] = ("cute", "instr"),
         cluster: Size | None = None,
+        inputs: "Sequence[Mapping[str, Any]]" = (),
+        fuzz: int = 0,
+        ranges: "Mapping[str, range] | None" = None,
         **options: Unpack[CheckKeywords],
     ) -> "Report":
         """Finds all faults of a launch on the simulator, at the given stages, on copies of the arguments: races,
@@ -116,13 +131,24 @@ class DebuggableCall(ABC):
         `outputs="partial"` the launch may leave elements of these unwritten. `resident` blocks run at the same time;
         `numbers` also looks for NaN, infinities, and other wrong numbers.
 
+        `inputs` are further arguments by their names, each beside those of the call. `fuzz` more are drawn at random,
+        by `seed` (docs/debugging.md#more-inputs); `ranges` are those of integers. With these, `grid` may be a function
+        of the arguments by their names.
+
         The result says what it has found as text, and by its methods `json` and `sarif`. Its `verdict` is "faults",
         "clean", or "incomplete": then no fault was found, and `gaps` are what the check did not see. `passed` is
         whether no fault was found. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments
         that do not fit.
         """
-        rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options, CheckKeywords))
-        return rehearsal.check(outputs, stages)
+        from .repeated_checks import check_all, further_inputs
+
+        chosen = SimOptions.of(options, CheckKeywords)
+        calls = [(_AS_GIVEN, self), *further_inputs(self, inputs, fuzz, ranges or {}, chosen.seed)]
+        rehearsals = [
+            (name, call._rehearsal(grid(call.arguments) if callable(grid) else grid, block, cluster, chosen))
+            for name, call in calls
+        ]
+        return check_all(rehearsals, outputs, stages)
 
     @untraced
     @showing

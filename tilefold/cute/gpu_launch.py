@@ -98,7 +98,7 @@ def _on_copies(
 ) -> RunResult:
     artifact = built.loaded_on(engine.driver.target.arch)
     config = LaunchConfig(dim3("grid", grid), artifact.block, 0 if stream is None else handle_of(stream), attributes)
-    values, tensors = on_host(bound)
+    values, tensors = on_host(bound, apart=True)
     result = engine.launch(artifact, config, values)
     tensors.finish()
     return result

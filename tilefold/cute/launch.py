@@ -89,9 +89,11 @@ def check_device(device: str) -> None:
         raise LaunchError(Code.RUN_LAUNCH, f"device is {device!r}", f"one of: {_DEVICES}")
 
 
-def on_host(bound: BoundArguments) -> tuple[dict[str, Any], HostTensors]:
-    """The arguments as the engines take those of the host, and its tensors, to be finished after the launch."""
-    tensors = HostTensors(bound.arrays)
+def on_host(bound: BoundArguments, *, apart: bool = False) -> tuple[dict[str, Any], HostTensors]:
+    """The arguments as the engines take those of the host, and its tensors, to be finished after the launch; see
+    `HostTensors`.
+    """
+    tensors = HostTensors(bound.arrays, apart=apart)
     return {**bound.values, **tensors.arguments}, tensors
 
 

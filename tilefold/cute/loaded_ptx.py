@@ -23,6 +23,7 @@ from tilefold.driver.lowering import PTX_STAGE
 from tilefold.driver.ptx_module import PtxModule, block_of, parameter_names, plain_name, plain_symbol
 from tilefold.runtime.arrays.array import array_of, is_array
 from tilefold.runtime.arrays.host_tensors import HostTensors
+from tilefold.runtime.arrays.overlaps import copied
 from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import LaunchError, argument_error, dim3
 from tilefold.runtime.options import CheckKeywords, SimOptions, launch_attributes
@@ -225,11 +226,11 @@ def _structure(name: str, value: Any, size: int) -> NDArray[np.uint8]:
 
 def _copies(values: Mapping[str, Argument], outputs: Collection[str]) -> dict[str, Argument]:
     """Arguments of their own for a launch, those of `outputs` without values."""
-    copies: dict[int, NDArray[Any]] = {}
+    copies = copied(values)
     made = dict(values)
     for name, value in values.items():
         if isinstance(value, TensorArgument):
-            storage = copies.setdefault(id(value.storage), value.storage.copy())
+            storage = copies[id(value.storage)]
             if name in outputs:
                 storage.view(np.uint8)[:] = 0xFF
             made[name] = replace(value, storage=storage, initialised=name not in outputs)

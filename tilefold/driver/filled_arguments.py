@@ -2,7 +2,7 @@
 """The values of a launch's arguments: filled by their expressions, or read from `.npy` files."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from types import MappingProxyType
@@ -39,11 +39,13 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 class Arguments:
     """The arguments of a launch before it runs, as logical arrays; scalars have rank 0.
 
-    `launchable()` makes fresh storage for one run, so that several runs start from the same values.
+    `launchable()` makes fresh storage for one run, so that several runs start from the same values. `offsets` are the
+    bytes from an aligned address to each tensor.
     """
 
     types: Mapping[str, Attribute]
     filled: Mapping[str, Filled]
+    offsets: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def launchable(self) -> dict[str, TensorArgument | np.generic]:
         """The arguments of an engine: tensors in fresh storage, and scalars."""
@@ -51,7 +53,8 @@ class Arguments:
         for name, filled in self.filled.items():
             type = self.types[name]
             if isinstance(type, TensorType):
-                given[name] = TensorArgument(_storage(filled, type), type.layout.data, filled.initialised)
+                storage, offset = _storage(filled, type), self.offsets.get(name, 0)
+                given[name] = TensorArgument(storage, type.layout.data, filled.initialised, offset)
             else:
                 given[name] = filled.values.reshape(-1)[0]
         return given

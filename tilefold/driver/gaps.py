@@ -137,7 +137,7 @@ def _reached_before(arm: Arm, reached: Reached) -> tuple[str, int]:
 
 
 def _gap(text: str, site: Site, source: Source) -> Gap:
-    hint = "check arguments with which a thread reaches it, too"
+    hint = "check arguments with which a thread reaches it, too, for example by --fuzz"
     return Gap(GapKind.COVERAGE, text, place=place_of_site(site, source), hint=hint)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....base.spaces import SMEM
 from ....base.target import WARP
 from ..ordering.asynchronous import InFlight, Operation, writers
 from ..ordering.clocks import ASYNC, Conflict
@@ -22,6 +23,10 @@ from .space_state import Access, SpaceState
 NUMBER_HINT = "pass an array to cute.runtime.from_dlpack, and keep it, before using its address as a number"
 _LAYOUT_HINT = "check the layout against the size of the tensor, or predicate the access"
 _CONSTANT_HINT = "load them without nc, which no barrier and no fence orders, or write them in another launch"
+_STAGE = (
+    "let the consumer release the stage after its last read, by an arrival at an mbarrier, and the producer acquire "
+    "it, by a wait there, before it copies again"
+)
 ATOMIC = frozenset({"ptx.atom", "ptx.atom.cas", "ptx.red", "ptx.ld.acquire", "ptx.st.release"})
 """The operations whose accesses are atomic."""
 WARP_SYNC = "put a barrier between the two accesses; both belong to one warp, so ptx.bar.warp.sync suffices"
@@ -167,6 +172,8 @@ def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conf
         did = "wrote" if conflict.with_write else "read"
         text = f"race: {verb} {space.name} {where}, which {other} {did}, and no barrier lies between"
         hint = remedy(warp, lane, conflict, access)
+        if (conflict.with_write, access.kind) in ((False, "bulk"), (False, "multicast")) and space.name == SMEM.ptx:
+            text, hint = f"{text}: the copy overwrites a stage that {other} reads", f"{_STAGE}; {hint}"
         if sharing := space.arena.sharing(place % space.arena.span):
             text, hint = f"{text}; {sharing}", "use strides that give each element bytes of its own"
     warp.fault(Code.SIM_RACE, access.site, lane, text, hint, (space.name, place), rival=warp.block.thread_of(agent))
@@ -187,7 +194,9 @@ def remedy(warp: Warp, lane: int, conflict: Conflict, access: Access) -> str:
             x, y, z = warp.block.thread(warp.first_thread + knowing)
             return f"thread ({x},{y},{z}) has waited for it, this one has not: put ptx.bar.warp.sync after the wait"
     if agent & ASYNC:
-        return "wait for the asynchronous copy, at its group or mbarrier, and let others know by a barrier"
+        hint = "wait for the asynchronous copy, at its group or mbarrier, and let others know by a barrier"
+        is_shared = access.space == SMEM.ptx and warp.block.cluster.size > 1
+        return f'{hint}; for st.async of a peer, wait with scope "cluster"' if is_shared else hint
     is_wide = access.kind in ("async", "bulk") and len(warp.block.warps) > 1  # it has bytes of other warps
     if _of_one_warp(warp, agent) and not is_wide:
         return WARP_SYNC

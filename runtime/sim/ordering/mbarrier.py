@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.spaces import SMEM
 from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
+from ....dialects.ptx.effects import Proxy
 from ..faults import Site
 from ..warp import Cluster, Warp
 from .asynchronous import Arrival, Operation, Trackers
 from .bulk import Transfer
 from .clocks import EXECUTED, OVER, Clock, for_overwriting
+from .cluster import ClusterBarrier
 from .knowledge import executed, known, learn, snapshot
 
 PHASES = 64
@@ -89,6 +91,8 @@ class Mbarrier:
     """The last wait of each warp."""
     missed: "list[Wait]" = field(default_factory=lambda: [])
     """Waits for the last phase but one that the last one may have outrun."""
+    arrivers: set[Warp] = field(default_factory=set[Warp])
+    """The warps that have arrived."""
     observed: dict[Warp, NDArray[np.int64]] = field(default_factory=dict[Warp, NDArray[np.int64]])
     """The last phase that each lane of a warp has waited for, -1 for none."""
 
@@ -123,6 +127,7 @@ class Mbarrier:
         if not 1 <= count <= self.pending:
             return f"phase {self.phase} receives {count} arrivals, where 1 to {self.pending} are possible"
         self.last = who, warp, lane
+        self.arrivers.add(warp)
         self.is_reached |= not self.is_of(warp)
         if known is not None:
             self._offer(known, known if self.is_of(warp) else for_overwriting(known))
@@ -166,7 +171,8 @@ class Mbarrier:
         known = arrival.complete()
         if isinstance(arrival, Transfer):
             copy = arrival.operation
-            self._offer(known, known)
+            by_peer = copy.proxy is Proxy.GENERIC and not self.is_of(copy.issuer)  # st.async and red.async
+            self._offer(known, for_overwriting(known) if by_peer else known)
             problem = self.change(expected=-arrival.bytes)
             if problem is not None:
                 copy.issuer.fault(Code.SIM_MBARRIER, copy.site, int(copy.lanes[0]), problem)
@@ -221,6 +227,32 @@ class Mbarrier:
             who, warp, lane = self.last
             parts.append(f"the last by {who}{warp.block.describe(int(warp.agents[lane]))}")
         return ", ".join(parts)
+
+    def cause(self, warp: Warp, others_wait: bool) -> str:
+        """Why a warp waits here forever, in words, as far as it shows: `others_wait` says whether others wait
+        elsewhere. Empty where arrivals are complete and bytes are missing.
+        """
+        came, ended = self.expected - self.pending, warp.block.cluster.state(ClusterBarrier).ended
+        over = [bool(ended[other.first_index]) for other in self.arrivers]
+        if not self.pending:
+            return ""
+        if came:
+            return f"too few arrivals: {came} of {self.expected} came in phase {self.phase}"
+        if over and all(over) and warp not in self.arrivers:
+            return (
+                f"a loop is too short: the warps that arrived for the phases before {self.phase} have ended, and this "
+                "wait is for one round more"
+            )
+        if over:
+            return "the parity is flipped, or a wait is one too many: all that arrive here wait for the phase behind"
+        if warp in self.observed:
+            return "a release is missing: no thread has ever arrived here, and the warp waits for the second time"
+        if others_wait:
+            return (
+                "the parity is flipped: the first wait for a stage that is still empty takes parity 1, and the warps "
+                "that would arrive here wait for this one"
+            )
+        return "a release is missing: no thread has ever arrived here"
 
     def passed(self, warp: Warp, parity: int) -> str:
         """An addition where a warp waits for a phase, and the phase behind it has ended before the warp looked."""

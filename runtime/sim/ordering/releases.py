@@ -134,14 +134,23 @@ def missing_edge(warp: Warp, lane: int, agent: int, time: int) -> str:
     return ""
 
 
+_IDIOM = (
+    "; a fence of each thread before a barrier releases what that thread has written only for its own flags: the "
+    "thread that writes this flag must fence behind the barrier"
+)
+"""Of kernels in which all threads fence, meet at a barrier, and one of them tells other blocks by a relaxed atomic."""
+
+
 def _why_unreleased(warp: Warp, flag: Flag, agent: int, time: int) -> str:
     """Why a write does not release an access of a thread of its block; empty if it does."""
     if flag.left is None:
-        return f"{flag.site} does not release: put {FENCE} before it, or make it a release"
+        hint = f"{flag.site} does not release: put {FENCE} before it, or make it a release"
+        return f"{hint}{_IDIOM}" if agent != flag.agent and warp.launch.fences else hint
     if _knows(warp, flag.left, agent, time):
         return ""
     if agent == flag.agent or _knows(warp, flag.knew, agent, time):
-        return f"{flag.site} releases only the accesses before its thread's fence: put {FENCE} right before it"
+        hint = f"{flag.site} releases only the accesses before its thread's fence: put {FENCE} right before it"
+        return f"{hint}{_IDIOM}" if agent != flag.agent else hint
     alone = warp.launch.config.threads <= WARP
     means = "ptx.bar.warp.sync" if alone else "a barrier of the threads that write"
     return f"{flag.site} releases only its own thread's accesses: put {means} between the access and it"

@@ -39,6 +39,10 @@ class Meeting:
     observer: ScheduleObserver | None = None
     phase: int = 0
     arrived: list[Entry] = field(default_factory=list[Entry])
+    completed: list[tuple[Warp, Site, int]] = field(default_factory=list[tuple[Warp, Site, int]])
+    """The warps that completed the last phase of a number of threads, with their arrivals: the operation and a time by
+    which who knows it knows its warp's clock.
+    """
 
     @property
     def waiting(self) -> list[Warp]:
@@ -60,14 +64,40 @@ class Meeting:
             return len(self.arrived) == len(left)
         return len(self.arrived) * WARP >= barrier.threads
 
+    def refuse_strangers(self) -> None:
+        """SimulationError (E3207) for a warp that arrives at a barrier for a number of threads although nothing orders
+        it behind the last phase: it might have taken the place of another warp there (PTX ISA, bar: a barrier is reused
+        once it has completed).
+        """
+        warp, _, barrier, offered = self.arrived[-1]
+        if offered is None or not warp.launch.races:
+            return
+        times = offered.times
+        for other, site, time in self.completed:
+            at = other.first_index
+            if other is not warp and (len(times) <= at or times[at] < time):
+                who = " and ".join(f"warp {w.index}" for w, _, _ in self.completed)
+                text = (
+                    f"warp {warp.index} comes to barrier {barrier.id}, which {who} used before, and nothing orders it "
+                    "behind them: in another order it would meet one of them"
+                )
+                hint = "give each group of warps a barrier of its own, or order the groups by another barrier"
+                warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, hint, other=site)
+
     def release(self, left: Sequence[Warp]) -> list[tuple[Warp, Suspension]]:
         """Records the order of the complete barrier, and begins the next phase; the warps that may go on. Nothing
         orders the accesses of warps that have returned.
         """
         if self.arrived[0][2].threads is None and len(left) == len(self.block.warps):
             meet_block(self.block)
+            self.completed = []
         else:
-            meet_warps([offered or whole_snapshot(warp) for warp, _, _, offered in self.arrived], self.waiting)
+            offers = [offered or whole_snapshot(warp) for warp, _, _, offered in self.arrived]
+            self.completed = [
+                (warp, barrier.site, int(offer.times[warp.first_index]))
+                for (warp, _, barrier, _), offer in zip(self.arrived, offers, strict=True)
+            ]
+            meet_warps(offers, self.waiting)
         if self.observer is not None:
             self.observer.meets([(warp, barrier) for warp, _, barrier, _ in self.arrived])
         votes = [barrier.votes for _, _, barrier, _ in self.arrived if barrier.votes is not None]
@@ -156,6 +186,7 @@ def run_cluster(
             if offered is not None:
                 warp.arrivals[cluster.launch.clock] = event.site, event.id
             meeting.arrived.append((warp, run, event, offered))
+            meeting.refuse_strangers()
             if not event.waits:
                 ready.append((warp, run))
             left = [other for other in warp.block.warps if other not in ended]
@@ -206,7 +237,9 @@ def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> N
     until = held[0][2] if until is None and held else until
     hint = "every thread of the block must execute the same barriers"
     if until is not None:
-        hint = until.hint + _hint_misdirected(first.block.cluster)
+        place = until.describe()[0]
+        cause = until.cause(any(title != place for _, _, title, _ in stuck))
+        hint = (f"{cause}: {until.hint}" if cause else until.hint) + _hint_misdirected(first.block.cluster)
     raise SimulationError(
         ErrorCode.SIM_BARRIER if until is None else until.code,
         f"warp {first.index} waits at {place} forever; {'; '.join(parts)}",

@@ -239,7 +239,10 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
             place = barriers.shared.show_row(barrier.row, MBARRIER_BYTES)
             return f"the mbarrier at {place}", f"{barrier.missing()}{barrier.passed(warp, value)}"
 
-        yield Until(lambda: not any(incomplete()), barriers.site, describe)
+        def cause(others_wait: bool) -> str:
+            return next(incomplete())[0].cause(warp, others_wait)
+
+        yield Until(lambda: not any(incomplete()), barriers.site, describe, cause=cause)
         for barrier, value, lanes in waits:
             barrier.acquire(warp, value, lanes, is_near, barriers.site)
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.driver.faults import AS_GIVEN
 from tilefold.runtime.settings import given_settings
 from tilefold.tools.reproduction.folder import facts
 
@@ -32,11 +33,14 @@ class Repeated:
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
     compiled: str = ""
     is_ptx: bool = False
+    input: str = AS_GIVEN
+    """The arguments in words."""
 
     def as_dict(self) -> dict[str, Any]:
         """The check as plain data."""
         data: dict[str, Any] = {"name": self.name, "text": self.text, "options": list(self.options)}
         data["is_ptx"] = self.is_ptx
+        data["input"] = self.input
         if self.compiled:
             data["compiled"] = self.compiled
         data["arrays"] = {name: _packed(array) for name, array in self.arrays.items()}
@@ -73,7 +77,8 @@ def _repeated(check: dict[str, Any]) -> Repeated:
         raise TypeError("a text is no text")
     arrays = {name: _unpacked(array) for name, array in check["arrays"].items()}
     compiled, is_ptx = check.get("compiled", ""), bool(check["is_ptx"])
-    return Repeated(check["name"], check["text"], check["options"], arrays, compiled, is_ptx)
+    given = str(check["input"])
+    return Repeated(check["name"], check["text"], check["options"], arrays, compiled, is_ptx, given)
 
 
 def _packed(array: NDArray[Any]) -> str:
