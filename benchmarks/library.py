@@ -8,6 +8,7 @@ Calls go through the public functions, which allocate their results, as the peer
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from benchmarks.attention_decode import BACKENDS
@@ -128,9 +129,8 @@ def _peers(bench: Bench, problem: Sequence[int], *given: Any) -> dict[str, Run]:
     kinds, found = torch.nn.attention, dict[str, Run]()
     mask: Any = {"is_causal": bool(causal)} if rows == keys else {}
     if causal and rows != keys:
-        from torch.nn.attention.bias import causal_lower_right  # pyright: ignore
-
-        mask = {"attn_mask": causal_lower_right(rows, keys)}
+        bias: Any = import_module("torch.nn.attention.bias")
+        mask = {"attn_mask": bias.causal_lower_right(rows, keys)}
 
     def attend(backend: str) -> Any:
         with kinds.sdpa_kernel(getattr(kinds.SDPBackend, backend)):

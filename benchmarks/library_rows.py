@@ -11,6 +11,7 @@ bytes that must move by time.
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from benchmarks.contest import Bench, Case, in_turn, rate, ratio
@@ -102,7 +103,7 @@ def _loss(x: Any, target: Any) -> Any:
 
 
 def _loss_gradient(x: Any, target: Any, lse: Any, grad: Any) -> Any:
-    import torch
+    torch: Any = import_module("torch")
 
     p = (x.float() - lse[:, None]).exp()
     hot = torch.arange(x.shape[1], device=x.device)[None] == target[:, None]
@@ -110,7 +111,7 @@ def _loss_gradient(x: Any, target: Any, lse: Any, grad: Any) -> Any:
 
 
 def _rope(x: Any, cos: Any, sin: Any) -> Any:
-    import torch
+    torch: Any = import_module("torch")
 
     a, b = x.float().chunk(2, -1)
     c, s = cos[None, :, None], sin[None, :, None]
@@ -118,7 +119,7 @@ def _rope(x: Any, cos: Any, sin: Any) -> Any:
 
 
 def _quantize(x: Any) -> Any:
-    import torch
+    torch: Any = import_module("torch")
 
     y = x.float()
     scale = y.abs().amax(-1, keepdim=True).clamp(min=1e-12) / 448.0

@@ -7,6 +7,7 @@
 import math
 import random
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -207,7 +208,7 @@ def test_linear(torch: Any) -> None:
 
 def attended(q: Any, k: Any, v: Any, causal: bool, window: int = 0) -> Any:
     """Attention in the elements of its arguments."""
-    import torch
+    torch: Any = import_module("torch")
 
     shared, rows, keys = q.shape[2] // k.shape[2], q.shape[1], k.shape[1]
     k, v = (x.repeat_interleave(shared, 2) for x in (k, v))

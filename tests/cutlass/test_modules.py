@@ -5,6 +5,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -135,7 +136,7 @@ def test_the_gpu_and_the_tools_that_programs_ask_for() -> None:
 @cute.kernel
 def at_addresses(start: cute.Int64, out: cute.Tensor) -> None:
     t, _, _ = cute.arch.thread_idx()
-    pointer = cutlass.inttoptr(start, mem_space=1, dtype=cute.Float32)
+    pointer: Any = cutlass.inttoptr(start, mem_space=1, dtype=cute.Float32)
     ones = cutlass.full([4], 1.0, cute.Float32)
     for i in cutlass.range(2, vectorize=True):
         out[i, t] = pointer[t] + ones[0]

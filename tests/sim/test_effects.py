@@ -184,6 +184,9 @@ ptx.printf "%d"(%t) : i32
 %rcp = ptx.rcp.approx %x : f32
 %rsqrt = ptx.rsqrt.approx %x : f32
 %sqrt = ptx.sqrt.approx %x : f32
+%three = ptx.minmax3 "max.NaN" %x, %x, %x
+%pair = vector.broadcast %x : f32 to vector<2xf32>
+%pairs = ptx.f32x2 "add.rn" %pair, %pair : vector<2xf32>, vector<2xf32> -> vector<2xf32>
 %sin = ptx.sin.approx %x : f32
 %cos = ptx.cos.approx %x : f32
 %tanh = ptx.tanh.approx %x : f32

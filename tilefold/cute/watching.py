@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tilefold.cute.debugging import Rehearsal
+from tilefold.cute.repeated_checks import check_all
 from tilefold.driver.devices import devices_of_process
 from tilefold.driver.faults import Report
 from tilefold.runtime.options import SimOptions
@@ -42,7 +43,8 @@ def watching(stages: Sequence[str] = STAGES) -> Generator[list[Report], None, No
     ) -> None:
         call = _BuiltCall(built, bound)
         block = built.traced.bounds.threads
-        reports.append(Rehearsal(call, grid, block, request.attributes, options).check(None, stages))
+        rehearsal = Rehearsal(call, grid, block, request.attributes, options)
+        reports.append(check_all([("as given", rehearsal)], None, stages))
 
     outer, devices.watch = devices.watch, watch
     try:
