@@ -12,7 +12,7 @@ from ...layout.atoms.mma_table import mma_atom
 from ..scalars.dtypes import DTYPES, DType
 from .nvgpu import MatrixOp, ptx_name
 
-MXF8F6F4_SUPPORTED_PAIRS = frozenset(
+MXF8F6F4_SUPPORTED_PAIRS = tuple(
     pair
     for name in ("Float8E4M3FN", "Float8E5M2")
     for pair in ((DTYPES["Float4E2M1FN"], DTYPES[name]), (DTYPES[name], DTYPES["Float4E2M1FN"]))

@@ -37,7 +37,6 @@ ALLOWED = {
     "layout/atoms/mma_table.py": "the types that an instruction has",
     "layout/atoms/umma.py": "the types that an instruction has",
     "layout/atoms/umma_descriptors.py": "the types that an instruction has",
-    "layout/atoms/umma_encoding.py": "the types of scales",
     "layout/atoms/umma_names.py": "the types of scales",
     "layout/atoms/wgmma.py": "the types that an instruction has",
     "tilefold/cutlass/narrow_floats.py": "public names",

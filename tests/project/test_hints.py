@@ -15,7 +15,7 @@ from tilefold.runtime.sim.rules import MODULES
 
 from tests.names import OBJECT, OPERATION, OPTION, is_known, options
 from tests.project.tree import PRODUCT, ROOT, product_files
-from tilefold import cute
+from tilefold import cute, kernels
 from tilefold.commands.cli import COMMANDS
 
 OTHERS = {
@@ -100,7 +100,7 @@ def vocabulary() -> tuple[frozenset[str], frozenset[str]]:
         {*dir(np.ndarray), *dir(str), *FOREIGN},
         {"block", "div", "width", "align"},
     )  # of types and passes
-    pending: list[Any] = [cute]
+    pending: list[Any] = [cute, kernels]
     while pending:
         owner = pending.pop()
         for name in getattr(owner, "__all__", None) or dir(owner):

@@ -38,6 +38,7 @@ LAZY: Mapping[str, str] = {
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",
     "tilefold.runtime.sim.sim_engine": "few launches fail, or run on several processes",
     "tilefold.runtime.sim.ordering.schedule": "few kernels copy in bulk",
+    "tilefold.runtime.sim.memory.refusals": "few launches fail",
     "tilefold.runtime.sim.preparation": "few launches have tensor maps, layouts with `?`, addresses or exact numbers",
     **dict.fromkeys(
         ("tilefold.passes.expand_conversions", "tilefold.passes.merge_accesses"),

@@ -13,7 +13,6 @@ from ....base.target import WARP
 from ..ordering.asynchronous import InFlight, Operation, writers
 from ..ordering.clocks import ASYNC, Conflict
 from ..ordering.knowledge import known, times_of
-from ..ordering.mbarrier import mbarriers_of
 from ..ordering.releases import block_of, has_seen, missing_edge
 from ..warp import Warp
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN, Allocation
@@ -73,6 +72,8 @@ def refuse(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], *,
 
 def _other_phase(warp: Warp, operation: Operation) -> str:
     """An addition to a hint: the warp's last wait at the mbarrier of a copy, and the phase in which the bytes come."""
+    from ..ordering.mbarrier import mbarriers_of
+
     for barrier in mbarriers_of(warp.block.cluster).values():
         wait = barrier.waits.get(warp)
         if wait is not None and any(getattr(part, "operation", None) is operation for part in barrier.arrivals):
