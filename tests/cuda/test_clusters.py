@@ -67,6 +67,7 @@ ptx.barrier.cluster.wait aligned
   ptx.st.async %v, %theirs, %their_full : i32
   ptx.mbarrier.wait %full, %parity scope "cluster"
   %u = ptx.ld %mine align 4 : !ptx.ptr<shared> -> i32
+  ptx.fence.proxy.async
   %w = arith.addi %u, %found : i32
   ptx.red "add" %their_total, %w scope "cluster" : !ptx.ptr<shared_cluster>, i32
   ptx.mbarrier.arrive %their_empty

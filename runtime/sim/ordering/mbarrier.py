@@ -82,11 +82,15 @@ class Mbarrier:
     offered: Clock | None = None
     """The knowledge of those that have arrived."""
     near: Clock | None = None
-    """The part of it for waits whose scope has only the threads of the block: of peers, the completed reads."""
-    released: deque[tuple[Clock | None, Clock | None]] = field(
-        default_factory=lambda: deque[tuple[Clock | None, Clock | None]](maxlen=PHASES)
+    """The part of it for waits without a scope: of arrivals of peers, the completed reads."""
+    own: Clock | None = None
+    """The part of it for waits at scope cta, which of peers' `st.async` has the completed reads, too. PTX gives a wait
+    without a scope the scope cta, but public kernels wait so for `st.async`, and the bytes are there.
+    """
+    released: deque[tuple[Clock | None, ...]] = field(
+        default_factory=lambda: deque[tuple[Clock | None, ...]](maxlen=PHASES)
     )
-    """The knowledge of those that arrived up to the end of each of the last complete phases, and its near part."""
+    """The knowledge of those that arrived up to the end of each of the last complete phases, and its two parts."""
     waits: "dict[Warp, Wait]" = field(default_factory=lambda: {})
     """The last wait of each warp."""
     missed: "list[Wait]" = field(default_factory=lambda: [])
@@ -115,7 +119,7 @@ class Mbarrier:
         if self.pending == 0 and self.bytes == 0:
             self.phase += 1
             self.pending = self.expected
-            self.released.append((self.offered, self.near))
+            self.released.append((self.offered, self.near, self.own))
             self.last = None
             self._check_waits()
         return None
@@ -130,13 +134,16 @@ class Mbarrier:
         self.arrivers.add(warp)
         self.is_reached |= not self.is_of(warp)
         if known is not None:
-            self._offer(known, known if self.is_of(warp) else for_overwriting(known))
+            near = known if self.is_of(warp) else for_overwriting(known)
+            self._offer(known, near, near)
         return self.change(count)
 
-    def _offer(self, known: Clock, near: Clock) -> None:
+    def _offer(self, known: Clock, near: Clock, own: Clock) -> None:
+        is_near_own = own is near and self.own is self.near
         is_same = near is known and self.near is self.offered
         self.offered = known.joined(self.offered)
         self.near = self.offered if is_same else near.joined(self.near)
+        self.own = self.near if is_near_own else own.joined(self.own)
 
     def is_of(self, warp: Warp) -> bool:
         """Whether it is in the block of a warp."""
@@ -154,7 +161,7 @@ class Mbarrier:
         self.arrivals.append(arrival)
         if self.is_ordered:
             now = executed(warp, lanes)
-            self._offer(now, now)
+            self._offer(now, now, now)
 
     def add(self, copy: Operation, bytes: int) -> int:
         """Counts the bytes of a bulk copy, once it is complete; its agent."""
@@ -172,7 +179,7 @@ class Mbarrier:
         if isinstance(arrival, Transfer):
             copy = arrival.operation
             by_peer = copy.proxy is Proxy.GENERIC and not self.is_of(copy.issuer)  # st.async and red.async
-            self._offer(known, for_overwriting(known) if by_peer else known)
+            self._offer(known, known, for_overwriting(known) if by_peer else known)
             problem = self.change(expected=-arrival.bytes)
             if problem is not None:
                 copy.issuer.fault(Code.SIM_MBARRIER, copy.site, int(copy.lanes[0]), problem)
@@ -272,9 +279,9 @@ class Mbarrier:
         """The arrivals of all phases so far."""
         return (self.phase + 1) * self.expected - self.pending
 
-    def acquire(self, warp: Warp, parity: int, lanes: NDArray[np.int64], is_near: bool, site: Site) -> None:
+    def acquire(self, warp: Warp, parity: int, lanes: NDArray[np.int64], reach: int, site: Site) -> None:
         """Lets lanes of a warp that have waited for a parity know the accesses before the arrivals up to that phase.
-        Where the scope of the wait `is_near`, it has only the threads of the block.
+        `reach` is 0 for a wait at scope cluster, 1 for one without a scope, 2 for one at scope cta.
 
         Later phases may be complete by now, but need not be when a thread goes on. So it is the first phase of the
         parity that the lanes have not waited for, unless they know by other means that the phase behind it is complete.
@@ -296,12 +303,12 @@ class Mbarrier:
             if self.is_ordered and self.offered is not None and self.phase == phase + 2:  # it went on late
                 self.missed.append(wait)
             if phase >= 0:
-                learn(warp, self._released(phase, is_near))
+                learn(warp, self._released(phase, reach))
             warp.restore(before)
 
-    def _released(self, phase: int, is_near: bool = False) -> Clock | None:
+    def _released(self, phase: int, reach: int = 0) -> Clock | None:
         """The knowledge of those that arrived up to the end of a complete phase, or of the first that is kept."""
-        return self.released[max(phase - self.phase, -len(self.released))][is_near] if self.released else None
+        return self.released[max(phase - self.phase, -len(self.released))][reach] if self.released else None
 
 
 def mbarriers_of(cluster: Cluster) -> dict[int, Mbarrier]:

@@ -187,15 +187,15 @@ def _parities(barriers: Barriers, warp: Warp, value: Value) -> Lanes:
     return whole
 
 
-def _is_near(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierWaitOp) -> bool:
-    """Whether the scope of a wait has only the threads of the block."""
-    return op.scope is None or op.scope.data == "cta"
+def _reach(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierWaitOp) -> int:
+    """The scope of a wait, as `Mbarrier.acquire` takes it."""
+    return 1 if op.scope is None else {"cluster": 0, "cta": 2}[op.scope.data]
 
 
 def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWaitStateOp, t: Translator) -> Suspending:
     by_state = isinstance(op, ptx.MbarrierTryWaitStateOp)
     barriers, phase, done = Barriers(op, op.bar, t), t.slot(op.state if by_state else op.parity), t.slot(op.done)
-    is_near = isinstance(op, ptx.MbarrierTryWaitStateOp) or _is_near(op)
+    reach = 1 if isinstance(op, ptx.MbarrierTryWaitStateOp) else _reach(op)
 
     def look(warp: Warp) -> str:
         barrier, _ = next(barriers.by_row(warp))
@@ -213,7 +213,7 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWa
                 complete[lane] = _is_complete(barrier, int(parities[lane]), completes)
             for value in set(parities[lanes[complete[lanes]]].tolist()):
                 barrier.acquire(
-                    warp, value, lanes[complete[lanes] & (parities[lanes] == value)], is_near, barriers.site
+                    warp, value, lanes[complete[lanes] & (parities[lanes] == value)], reach, barriers.site
                 )
         warp.registers[done] = complete
 
@@ -221,7 +221,7 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWa
 
 
 def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
-    barriers, parity, is_near = Barriers(op, op.bar, t), t.slot(op.parity), _is_near(op)
+    barriers, parity, reach = Barriers(op, op.bar, t), t.slot(op.parity), _reach(op)
 
     def run(warp: Warp) -> Suspension:
         parities = _parities(barriers, warp, warp.registers[parity])
@@ -244,7 +244,7 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
 
         yield Until(lambda: not any(incomplete()), barriers.site, describe, cause=cause)
         for barrier, value, lanes in waits:
-            barrier.acquire(warp, value, lanes, is_near, barriers.site)
+            barrier.acquire(warp, value, lanes, reach, barriers.site)
 
     return Suspending(run)
 
