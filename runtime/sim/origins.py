@@ -39,8 +39,8 @@ def origin_of(kernel: Operation, fault: SimulationError) -> tuple[Site, str] | N
 def _operands(op: Operation, code: Code) -> tuple[Sequence[SSAValue], str]:
     """The operands of a faulty operation that make the fault, and what comes from them."""
     if code is Code.SIM_CONVERGENCE:
-        mask: SSAValue | None = getattr(op, "mask", None)
-        return ([] if mask is None else [mask]), "the mask comes from here"
+        mask: object = getattr(op, "mask", None)  # an attribute where it is constant
+        return ([mask] if isinstance(mask, SSAValue) else []), "the mask comes from here"
     if isinstance(op, tile.LoadOp | tile.StoreOp):
         return op.coords, "the coordinate comes from here"
     return [value for value in op.operands if isinstance(value.type, ptx.PtrType)], "the address comes from here"

@@ -16,7 +16,7 @@ from tilefold.layout.atoms.contract import Major, Named, Operand
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
-from tilefold.layout.atoms.instructions import AutoMove, BulkCopy, MovMatrix
+from tilefold.layout.atoms.instructions import AutoMove, BulkCopy, MovMatrix, WideMove
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.numbers import MmaOperation
@@ -59,7 +59,7 @@ def is_traced(name: str) -> bool:
         atom.check_executable()
     except LayoutError:
         return False
-    return not isinstance(atom.instruction, AutoMove | BulkCopy | MovMatrix)
+    return not isinstance(atom.instruction, AutoMove | BulkCopy | MovMatrix | WideMove)
 
 
 TRACED = tuple([name for name in COPY_ATOMS if is_traced(name)])

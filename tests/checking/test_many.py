@@ -64,6 +64,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "broken.cute").write_text('"run.launch"(')
     (path / "module.py").write_text("import tilefold\n")
     (path / "test_kernels.py").write_text(TESTS)
+    (path / "conftest.py").write_text('pytest_plugins = ["tilefold.pytest_plugin"]\n')
     return path
 
 

@@ -99,8 +99,8 @@ INSTRUCTIONS = [
         ('«ptx.tensormap.replace» "global_address" %A, %x : i32', "is of type i64 or !ptx.ptr<global>"),
         ('«ptx.tensormap.replace» "rank" %A', "the value of rank is of type i32"),
         ('«ptx.tensormap.replace» "rank" "none" %A, %x : i32', "the value of rank is of type i32"),
-        ('«ptx.tensormap.replace» "swizzle_mode" "16B" %A', 'swizzle_mode has none, 32B, 64B, 128B; not "16B"'),
-        ('«ptx.tensormap.replace» "swizzle_mode" %A', 'swizzle_mode has none, 32B, 64B, 128B; not ""'),
+        ('«ptx.tensormap.replace» "swizzle_mode" "16B" %A', 'swizzle_mode has none, 32B, 64B, 128B, 128B_ATOM_32B; not "16B"'),
+        ('«ptx.tensormap.replace» "swizzle_mode" %A', 'swizzle_mode has none, 32B, 64B, 128B, 128B_ATOM_32B; not ""'),
         ('«ptx.tensormap.replace» "fill_mode" "nan" %A, %x : i32', "the field fill_mode takes only constants"),
     ),
     *ptx_faults(

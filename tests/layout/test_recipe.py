@@ -122,10 +122,10 @@ def test_the_cache_fetches_what_rows_are_multiples_of(text: str, strides: tuple[
 
 
 def test_elements() -> None:
-    assert [element.number for element in MAP_ELEMENTS.values()] == [*range(10), 11]  # CUtensorMapDataType
+    assert [element.number for element in MAP_ELEMENTS.values()] == [*range(10), 11, 13]  # CUtensorMapDataType
     assert {name: element.type.bits for name, element in MAP_ELEMENTS.items()} == {
         "u8": 8, "u16": 16, "u32": 32, "s32": 32, "u64": 64, "s64": 64, "f16": 16, "f32": 32, "f64": 64, "bf16": 16,
-        "tf32": 32,
+        "tf32": 32, "e2m1": 4,
     }  # fmt: skip
     for element in MAP_ELEMENTS.values():
         assert set(element.reductions) <= set(REDUCTIONS)

@@ -81,9 +81,7 @@ EMITTED: tuple[Mutant, ...] = (
         '(ptx.CpAsyncCommitGroupOp, call_rule("@llvm.nvvm.cp.async.wait.all"))',
         "examples/hgemm.cute",
     ),
-    _WARP.mutant(
-        "emit: warp's barrier of all lanes", "bar.warp.sync(i32 {op.mask.value.data})", "bar.warp.sync(i32 -1)", _STORED
-    ),
+    _WARP.mutant("emit: warp's barrier of all lanes", 'f"i32 {op.mask.value.data}" if', '"i32 -1" if', _STORED),
     _MATRIX.mutant(
         "emit: matrices not transposed",
         'trans = ".trans" if op.trans is not None else ""\n        name = f"llvm.nvvm.ldmatrix',

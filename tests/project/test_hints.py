@@ -43,6 +43,7 @@ OTHERS = {
     "tilefold/cutlass/modules.py": {
         "cute.arch.nvvm",
         "cute.arch.nvvm_wrappers",
+        "cute.atom",
         "cute.arch.smem",
         "cute.core",
     },  # a module of CuTe programs
@@ -52,8 +53,8 @@ OTHERS = {
 }
 """What looks like a name of ours and is none, by file."""
 
-FOREIGN = {"to_dense", "resolve_neg", "contiguous"}
-"""Methods of torch that hints name."""
+FOREIGN = {"to_dense", "resolve_neg", "contiguous", "no_grad"}
+"""Functions and methods of torch that hints name."""
 
 _MESSAGES = re.compile(r"(Error|Unavailable|error|fail|refus\w*|Diagnostic|misused)$")
 _COMMAND = re.compile(r"(?:run|by|use|with|:|`|\() ?`?tilefold ([a-z]+)\b")

@@ -46,7 +46,7 @@ LAZY: Mapping[str, str] = {
     ),
     "tilefold.passes.strength_reduce": "few programs still compute with constants alone",
     "tilefold.layout.tma.tma_copy": "fractions bring decimal numbers, which few programs need",
-    "tilefold.pytest_plugin": "every run of pytest imports the plugin, and few tests have the mark",
+    "tilefold.pytest_plugin": "few tests have the mark",
     "tilefold.cutlass.__main__": "the program's modules are there before anything else of it is imported",
     **dict.fromkeys(
         (

@@ -169,14 +169,6 @@ def _parts(A: Any) -> Any:
     return atom, *cpasync.tma_partition(atom, 0, ONE, s, g)
 
 
-def _other_bits(A: Any) -> None:
-    _made(A, internal_type=cute.Int32)
-
-
-def _no_such_elements(A: Any) -> None:
-    _made(A, internal_type=cute.Float8E4M3FN)
-
-
 def _no_barrier(A: Any) -> None:
     atom, s, g = _parts(A)
     cute.copy(atom, g, s)
@@ -218,8 +210,6 @@ MISTAKES: list[tuple[Callable[[Any], Any], str, str]] = [
     (lambda A: cute.prefetch(None, A), "E5002", "expected the atom of a tensor copy"),  # pyright: ignore[reportArgumentType]
     (lambda A: cpasync.create_tma_multicast_mask(cute.make_layout((4, 8)), (0, 7), 0), "E0323", "rank 31"),
     (_no_barrier, "E0324", "has no mbarrier"),
-    (_other_bits, "E0322", "no tensor map has elements of type f16 as s32"),
-    (_no_such_elements, "E0322", "no tensor map has elements of type f16 as"),
     (_wrong_barrier, "E5002", "expected the address of an element, got int"),
     (_predicates, "E5002", "a tensor copy has no predicates"),
     (_barrier_of_another_copy, "E5002", "only a tensor copy has an mbarrier"),

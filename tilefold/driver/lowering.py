@@ -331,7 +331,7 @@ class Program:
         names = STAGE_NAMES[STAGE_NAMES.index(self.stage) :]
         remarks = collect_remarks([(name, self.reached(name, target)) for name in names], self.source)
         fragments = remarks_of_fragments(self, target) if compiled else ()
-        return (*in_order((*remarks, *fragments)), *remarks_of_assembler(self, target))
+        return tuple(in_order((*remarks, *fragments, *remarks_of_assembler(self, target))))
 
     def device_program(self, passes: Sequence[str], block: Sequence[int] = ()) -> "Program":
         """The kernels of the `gpu` dialect as a program of their own: what `TO_SIMULATOR` or `TO_INDEX` leave.

@@ -126,7 +126,7 @@ def is_repeated(
     """
     if content is None or not conflict.with_write or space.shadow is None:
         return False
-    within = space.in_block or not conflict.time
+    within = space.in_block or (not conflict.time and _of_one_warp(warp, conflict.agent))
     if (content != content[0]).any() and not (within and _agree(rows, content)):
         return False
     data, state = space.arena.data[access.width], space.arena.state[access.width]

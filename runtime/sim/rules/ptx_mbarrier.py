@@ -212,9 +212,7 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWa
             for lane in lanes.tolist():
                 complete[lane] = _is_complete(barrier, int(parities[lane]), completes)
             for value in set(parities[lanes[complete[lanes]]].tolist()):
-                barrier.acquire(
-                    warp, value, lanes[complete[lanes] & (parities[lanes] == value)], reach, barriers.site
-                )
+                barrier.acquire(warp, value, lanes[complete[lanes] & (parities[lanes] == value)], reach, barriers.site)
         warp.registers[done] = complete
 
     return Suspending(run)

@@ -129,7 +129,7 @@ def page(title: str, pictures: Sequence[Picture], says: Sequence[str] = ()) -> M
     return Markup(
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{name}: tilefold pictures</title>\n<style>{base_style()}</style></head>\n"
+        f"<title>{name} (tilefold)</title>\n<style>{base_style()}</style></head>\n"
         f"<body>\n<header><h1>{name}</h1><p>tilefold {VERSION}</p></header>\n"
         f"<main>\n{said}\n{figures}\n</main></body></html>\n"
     )
