@@ -4,6 +4,7 @@ lanes. The mistake is often there, and not at the access.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -39,8 +40,9 @@ def origin_of(kernel: Operation, fault: SimulationError) -> tuple[Site, str] | N
 def _operands(op: Operation, code: Code) -> tuple[Sequence[SSAValue], str]:
     """The operands of a faulty operation that make the fault, and what comes from them."""
     if code is Code.SIM_CONVERGENCE:
-        mask: object = getattr(op, "mask", None)  # an attribute where it is constant
-        return ([mask] if isinstance(mask, SSAValue) else []), "the mask comes from here"
+        mask: Any = getattr(op, "mask", None)  # an attribute where it is constant
+        given: list[SSAValue] = [mask] if isinstance(mask, SSAValue) else []
+        return given, "the mask comes from here"
     if isinstance(op, tile.LoadOp | tile.StoreOp):
         return op.coords, "the coordinate comes from here"
     return [value for value in op.operands if isinstance(value.type, ptx.PtrType)], "the address comes from here"

@@ -17,6 +17,7 @@ from tests.names import OBJECT, OPERATION, OPTION, is_known, options
 from tests.project.tree import PRODUCT, ROOT, product_files
 from tilefold import cute, kernels
 from tilefold.commands.cli import COMMANDS
+from tilefold.cutlass.modules import MODULES as cutlass_modules  # noqa: N811  # it is a table
 
 OTHERS = {
     "compiler/machine/nvptx.py": {
@@ -40,13 +41,7 @@ OTHERS = {
     "tilefold/cutlass/__main__.py": {"--missing", "--json"},  # its own options
     "tilefold/cute/drawing.py": {"tile.svg"},  # a file
     "runtime/sim/timeline.py": {"ptx.cp.async.bulk"},  # the beginning of names
-    "tilefold/cutlass/modules.py": {
-        "cute.arch.nvvm",
-        "cute.arch.nvvm_wrappers",
-        "cute.atom",
-        "cute.arch.smem",
-        "cute.core",
-    },  # a module of CuTe programs
+    "tilefold/cutlass/modules.py": set(cutlass_modules),  # those of CuTe programs
     "compiler/pass_runner.py": {"y"},  # an option of a pass that stands for any
     "dialects/run/grammar.py": {"keyword"},  # the same of an expression
     "runtime/sim/rules/__init__.py": set(MODULES),  # modules of `dialects`

@@ -185,7 +185,7 @@ def wait_at_an_mbarrier(warp: Warp) -> None:
     barrier.arrivals.append(asynchronous.tie(warp, SITE, warp.lane_numbers()))
     barrier.land()
     assert barrier.phase == 1
-    barrier.acquire(warp, 0, warp.lane_numbers(), is_near=False, site=SITE)
+    barrier.acquire(warp, 0, warp.lane_numbers(), reach=0, site=SITE)
 
 
 @pytest.fixture
@@ -308,8 +308,8 @@ def test_who_waits_for_one_mbarrier_knows_the_copies_that_it_tells_of_only() -> 
     a.land()
     b.land()
     assert reads(space, by_a, 256) == reads(space, issuer, 512) == "E3205"
-    a.acquire(by_a, 0, by_a.lane_numbers(), is_near=False, site=SITE)
-    b.acquire(by_b, 0, by_b.lane_numbers(), is_near=False, site=SITE)
+    a.acquire(by_a, 0, by_a.lane_numbers(), reach=0, site=SITE)
+    b.acquire(by_b, 0, by_b.lane_numbers(), reach=0, site=SITE)
     assert (reads(space, by_a, 256), reads(space, by_a, 512)) == ("fine", "fine")
     assert (reads(space, by_b, 256), reads(space, by_b, 512)) == ("fine", "E3205")
 
@@ -322,7 +322,7 @@ def test_an_mbarrier_tells_of_copies_that_another_has_told_of() -> None:
     a.land()
     b.arrivals.append(asynchronous.tie(issuer, SITE, issuer.lane_numbers()))
     b.land()
-    b.acquire(by_b, 0, by_b.lane_numbers(), is_near=False, site=SITE)
+    b.acquire(by_b, 0, by_b.lane_numbers(), reach=0, site=SITE)
     assert (reads(space, by_a, 256), reads(space, by_b, 256)) == ("E3205", "fine")
 
 
@@ -337,7 +337,7 @@ def test_a_barrier_of_the_block_hands_on_no_copy_that_nobody_waited_for() -> Non
     assert reads(space, reader, 256) == "E3205"
     barrier.released.append((barrier.offered, barrier.near))
     barrier.phase = 1
-    barrier.acquire(issuer, 0, issuer.lane_numbers(), is_near=False, site=SITE)
+    barrier.acquire(issuer, 0, issuer.lane_numbers(), reach=0, site=SITE)
     assert reads(space, reader, 256) == "E3205"
     knowledge.meet_block(issuer.block)
     assert reads(space, reader, 256) == "fine"
