@@ -100,7 +100,8 @@ def test_keys_lead_through_the_timeline(tab: Tab, naive: Path) -> None:
         tab.press("ArrowRight")
         assert tab.run(told) != before, "a conflict is to come"
     tab.press("Enter")
-    wait = f"new Promise(done => {{ const look = () => {SELECTED} ? done(true) : setTimeout(look, 10); look(); }})"
+    there = f"{SELECTED} == '{CONFLICT}'"
+    wait = f"new Promise(done => {{ const look = () => {there} ? done(true) : setTimeout(look, 10); look(); }})"
     assert tab.run(wait)
     assert tab.run(SELECTED) == str(CONFLICT)
 

@@ -46,14 +46,15 @@ class Operator:
     """What repeats the launches for tensors alike."""
 
     def __post_init__(self) -> None:
-        if "torch" in sys.modules:  # torch.compile cannot register an operator while it traces
-            _ = self.of_torch
+        _OPERATORS[self.name] = self
 
     def __call__(self, *args: Any) -> Any:
         """The results for arguments in the order of the schema, of which the first is an array."""
         torch: Any = sys.modules.get("torch")
         if torch is not None and isinstance(args[0], torch.Tensor):
-            if torch.compiler.is_compiling() or needs_operator(torch, args):
+            if torch.compiler.is_compiling():
+                return getattr(torch.ops.tilefold, _registered(self.name))(*args)
+            if needs_operator(torch, args):
                 return self.of_torch(*args)
             return self.run(*args)
         if is_jax(args[0]):
@@ -114,6 +115,21 @@ class Operator:
         results = self.run(*(np.array(arg) if is_jax(arg) else arg for arg in args))
         device = next(iter(args[0].devices()))
         return jax.device_put(results, device)
+
+
+_OPERATORS: dict[str, Operator] = {}
+"""All operators by their names, for `_registered`."""
+
+
+def _registered(name: str) -> str:
+    """The name of an operator that torch has. While torch.compile traces, it cannot register one; it executes a
+    function with the mark of `torch.compiler.assume_constant_result`, and takes the result as a constant.
+    """
+    _ = _OPERATORS[name].of_torch
+    return name
+
+
+_registered._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAccess]
 
 
 def needs_operator(torch: Any, args: tuple[Any, ...]) -> bool:

@@ -132,7 +132,7 @@ def _operand(x: Array) -> tuple[Array, bool]:
     """A matrix whose rows or columns are contiguous and begin at multiples of 16 bytes; whether rows are."""
     unit = _UNIT // x.itemsize
     (rows, columns), (down, across) = x.shape, (step_of(x, 0), step_of(x, 1))
-    if (across == 1 or columns == 1) and (rows == 1 or down % unit == 0) and down >= columns:
+    if (across == 1 or columns == 1) and down % unit == 0 and down >= columns:
         return x, True
     if x.itemsize == 2 and down == 1 and across % unit == 0 and rows > 1:
         return x, False
