@@ -54,8 +54,8 @@ def tiled_mma(inputs: Inputs, dynamic: bool = False) -> TiledMma:
     return make_tiled_mma(mma_atom(inputs["mma"]), atom_layout, permutation)
 
 
-def _tiled_mma(inputs: Inputs, dynamic: bool) -> Inputs:
-    mma = tiled_mma(inputs, dynamic)
+def tiled_mma_facts(mma: TiledMma) -> Inputs:
+    """The recorded facts of a tiled MMA as a whole."""
     outputs: Inputs = {f"tile_size_{i}": mma.tile_size(i) for i in range(3)}
     outputs |= {f"Layout{x}_TV": mma.layout_tv(x) for x in "ABC"}
     return {
@@ -64,6 +64,10 @@ def _tiled_mma(inputs: Inputs, dynamic: bool) -> Inputs:
         "tile_shape": mma.tile_shape,
         "num_threads": mma.threads,
     }
+
+
+def _tiled_mma(inputs: Inputs, dynamic: bool) -> Inputs:
+    return tiled_mma_facts(tiled_mma(inputs, dynamic))
 
 
 def _thr_vmnk(inputs: Inputs, dynamic: bool) -> Inputs:

@@ -24,6 +24,7 @@ from tilefold.layout.tmem.scales import place_scales, scale_block, scales_in_sme
 
 from .algebra_operations import Inputs, fnv1a64, values
 from .copy_operations import slices
+from .mma_operations import tiled_mma_facts
 from .record import parse, show
 from .umma_operations import descriptor_fields, plus
 
@@ -177,14 +178,7 @@ def _warp_scales(atom: MmaAtom) -> Inputs:
 
 
 def _warp_tiled(inputs: Inputs, dynamic: bool) -> Inputs:
-    mma = _warp_mma(inputs)
-    return {
-        "thr_layout_vmnk": mma.thr_layout_vmnk,
-        "tile_shape": mma.tile_shape,
-        "num_threads": mma.threads,
-        **{f"tile_size_{i}": mma.tile_size(i) for i in range(3)},
-        **{f"Layout{x}_TV": mma.layout_tv(x) for x in "ABC"},
-    }
+    return tiled_mma_facts(_warp_mma(inputs))
 
 
 def _warp_partition(operand: str) -> Callable[[Inputs, bool], Inputs]:

@@ -32,6 +32,7 @@ from tilefold.layout.tmem.fragments import Placement, place_matrix, place_operan
 
 from .algebra_operations import Inputs, fnv1a64, values
 from .copy_operations import part
+from .mma_operations import tiled_mma_facts
 from .record import RunTimeInt, parse, show
 
 _TYPE_NAMES = {0: "SWIZZLE_NONE", 1: "SWIZZLE_128B_BASE32B", 2: "SWIZZLE_128B", 4: "SWIZZLE_64B", 6: "SWIZZLE_32B"}
@@ -88,14 +89,7 @@ def _fragment_types(name: str, types: tuple[str, ...], majors: tuple[Major, Majo
 
 
 def _tiled_mma(inputs: Inputs, dynamic: bool) -> Inputs:
-    mma = tiled_umma(inputs)
-    return {
-        "thr_layout_vmnk": mma.thr_layout_vmnk,
-        "tile_shape": mma.tile_shape,
-        "num_threads": mma.threads,
-        **{f"tile_size_{i}": mma.tile_size(i) for i in range(3)},
-        **{f"Layout{x}_TV": mma.layout_tv(x) for x in "ABC"},
-    }
+    return tiled_mma_facts(tiled_umma(inputs))
 
 
 def _partition(operand: str) -> Callable[[Inputs, bool], Inputs]:

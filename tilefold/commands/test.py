@@ -58,13 +58,13 @@ def execute(args: argparse.Namespace) -> int:
     words = [word for stage in args.stage for word in ("--stage", stage)]
     words += ["--target", args.target] if args.target else []
     jobs = [Job(path, tuple(words), args.seconds) for path in collect(args.paths)]
-    outcomes: list[Outcome] = []
+    found_by_path: dict[str, Outcome] = {}
     with workers_at(args.executor, args.workers) as open_workers, progress("checking", len(jobs)) as advance:
         for job, found in results(check, jobs, open_workers):
-            outcome = found if isinstance(found, Outcome) else Outcome(job.path, "error", (f"worker lost: {found}",))
-            outcomes.append(outcome)
+            lost = f"worker lost: {found}"
+            found_by_path[job.path] = found if isinstance(found, Outcome) else Outcome(job.path, "error", (lost,))
             advance()
-    outcomes.sort(key=lambda outcome: [job.path for job in jobs].index(outcome.path))
+    outcomes = [found_by_path[job.path] for job in jobs]  # they come in any order
     text = json.dumps([asdict(outcome) for outcome in outcomes], indent=2) if args.json else _text(outcomes)
     write_output(f"{text}\n", args.output)
     verdicts = {outcome.verdict for outcome in outcomes}

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .debugging import Rehearsal
     from .specialise import BoundArguments
 
-_AS_GIVEN = "as given"
 P = ParamSpec("P")
 R = TypeVar("R")
 Size = SupportsIndex | Sequence[SupportsIndex]
@@ -140,10 +139,12 @@ class DebuggableCall(ABC):
         whether no fault was found. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments
         that do not fit.
         """
+        from tilefold.driver.faults import AS_GIVEN
+
         from .repeated_checks import check_all, further_inputs
 
         chosen = SimOptions.of(options, CheckKeywords)
-        calls = [(_AS_GIVEN, self), *further_inputs(self, inputs, fuzz, ranges or {}, chosen.seed)]
+        calls = [(AS_GIVEN, self), *further_inputs(self, inputs, fuzz, ranges or {}, chosen.seed)]
         rehearsals = [
             (name, call._rehearsal(grid(call.arguments) if callable(grid) else grid, block, cluster, chosen))
             for name, call in calls

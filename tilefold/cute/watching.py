@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tilefold.cute.debugging import Rehearsal
 from tilefold.cute.repeated_checks import check_all
 from tilefold.driver.devices import devices_of_process
-from tilefold.driver.faults import Report
+from tilefold.driver.faults import AS_GIVEN, Report
 from tilefold.runtime.options import SimOptions
 from tilefold.tools.checking.check import STAGES
 
@@ -44,7 +44,7 @@ def watching(stages: Sequence[str] = STAGES) -> Generator[list[Report], None, No
         call = _BuiltCall(built, bound)
         block = built.traced.bounds.threads
         rehearsal = Rehearsal(call, grid, block, request.attributes, options)
-        reports.append(check_all([("as given", rehearsal)], None, stages))
+        reports.append(check_all([(AS_GIVEN, rehearsal)], None, stages))
 
     outer, devices.watch = devices.watch, watch
     try:

@@ -14,7 +14,7 @@ from tilefold import cute
 
 from ..softmax_parts import exp2
 from .masks import Mask
-from .parts import Loads, Warps, by_rows, shared_layout
+from .parts import Loads, Warps, by_rows, rows_of_head, sequence, shared_layout
 
 WARPS = 4
 TILE = 64
@@ -70,17 +70,11 @@ def attention_backward_kernel(
     number, own_head, batch = cute.arch.block_idx()
     half, of_keys = mQ.element_type, config.of_keys
     depth, shared = mQ.shape[3], mQ.shape[2] // mK.shape[2]
-    first, rows, first_k, keys = 0, mQ.shape[1], 0, mK.shape[1]
-    at = batch
-    if starts is not None and starts_k is not None:  # packed sequences, of which this is one
-        first, rows = starts[batch], starts[batch + 1] - starts[batch]
-        first_k, keys = starts_k[batch], starts_k[batch + 1] - starts_k[batch]
-        at = 0
+    at, first, rows = sequence(mQ, batch, starts)
+    _, first_k, keys = sequence(mK, batch, starts_k)
 
     def part(tensor: Any, head: Any, begin: Any, count: Any) -> Any:
-        """The rows of a head of this batch or sequence: (count,D)."""
-        whole = cute.domain_offset((begin, 0), tensor[at, None, head, None])
-        return cute.make_tensor(whole.iterator, cute.make_layout((count, depth), stride=tensor.stride[1::2]))
+        return rows_of_head(tensor, at, head, begin, count)
 
     def statistic(tensor: Any, head: Any) -> Any:
         """A number for each row."""

@@ -13,7 +13,7 @@ from tilefold import cute
 
 from ..softmax_parts import exp2, quad_reduce
 from .masks import Mask
-from .parts import Loads, Warps, by_rows, shared_layout
+from .parts import Loads, Warps, by_rows, rows_of_head, sequence, shared_layout
 
 WARPS = 4
 TILE = 64
@@ -52,17 +52,11 @@ def attention_forward_kernel(
     number, head, batch = cute.arch.block_idx()
     half, mask = mQ.element_type, config.mask
     depth, shared = mQ.shape[3], mQ.shape[2] // mK.shape[2]
-    first, rows, first_k, keys = 0, mQ.shape[1], 0, mK.shape[1]
-    at = batch
-    if starts is not None and starts_k is not None:  # packed sequences, of which this is one
-        first, rows = starts[batch], starts[batch + 1] - starts[batch]
-        first_k, keys = starts_k[batch], starts_k[batch + 1] - starts_k[batch]
-        at = 0
+    at, first, rows = sequence(mQ, batch, starts)
+    _, first_k, keys = sequence(mK, batch, starts_k)
 
     def part(tensor: Any, head: Any, begin: Any, count: Any) -> Any:
-        """The rows of a head of this batch or sequence: (count,D)."""
-        whole = cute.domain_offset((begin, 0), tensor[at, None, head, None])
-        return cute.make_tensor(whole.iterator, cute.make_layout((count, depth), stride=tensor.stride[1::2]))
+        return rows_of_head(tensor, at, head, begin, count)
 
     sQ = cute.make_smem_tensor(shared_layout(TILE, depth), half, alignment=1024)[None, None, 0]
     sK, sV = (cute.make_smem_tensor(shared_layout(TILE, depth, STAGES), half, alignment=1024) for _ in range(2))

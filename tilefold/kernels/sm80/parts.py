@@ -18,6 +18,21 @@ def shared_layout(rows: int, columns: int, stages: int = 1) -> Any:
     )
 
 
+def sequence(tensor: Any, batch: Any, starts: Any) -> tuple[Any, Any, Any]:
+    """The rows of a batch in (batch,rows,heads,D), or of a sequence that is packed with others from `starts` on: the
+    index of the batch, the first row, and the number of rows.
+    """
+    if starts is None:
+        return batch, 0, tensor.shape[1]
+    return 0, starts[batch], starts[batch + 1] - starts[batch]
+
+
+def rows_of_head(tensor: Any, at: Any, head: Any, begin: Any, count: Any) -> Any:
+    """The rows of a head of (batch,rows,heads,D) from `begin` on: (count,D)."""
+    whole = cute.domain_offset((begin, 0), tensor[at, None, head, None])
+    return cute.make_tensor(whole.iterator, cute.make_layout((count, tensor.shape[3]), stride=tensor.stride[1::2]))
+
+
 class Loads:
     """Copies of tiles from global to shared memory by all threads of a block, 16 bytes at a time; 0 takes the place of
     all beyond the matrix.
