@@ -58,6 +58,15 @@ def change_field(content: NDArray[np.uint8], field: str, dimension: int, value: 
     content[: RECORD.itemsize].view(RECORD)[field][0, dimension] = value
 
 
+def begin_map(content: NDArray[np.uint8]) -> bool:
+    """Whether 128 bytes are a map whose fields can be changed. Zero bytes become one: kernels begin maps so, and change
+    every field.
+    """
+    if not content.any():
+        content[: RECORD.itemsize].view(RECORD)["mark"] = _MARK
+    return is_map(content)
+
+
 def is_map(content: NDArray[np.uint8]) -> bool:
     """Whether bytes are a map, as a launch or a copy made it."""
     return bool(content[: RECORD.itemsize].view(RECORD)["mark"][0] == _MARK)
