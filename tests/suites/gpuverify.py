@@ -106,7 +106,8 @@ def case_of(file: Path, name: str, kind: str) -> Case:
             head = head.replace("#line 1\n", "".join(f"#undef {name}\n#define {name}(...) true\n" for name in dropped))
             head += "#line 1\n"
     offset = options.get("global_offset")
-    macros = tuple([f"-DSUITE_OFFSETS={offset.strip('[]')}"] if offset else []) + tuple(re.findall(r"-D\w+(?:=\S+)?", command))
+    macros = tuple(re.findall(r"-D\w+(?:=\S+)?", command))
+    macros += (f"-DSUITE_OFFSETS={offset.strip('[]')}",) if offset else ()
     nulls = "null pointer" in text
     bounds = "check-array-bounds" in command or "checkArrays" in command
     reason = ""
@@ -127,7 +128,7 @@ def case_of(file: Path, name: str, kind: str) -> Case:
     elif re.search(r"__axiom|__requires_fresh", text):
         reason = "an axiom, or arrays that may overlap"
     elif left_out and (expected == "faults" or "__spec_" in text):
-        reason = "its specification speaks of two threads at once, of a loop's accesses, or of a function without a body"
+        reason = "its specification speaks of two threads at once, of a loop's accesses, or of functions without bodies"
     elif kind == "OpenCL" and expected == "faults" and _ONE_MEMORY.search(text):
         reason = "its barrier orders one memory, and those of CUDA order all"
     seeds = [0, 1, 2, 3] if nulls or any("*" not in parameter.type for parameter in parameters) else [0, 1]
@@ -245,7 +246,8 @@ def arguments(
         elif "*" in parameter.type and nulls and seed == 3:
             given.append(0)
         elif "*" in parameter.type:
-            words = rng.integers(0, WORDS if seed == WIDE else 8, WORDS).astype(np.int32) if seed % 2 == 0 else np.zeros(WORDS, np.int32)
+            high = 1 if seed in (1, 3) else WORDS if seed == WIDE else 8
+            words = rng.integers(0, high, WORDS).astype(np.int32)
             floats = "float" in parameter.type or "double" in parameter.type
             given.append(words.astype(np.float64 if "double" in parameter.type else np.float32) if floats else words)
         else:
