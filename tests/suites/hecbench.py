@@ -6,7 +6,7 @@ and the report has no fault; of a kernel with a race or an access out of bounds,
 https://github.com/zjin-lcf/HeCBench.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -64,12 +64,16 @@ def arguments(number: int, _: Any = None) -> Sequence[Any]:
     return list(KERNELS[number].given(Draw(0)))
 
 
+def references(number: int) -> Mapping[int, Any]:
+    """The arrays that a kernel ought to write, by the places of its arguments."""
+    with np.errstate(all="ignore"):
+        return KERNELS[number].wanted(arguments(number))
+
+
 def difference(number: int, given: Sequence[Any]) -> str:
     """How the results differ from the reference; an empty text if they do not."""
     kernel = KERNELS[number]
-    with np.errstate(all="ignore"):
-        wanted = kernel.wanted(arguments(number))
-    for place, reference in wanted.items():
+    for place, reference in references(number).items():
         have, want = given[place], np.broadcast_to(np.asarray(reference), given[place].shape)
         if have.dtype.kind == "f":
             wrong = ~np.isclose(have, want, rtol=kernel.tolerance, atol=kernel.tolerance, equal_nan=True)

@@ -9,12 +9,11 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from xdsl.dialects.builtin import i64
-from xdsl.ir import Attribute
-
 from tilefold.compiler.ptx.registers import type_of
 from tilefold.compiler.ptx.syntax import Function, Parameter, PtxError
 from tilefold.dialects.ptx.base import GLOBAL, MAP
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute
 
 from tilefold.driver.ptx_module import PtxModule
 

@@ -48,7 +48,7 @@ def _product(rng: np.random.Generator, m: int, n: int, k: int) -> list[Any]:
     return [a, b, c, m, n, k, k, 1, n, 1, n, 1]
 
 
-def _norm(a: Sequence[Any]) -> tuple[Any, Any, Any]:
+def _norm(a: Any) -> tuple[Any, Any, Any]:
     """Normalised rows, their means and the inverses of their deviations."""
     mean, deviation = a.mean(1, keepdims=True), 1 / np.sqrt(a.var(1, keepdims=True) + 1e-5)
     return (a - mean) * deviation, mean[:, 0], deviation[:, 0]

@@ -8,7 +8,7 @@ https://github.com/vosen/ZLUDA.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,12 @@ from .case import Case, Checked
 FOLDER = "ptx/src/test/spirv_run"
 SHARED = 1024
 _TEST = re.compile(r"^test_ptx(?P<kind>\w*)!\(\s*(?P<name>\w+)\s*(?P<rest>,.*?)?\);", re.MULTILINE | re.DOTALL)
-_TYPES = {
+_TYPES: Mapping[str, Any] = {
     "u8": np.uint8, "i8": np.int8, "u16": np.uint16, "i16": np.int16, "u32": np.uint32, "i32": np.int32,
     "u64": np.uint64, "i64": np.int64, "f32": np.float32, "f64": np.float64, "f16": np.float16,
 }  # fmt: skip
 _INTEGER = re.compile(r"(-?)(0x|0b)?([0-9a-fA-F_]+?)_?((?:[ui](?:8|16|32|64))|f32|f64)?")
+_MEMBER = re.compile(r"(?:half::)?(?:std::)?([uif]\d+)::(?:consts::)?(\w+)(?:\s*\(([^()]*)\))?")
 _CONSTANTS = {"NAN": math.nan, "INFINITY": math.inf, "NEG_INFINITY": -math.inf}
 
 
@@ -65,7 +66,8 @@ def numbers(text: str) -> NDArray[Any] | None:
 
 def _number(text: str) -> tuple[float | int, str] | None:
     """A number and the name of its type, if it says that."""
-    if (match := re.fullmatch(r"(?:half::)?(?:std::)?([uif]\d+)::(?:consts::)?(\w+)(?:\s*\(([^()]*)\))?", text)) is None:
+    match = _MEMBER.fullmatch(text)
+    if match is None:
         match_of = _INTEGER.fullmatch(text)
         if match_of is not None and (match_of[4] or "")[:1] != "f":
             base = {"0x": 16, "0b": 2, None: 10}[match_of[2]]
@@ -105,7 +107,8 @@ def launched(given: Sequence[NDArray[Any]], wanted: NDArray[Any], case: Case) ->
     made = call()
     made.launch(case.grid, case.block, shared=SHARED)
     have = made.arguments[-1]
-    if not (np.isclose(have, wanted, rtol=1e-6, atol=0, equal_nan=True) if have.dtype.kind == "f" else have == wanted).all():
+    equal = np.isclose(have, wanted, rtol=1e-6, atol=0, equal_nan=True) if have.dtype.kind == "f" else have == wanted
+    if not equal.all():
         yield f"{have.reshape(-1)[:4]}, not {wanted.reshape(-1)[:4]}", None
         return
     yield "", call().check(case.grid, case.block, shared=SHARED)

@@ -78,6 +78,9 @@ def decode(content: NDArray[np.uint8]) -> PlacedMap:
     rank, element = int(record["rank"][0]) + 1, MAP_FIELDS["elemtype"].words[int(record["elemtype"][0])]
     if not 1 <= rank <= MAX_RANK:
         raise LayoutError(Code.TENSOR_MAP, f"it has {rank} dimensions", f"a map has 1 to {MAX_RANK}")
+    if not record["element_stride"][:rank].all():
+        hint = "copy a map there first, or set every field: a map that begins with zero bytes has none of them"
+        raise LayoutError(Code.TENSOR_MAP, "it has an element stride of 0", hint)
     for field, does in _MODEL.items():
         if (record[field][:rank] != (field == "element_stride")).any():
             raise LayoutError(Code.SIM_UNSUPPORTED, f"it {does}, which the simulator does not model", "")
