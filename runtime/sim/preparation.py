@@ -20,7 +20,7 @@ from ...dialects.parameters import passed_as
 from ...dialects.ptx import CvtaTensorMapOp, EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
-from ..arrays.overlaps import Stretch, stretches
+from ..arrays.host_tensors import Stretch, stretches
 from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of

@@ -25,23 +25,22 @@ from ..counters import Counters
 from ..engine import Argument, LaunchConfig, RunResult
 from ..errors import LaunchError
 from ..options import Cooperative, SimOptions
-from ..settings import simulator_processes, wants_tensor_fences
-from .faults import SimulationError, Site, deep_stack, site_of
+from ..settings import shows_progress, simulator_processes, wants_tensor_fences
+from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
 from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output
 from .memory.memories import Memories
 from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
-from .memory.undefined import Trace, UndefinedReadError, run_agreed
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
 from .preparation import Binding, bind, body_of, check_config, rules_for
-from .progress import Display, Progress, display_of_process, following
-from .reached import reached_by
 from .translate import InlineMeanings, Translator
 from .warp import Block, Cluster, Warp
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
     from .memory.journal import Journal
+    from .memory.undefined import Trace
+    from .progress import Display, Progress
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
@@ -97,6 +96,15 @@ def _module_of(kernel: KernelOp) -> str:
     return getattr(symbol, "data", "")
 
 
+def _display_of_process() -> "Display | None":
+    """The standard error; None where the settings want no progress."""
+    if not shows_progress():
+        return None
+    from .progress import Display
+
+    return Display()
+
+
 @dataclass(frozen=True, slots=True)
 class _Run:
     """The remains of a run: the places of the arguments in its memory, and the counters."""
@@ -135,8 +143,8 @@ class SimEngine:
     fragments: Fragments = dict
     tiles: Tiles = dict
     any_fault: bool = False
-    display: Display | None = field(default_factory=display_of_process)
-    progress: Progress | None = None
+    display: "Display | None" = field(default_factory=_display_of_process)
+    progress: "Progress | None" = None
 
     @property
     def name(self) -> str:
@@ -159,7 +167,9 @@ class SimEngine:
         """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a
         fault.
         """
-        with following(self.display, config) as progress:
+        if self.display is None:
+            return self._launch(program, config, args)
+        with self.display.following(config) as progress:
             return replace(self, progress=progress)._launch(program, config, args)
 
     def _launch(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
@@ -178,10 +188,12 @@ class SimEngine:
         try:
             run = engine._run_in_step(kernel, config, args) or engine._run_apart(kernel, config, args, emit)
         except UndefinedReadError:
+            from .memory.undefined import run_agreed
+
             length = len("".join(printed))
             texts: list[str] = []
 
-            def compared(trace: Trace) -> _Run:
+            def compared(trace: "Trace") -> _Run:
                 texts.clear()
                 return engine._run_once(kernel, config, args, texts.append, trace)
 
@@ -264,7 +276,7 @@ class SimEngine:
         config: LaunchConfig,
         args: Mapping[str, Argument],
         emit: Callable[[str], None],
-        trace: Trace | None = None,
+        trace: "Trace | None" = None,
         *,
         in_step: int = 0,
     ) -> "_Run":
@@ -318,6 +330,8 @@ class SimEngine:
                 interrupt.add_note(f"simulator: {watch.where()}")
                 raise
         if self.journal is not None:
+            from .reached import reached_by
+
             self.journal.reached = reached_by(translator.parts)
         counters = Counters(
             MappingProxyType(translator.instructions()),
