@@ -13,26 +13,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp
 
 from ...base.errors import Code as ErrorCode
 from ...base.limits import Limits
 from ...base.target import WARP, Target
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
-from ...dialects.tile import TensorType
 from ..counters import Counters
 from ..engine import Argument, LaunchConfig, RunResult
-from ..errors import LaunchError
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
 from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
 from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output
 from .memory.memories import Memories
-from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
+from .memory.provenance import Fragments, Tiles, pieces
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
-from .preparation import Binding, bind, body_of, check_config, rules_for
+from .preparation import Binding, SimProgram, bind, body_of, check_config, rules_for
 from .translate import InlineMeanings, Translator
 from .warp import Block, Cluster, Warp
 
@@ -56,44 +53,6 @@ _READS = 4
 
 def discard(text: str) -> None:
     """A sink for the text of launches that nobody reads."""
-
-
-@dataclass(frozen=True, slots=True)
-class SimProgram:
-    """A kernel of a module: `kernel` is its symbol, with or without the gpu.module (`kernels::k` or `k`). In the module
-    as it was `written`, fragments have layouts, by which messages name their elements.
-    """
-
-    module: ModuleOp
-    kernel: str
-    written: ModuleOp | None = None
-
-    def fragments(self) -> Mapping[Key, TensorType]:
-        """The types of fragments as the kernel was written."""
-        return {} if self.written is None else fragments_of(SimProgram(self.written, self.kernel).find())
-
-    def tiles(self) -> Mapping[str, tuple[str, str]]:
-        """How tiles reach beyond the kernel's tensors as it was written."""
-        from .memory.ragged_guard import ragged_tiles
-
-        return {} if self.written is None else ragged_tiles(SimProgram(self.written, self.kernel).find())
-
-    def find(self) -> KernelOp:
-        """The kernel's operation. LaunchError (E3107) unless the module has exactly one of the name."""
-        *modules, name = self.kernel.removeprefix("@").replace("::@", "::").split("::")
-        kernels = [op for op in self.module.walk() if isinstance(op, KernelOp)]
-        matches = [op for op in kernels if op.sym_name.data == name and modules in ([], [_module_of(op)])]
-        if len(matches) != 1:
-            known = ", ".join(f"@{_module_of(op)}::@{op.sym_name.data}" for op in kernels) or "none"
-            problem = "no kernel" if not matches else "more than one kernel"
-            raise LaunchError(ErrorCode.RUN_KERNEL, f"{problem} {self.kernel} in the program", f"its kernels: {known}")
-        return matches[0]
-
-
-def _module_of(kernel: KernelOp) -> str:
-    parent = kernel.parent_op()
-    symbol = None if parent is None else parent.properties.get("sym_name")
-    return getattr(symbol, "data", "")
 
 
 def _display_of_process() -> "Display | None":

@@ -18,8 +18,9 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.options import SimOptions
+from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.progress import Display
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
+from tilefold.runtime.sim.sim_engine import SimEngine, discard
 
 from tilefold import cute
 

@@ -18,7 +18,8 @@ from tilefold.runtime.arrays.host_tensors import HostTensors, copied, stretches
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.options import LaunchAttributes, SimOptions
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, discard
 from tilefold.tools.bisection.bisect import bisect
 from tilefold.tools.bisection.verdict import Verdict
 from tilefold.tools.checking.check import Checked, Examination

@@ -27,7 +27,8 @@ from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArg
 from tilefold.runtime.errors import LaunchError, argument_error, dim3
 from tilefold.runtime.options import CheckKeywords, SimOptions, launch_attributes
 from tilefold.runtime.sim.diagnosis import DiagnosedLaunch
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, discard
 from tilefold.tools.checking.check import Examination, examined, reported
 from tilefold.tools.reproduction.replay import replay_of
 
