@@ -23,13 +23,13 @@ def alloc_tmem(num_columns: "Int | int", smem_ptr_to_write_address: Any, is_two_
 
 
 def relinquish_tmem_alloc_permit(is_two_cta: bool | None = None) -> None:
-    """The block allocates no more tensor memory (PTX ISA, tcgen05.relinquish_alloc_permit). A whole warp executes it."""
+    """The block allocates no more tensor memory (PTX ISA, tcgen05.relinquish_alloc_permit). A whole warp does it."""
     emit(ptx.TensorRelinquishOp(_blocks(is_two_cta)))
 
 
 def retrieve_tmem_ptr(element_type: object, alignment: int, ptr_to_buffer_holding_addr: Any) -> Pointer:
-    """The pointer to elements of tensor memory whose address `alloc_tmem` has written to shared memory. A barrier of the
-    threads stands between.
+    """The pointer to elements of tensor memory whose address `alloc_tmem` has written to shared memory. A barrier of
+    the threads stands between.
     """
     holder = ptr_to_buffer_holding_addr
     place = holder.tensor if isinstance(holder, Pointer) else holder
