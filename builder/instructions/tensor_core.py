@@ -4,10 +4,12 @@ ISA, tcgen05; sm_100a and sm_103a)."""
 
 from typing import Any
 
+from ...base.errors import Code, TilefoldError
+from ...base.spaces import TMEM
 from ...dialects import ptx
 from ..scalars.dtypes import Int32, Uint16, as_dtype
 from ..scalars.values import Int, convert
-from ..tensors.tensors import Address, Pointer, Tensor, address_of, tensor_at
+from ..tensors.tensors import Pointer, Tensor, address_of, tensor_at
 from ..tensors.umma import CtaGroup
 from ..tracing.state import emit
 
@@ -31,14 +33,17 @@ def retrieve_tmem_ptr(element_type: object, alignment: int, ptr_to_buffer_holdin
     """The pointer to elements of tensor memory whose address `alloc_tmem` has written to shared memory. A barrier of
     the threads stands between.
     """
-    holder = ptr_to_buffer_holding_addr
-    place = holder.tensor if isinstance(holder, Pointer) else holder
-    number = convert(place.load() if isinstance(place, Address) else _first(place), Int32)
-    return tensor_at(number, as_dtype(element_type), "tmem", alignment).iterator
+    number = convert(pointer_to(ptr_to_buffer_holding_addr).load(), Int32)
+    return tensor_at(number, as_dtype(element_type), TMEM.name, alignment).iterator
 
 
-def _first(tensor: Tensor) -> Any:
-    return tensor[0] if isinstance(tensor, Tensor) else tensor.load()  # pyright: ignore[reportUnnecessaryIsInstance]
+def pointer_to(place: Any) -> Pointer:
+    """A pointer, or that to where a tensor begins. Raises TilefoldError (E5002) for anything else."""
+    pointer = place.iterator if isinstance(place, Tensor) else place
+    if not isinstance(pointer, Pointer):
+        message = f"expected a pointer to shared memory, got {type(place).__name__}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "write tensor.iterator")
+    return pointer
 
 
 def dealloc_tmem(tmem_ptr: Pointer, num_columns: "Int | int", is_two_cta: bool | None = None) -> None:
