@@ -11,7 +11,8 @@ from tilefold.compiler.ptx.stage import read_back
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import Dim3
 from tilefold.runtime.sim.launch import Completion
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.emit.harness import ptx_of
 from tests.sim.harness import entry, fault, launch, module_of, seeded
