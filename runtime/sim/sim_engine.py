@@ -339,7 +339,9 @@ class SimEngine:
         observer = None if self.journal is None else self.journal.schedule
 
         def begin(part: list[tuple[int, int]]) -> Iterator[Cluster]:
-            for number, size in part:
+            launch.coming.extend(part)
+            while launch.coming:
+                number, size = launch.coming.popleft()
                 cluster = Cluster(launch, number, size, launch.tick(), seats.taken, resident)
                 watch.begun += size
                 seats.spaces.reset()
