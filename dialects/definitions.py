@@ -248,9 +248,6 @@ def _single(definition: Any) -> Any:
     return getattr(constraint, "constraint", constraint).constr
 
 
-T = TypeVar("T", bound=Attribute)
-
-
 def raise_at(parser: AttrParser, error: TilefoldError, start: int, end: int) -> NoReturn:
     """Raises a ParseError at characters `start` to `end` of the parsed text, caused by `error`."""
     try:
