@@ -49,7 +49,7 @@ REFUSE = ("refuse", "raise_at", "raise_error")
 """Functions that raise."""
 
 ROOT = Path(gpu.__file__).parent
-REFUSING = ("cute/attributes.py", "errors.py", "gpu.py", "kernel.py", "ptx", "run", "tile")
+REFUSING = ("cute/attributes.py", "definitions.py", "gpu.py", "kernel.py", "ptx", "run", "tile")
 """The files whose refusals must each be reached by a fault."""
 
 
