@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.ptx.test_cuda_source import needs_nvrtc
+from tilefold.cute.loaded_ptx import PtxKernel
 
 from .case import Case, judge
 from .cute_tutorials import device_text
@@ -37,6 +38,14 @@ def _in_order(given: Sequence[Any]) -> str:
 
 def _never(given: Sequence[Any]) -> str:
     return "always"
+
+
+def _doubled(given: Sequence[Any]) -> str:
+    return "" if given[0].tolist() == [*range(0, 64, 2)] else "not doubled"
+
+
+def _counted(kernel: PtxKernel) -> Sequence[Any]:
+    return [np.arange(32, dtype=np.int32)]
 
 
 NOTHING: dict[str, Any] = {}
@@ -118,8 +127,7 @@ def test_the_device_part_of_a_program(tmp_path: Path) -> None:
     for name, is_kept in (("Cell", True), ("twice", True), ("k(", True), ("Other", False), ("main", False)):
         assert (name in text) is is_kept, name
     assert all(name not in text for name in ("reference", "buffer", "TITLE", "other", "<vector>"))
-    case = replace(_case(1, "clean"), text=text, block=(32,), judge=lambda given: "" if given[0][31] == 62 else "wrong")
-    assert judge(replace(case, inputs=(lambda _: [np.arange(32, dtype=np.int32)],))).state == "right"
+    assert judge(replace(_case(1, "clean", judge=_doubled), text=text, inputs=(_counted,))).state == "right"
 
 
 def test_references_of_hecbench_know_wrong_results() -> None:
