@@ -420,8 +420,8 @@ def test_sums_of_bulk_copies_and_waits_of_a_cluster() -> None:
             small[0] = cute.math.max(small[1], 0.0, ftz=True)
             small[2], small[3] = cute.arch.exp_packed_f32x2((small[4], small[5]))
 
-    x, total = np.float32([1, 2, 3, 4]), np.float32([10, 20, 30, 40])
-    small = np.float32([7, 1e-40, 7, 7, 0, 1])
+    x, total = np.array([1, 2, 3, 4], np.float32), np.array([10, 20, 30, 40], np.float32)
+    small = np.array([7, 1e-40, 7, 7, 0, 1], np.float32)
     kernel(x, total, small).launch(grid=1, block=32, device="sim")
     np.testing.assert_array_equal(total, [12, 24, 36, 48])
     np.testing.assert_allclose(small[[0, 2, 3]], [0, 1, np.e], rtol=1e-6)

@@ -16,7 +16,7 @@ from tilefold.cute.jit_arguments import StructType
 
 __all__ = ["InsertionPoint", "IntegerType", "Location", "Type", "Value", "VectorType"]
 
-_NUMBERS = {str(dtype.ir): dtype.ir for dtype in reversed(DTYPES.values())}
+_NUMBERS = {str(dtype.ir): dtype.ir for dtype in DTYPES.values()}
 
 
 class Value:
