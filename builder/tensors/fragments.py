@@ -48,7 +48,8 @@ class Vec(Ordered, Bits, NumpyMethods):
         self, expression: "Expression | Vec", shape: object = None, dtype: object = None, inside: bool = False
     ) -> None:
         if isinstance(expression, Vec):  # `TensorSSA(value, shape, dtype)`, as programs write it
-            expression = _as_typed(expression, dtype).reshape(expression.shape if shape is None else shape).expression
+            made = expression if dtype is None else expression.to(dtype)
+            expression = (made if shape is None else made.reshape(shape)).expression
         if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TilefoldError(
                 Code.BUILD_VALUE, "the class Vec does not make fragments", "write t.load() or cute.full"
@@ -202,15 +203,6 @@ class Vec(Ordered, Bits, NumpyMethods):
 
 def _is_operand(x: object) -> bool:
     return isinstance(x, Vec) or is_scalar(x)
-
-
-def _as_typed(given: Vec, dtype: object) -> Vec:
-    """A fragment as one of a type with the same bits. Raises TilefoldError (E5002) for another type."""
-    target = given.dtype if dtype is None else as_dtype(dtype)
-    if target.ir != given.dtype.ir:
-        message = f"the elements are of type {given.dtype}, not {target}"
-        raise TilefoldError(Code.BUILD_VALUE, message, f"convert them: x.to(cute.{target})")
-    return given.to(target)
 
 
 def _same(x: Scalar) -> Any:

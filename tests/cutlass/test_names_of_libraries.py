@@ -385,13 +385,6 @@ def test_types_that_have_no_text() -> None:
     with pytest.raises(TilefoldError, match="is not one of numbers"):
         ir.Type.parse("!llvm.array<4 x i32>")
 
-    @cute.kernel
-    def kernel(x: cute.Tensor) -> None:
-        cute.TensorSSA(x.load(), (2,), cute.Int32)
-
-    with pytest.raises(TilefoldError, match="the elements are of type Float32, not Int32"):
-        kernel(np.zeros(2, np.float32)).launch(grid=1, block=1, device="sim")
-
 
 def test_sums_of_bulk_copies_and_waits_of_a_cluster() -> None:
     @cute.kernel
