@@ -48,12 +48,10 @@ class Vec(Ordered, Bits, NumpyMethods):
         self, expression: "Expression | Vec", shape: object = None, dtype: object = None, inside: bool = False
     ) -> None:
         if isinstance(expression, Vec):  # `TensorSSA(value, shape, dtype)`, as programs write it
-            made = expression if dtype is None else expression.to(dtype)
-            expression = (made if shape is None else made.reshape(shape)).expression
+            expression = expression.to(dtype or expression.dtype).reshape(shape or expression.shape).expression
         if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TilefoldError(
-                Code.BUILD_VALUE, "the class Vec does not make fragments", "write t.load() or cute.full"
-            )
+            problem, hint = "the class Vec does not make fragments", "write t.load() or cute.full"
+            raise TilefoldError(Code.BUILD_VALUE, problem, hint)
         self.expression = expression
         if not expression.is_materialized:
             current().defer(self, inside)
