@@ -26,6 +26,7 @@ from ...layout.algebra.display import Displayed
 from ...layout.algebra.inttuple import wrap
 from ...layout.atoms.cp_async import cp_async
 from ...layout.atoms.instructions import CpAsync
+from ...layout.atoms.universal import auto_vectorizing_copy
 from ...layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ...layout.tiling import tiled_copy as algebra
 from ...layout.tiling.tiled_copy import make_cotiled_copy as _cotiled
@@ -33,14 +34,14 @@ from ...layout.tiling.tiled_copy_mma import BY_MMA
 from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .address_space import AddressSpace
-from .coordinates import as_layout, check_static, tuples
+from .coordinates import as_layout, as_tuple, check_static, tuples
 from .copy_atoms import CopyAtom, make_copy_atom
 from .copying import emit_copy
 from .fragments import Vec
 from .memory_attributes import CacheEvictionPriority
 from .mma import TiledMma, partition, static_or_unknown
 from .modes import prepend, relaid
-from .tensor_base import tensor_type
+from .tensor_base import Elements, tensor_type
 from .tensors import Tensor, address_of
 from .tma import TmaAtom, policy_of, tensor_copy, tensor_prefetch
 from .views import as_tensor
@@ -194,19 +195,19 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: object, tiler_mn: object) -> Tile
     """The tiled copy by a layout that maps (thread, value) to a place of the tile, and the tile (CuTe's
     make_tiled_copy_impl): `make_tiled_copy(atom, tv_layout, (8, 128))`.
     """
-    return _wrap_tiled(algebra.make_tiled_copy_tv(_record(atom), _plain(layout_tv), _static(tuples(tiler_mn))), atom)
+    return wrap_tiled(algebra.make_tiled_copy_tv(_record(atom), _plain(layout_tv), _static(tuples(tiler_mn))), atom)
 
 
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: object, val_layout: object) -> TiledCopy:
     """The tiled copy by layouts of places of the tile to threads, and of places of a thread's part to its values
     (CuTe C++'s make_tiled_copy): `make_tiled_copy_tv(atom, make_layout((32, 8)), make_layout((4, 1)))`.
     """
-    return _wrap_tiled(algebra.make_tiled_copy(_record(atom), _plain(thr_layout), _plain(val_layout)), atom)
+    return wrap_tiled(algebra.make_tiled_copy(_record(atom), _plain(thr_layout), _plain(val_layout)), atom)
 
 
 def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: object, data_layout: object) -> TiledCopy:
     """The tiled copy by a layout that maps (thread, value) to an index that the data layout takes."""
-    return _wrap_tiled(_cotiled(_record(atom), _plain(atom_layout_tv), _plain(data_layout)), atom)
+    return wrap_tiled(_cotiled(_record(atom), _plain(atom_layout_tv), _plain(data_layout)), atom)
 
 
 def make_tiled_copy_A(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:
@@ -231,12 +232,12 @@ def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
 
 def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     """The tiled copy of the parts that another tiled copy reads."""
-    return _wrap_tiled(algebra.make_tiled_copy_S(_record(atom), tiled_copy.type.tiled_copy), atom)
+    return wrap_tiled(algebra.make_tiled_copy_S(_record(atom), tiled_copy.type.tiled_copy), atom)
 
 
 def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     """The tiled copy of the parts that another tiled copy writes."""
-    return _wrap_tiled(algebra.make_tiled_copy_D(_record(atom), tiled_copy.type.tiled_copy), atom)
+    return wrap_tiled(algebra.make_tiled_copy_D(_record(atom), tiled_copy.type.tiled_copy), atom)
 
 
 def copy(
@@ -289,7 +290,9 @@ def copy(
             if isinstance(tiled, CopyAtom)
             else TiledCopy(TiledCopyType(filling, tiled.type.layout_tv, tiled.type.tiler))
         )
-    if isinstance(tiled, CopyAtom):
+    if isinstance(tiled, CopyAtom) and pred is None and _copies_any(tiled, src, dst):
+        emit_copy(src, dst, None)
+    elif isinstance(tiled, CopyAtom):
         emit_copy(src, dst, pred, atom=tiled.attribute, **others)
     elif isinstance(tiled, TiledCopy):  # pyright: ignore[reportUnnecessaryIsInstance]
         emit_copy(src, dst, pred, tiled_copy=tiled.value())
@@ -330,6 +333,15 @@ def autovec_copy(
 basic_copy = autovec_copy
 
 
+def _copies_any(atom: CopyAtom, src: Any, dst: Any) -> bool:
+    """Whether an atom copies tensors of one nested mode element by element (CuTe's AutoVectorizingCopy)."""
+    held = atom.attribute
+    if held.load or held.store or held.atom_name != auto_vectorizing_copy().name:
+        return False
+    shapes = [as_tuple(part.shape) for part in (src, dst) if isinstance(part, Elements)]
+    return len(shapes) == 2 and all(len(shape) == 1 and isinstance(shape[0], tuple) for shape in shapes)
+
+
 def _record(atom: CopyAtom) -> Any:
     if not isinstance(atom, CopyAtom):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected a copy atom, got {atom!r}", "see cute.make_copy_atom")
@@ -341,10 +353,11 @@ def _of_mma(role: str, atom: CopyAtom, mma: TiledMma) -> TiledCopy:
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a tiled MMA, got {type(mma).__name__}", "see cute.make_tiled_mma"
         )
-    return _wrap_tiled(BY_MMA[role](_record(atom), mma.type.tiled_mma), atom)
+    return wrap_tiled(BY_MMA[role](_record(atom), mma.type.tiled_mma), atom)
 
 
-def _wrap_tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
+def wrap_tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
+    """A tiled copy of the algebra as one for kernels."""
     with checked():
         type = TiledCopyType(atom.attribute, LayoutAttr(made.layout_tv), TilerAttr(made.tiler))
     return TiledCopy(type, atom.fills)
