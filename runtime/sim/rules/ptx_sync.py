@@ -12,10 +12,9 @@ from ....base.errors import Code as ErrorCode
 from ....base.target import BARRIERS
 from ....dialects import ptx
 from ....dialects.kernel import KernelOp
-from ....dialects.ptx import EntryOp
 from ....dialects.ptx.effects import Act, NamedBarrier, does, proxy_of
 from ..events import Barrier, Step, Suspending, Suspension, Votes
-from ..faults import Site, site_of
+from ..faults import site_of
 from ..ordering import asynchronous
 from ..ordering.asynchronous import Source
 from ..ordering.knowledge import meet_lanes
@@ -105,7 +104,7 @@ def _others_return(op: Operation) -> bool:
         if not all(last.has_trait(IsTerminator) for last in (*others, outer.next_op) if last is not None):
             return False
         inner = outer
-    return inner is not op and isinstance(outer, EntryOp | KernelOp)
+    return inner is not op and isinstance(outer, KernelOp)
 
 
 def _bar_sync(op: ptx.BarSyncOp | ptx.BarArriveOp, t: Translator) -> Suspending:
