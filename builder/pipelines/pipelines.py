@@ -42,7 +42,7 @@ class Mbarriers:
     def name(self, name: str) -> None:
         """Puts a name before theirs, unless they have one."""
         for op in self._unnamed:
-            op.label = StringAttr(f"{name}.{op.label.data}" if op.label else name)
+            op.properties["label"] = StringAttr(f"{name}.{op.label.data}" if op.label else name)
         self._unnamed = []
 
 

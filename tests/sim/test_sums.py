@@ -215,6 +215,7 @@ def test_quad_pairs_sum_in_chains(d: str, terms: int) -> None:
     """f32: the chain of all products rounds before it meets C; f16: C meets two chains."""
     atom = mma_atom(f"SM70_8x8x4_{d}F16F16{d}_TN")
     how = summation(atom, SM90A)
+    assert isinstance(how, SplitChain)
     assert how == SplitChain(terms, d == "F16")
     assert summation(atom, Target("sm_75")) is None
     run = multiply_add(how, atom.types, places(1, 4), places(1, 4).T, places(1, 1))

@@ -53,8 +53,10 @@ def _tables() -> Mapping[str, tuple[Words, Words, Words]]:
 @cache
 def _squares() -> Words:
     """x**2 / 2**19 of each x, as the unit computes it: each partial product loses the bits below 2**18."""
-    x = np.arange(1 << _LOW)
-    return sum((x >> 18 - bit) * (x >> bit & 1) for bit in range(_LOW)) >> 1
+    x, total = np.arange(1 << _LOW), np.zeros(1 << _LOW, np.int64)
+    for bit in range(_LOW):
+        total += (x >> 18 - bit) * (x >> bit & 1)
+    return total >> 1
 
 
 def _interpolated(name: str, row: Words, x: Words) -> Words:
@@ -62,7 +64,7 @@ def _interpolated(name: str, row: Words, x: Words) -> Words:
     return c0[row] + c1[row] * x + c2[row] * _squares()[x]
 
 
-def _truncated(value: NDArray[np.float64]) -> NDArray[np.float64]:
+def _truncated(value: NDArray[Any]) -> NDArray[np.float64]:
     """Numbers that f32 has, toward zero."""
     return (value.view(np.int64) & -1 << 29).view(np.float64)
 
