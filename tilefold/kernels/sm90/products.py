@@ -12,9 +12,9 @@ from ..arguments import Array, any_rows, is_torch
 from ..measuring import Tuner
 from ..replay import Launch, Launches
 from .gemm import Activation, chosen_config, empty_kernel, gemm_kernel
-from .gemm_grouped import gemm_grouped
+from .gemm_grouped import grouped_launch
 from .gemm_model import ranked
-from .gemm_scaled import gemm_fp8_scaled
+from .gemm_scaled import scaled_launch
 from .gemm_skinny import VECTOR, Skinny, chosen_skinny, is_skinny, skinny_kernel
 from .parts import WARPGROUP, Config
 
@@ -109,11 +109,15 @@ def _launch(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
     return Launch(kernel, given, plan.grid, plan.threads, {"cluster": plan.cluster, "use_pdl": True})
 
 
-def grouped(D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int, device: str) -> None:
+def grouped(D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int) -> Launches:
     """D_g = A_g @ B_g^T for all groups."""
-    gemm_grouped(A, B, rows, D, scale_a, scale_b, device=device, blocks=blocks)
+    launch = grouped_launch(A, B, rows, D, scale_a, scale_b, blocks)
+    if launch is not None:
+        yield launch
 
 
-def scaled(D: Array, A: Array, B: Array, scale_a: Array, scale_b: Array, blocks: int, device: str) -> None:
+def scaled(D: Array, A: Array, B: Array, scale_a: Array, scale_b: Array, blocks: int) -> Launches:
     """D = (scale_a * A) @ (scale_b * B)^T for fp8 with scales of blocks."""
-    gemm_fp8_scaled(A, B, scale_a, scale_b, D, device=device, blocks=blocks)
+    launch = scaled_launch(A, B, scale_a, scale_b, D, blocks)
+    if launch is not None:
+        yield launch
