@@ -42,17 +42,17 @@ class Driver:
     def prepare(self, launch: Launch, args: Sequence[Any], device: str) -> Any:
         """Takes the place of `prepared_for`: a kernel of addresses alone."""
         tensors = self._tensors(args)
-        parameters = [Parameter(f"p{i}", POINTER, 1) for i in range(len(tensors))]
 
-        def launch(configuration: Any, function: Any, places: Any, extra: None) -> int:
-            values = (ctypes.string_at(places._obj[i], POINTER.size) for i in range(len(tensors)))
+        def record(configuration: Any, function: Any, parameters: Any, extra: None) -> int:
+            values = (ctypes.string_at(parameters._obj[i], POINTER.size) for i in range(len(tensors)))
             self.launches.append(tuple(int.from_bytes(value, "little") for value in values))
             return 0
 
         library = FakeLibrary()
-        library.launch = launch
+        library.launch = record
         self.prepared += 1
-        return prepared(library, *parameters), [POINTER.pack(Placed(x.data_ptr())) for x in tensors], tensors
+        made = [Parameter(f"p{i}", POINTER, 1) for i in range(len(tensors))]
+        return prepared(library, *made), [POINTER.pack(Placed(x.data_ptr())) for x in tensors], tensors
 
     @staticmethod
     def _tensors(args: Sequence[Any]) -> list[Any]:
@@ -64,12 +64,20 @@ class Driver:
 def driver(monkeypatch: pytest.MonkeyPatch) -> Generator[Driver]:
     """A GPU that does nothing; functions that have repeated nothing yet, and forget what they repeat on it."""
     found = Driver()
-    monkeypatch.setattr(Launch, "run", lambda launch, first, device: found.run(launch, first))
+
+    def run(launch: Launch, first: Any, device: str) -> None:
+        found.run(launch, first)
+
+    def stream(device: int) -> int:
+        return 0
+
+    monkeypatch.setattr(Launch, "run", run)
     monkeypatch.setattr(replay, "prepared_for", found.prepare)
-    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 0, raising=False)
+    monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", stream, raising=False)
 
     def forget() -> None:
-        for made in vars(operator)["_OPERATORS"].values():
+        operators: list[Any] = [*vars(operator)["_OPERATORS"].values()]
+        for made in operators:
             for calls in ("run", "lean", "function"):
                 vars(made).pop(calls, None)
 
@@ -132,9 +140,9 @@ def test_calls_alike_take_few_functions_and_pass_the_addresses_at_hand(name: str
     names, result = calls_of(lambda: function(*fresh))
     assert len(names) <= (MOST_WITH_A_COUNTER if name == "attention" else MOST), names
     assert driver.prepared == prepared_before
-    results = result if isinstance(result, tuple) else (result,)
+    results: list[Any] = [*result] if isinstance(result, tuple) else [result]
     second = driver.launches[-1]
-    tensors = [x for x in fresh if isinstance(x, torch.Tensor)]
+    tensors: list[Any] = [x for x in fresh if isinstance(x, torch.Tensor)]
     moved = {old.data_ptr(): new.data_ptr() for old, new in zip(args, fresh, strict=True) if old is not new}
     for old, new in zip(first, second, strict=True):
         if old in moved:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .arguments import Array, check_array, check_shape, contiguous, dtype_of, is_torch, like, refuse, step_of
 from .operator import Gradient, Operator, needs_of
-from .replay import Launches
+from .replay import Launch, Launches
 from .targets import HOPPER, at_hand, kernel_for
 
 HALVES = ("float16", "bfloat16")
@@ -77,7 +77,7 @@ def decode_attention(
         return DECODE_ATTENTION(*args, device, target)
     places = _decode_places(*args)
     for launch in _decode(places, *args, device, target, bias):
-        assert launch is not None
+        assert isinstance(launch, Launch)
         launch.run(q, device)
     return places[0]
 
@@ -158,7 +158,7 @@ def _with_bias(
         refuse("attention", "there is no gradient with a bias", "call it under torch.no_grad()")
     q, k, v = _readable(q), _readable(k), _readable(v)
     for launch in forward(out, None, q, k, v, Mask(causal, window), softcap, bias, scale, starts, starts_k):
-        assert launch is not None
+        assert isinstance(launch, Launch)
         launch.run(q, device)
     return out
 

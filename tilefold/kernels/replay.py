@@ -134,7 +134,7 @@ class _Text:
             conditions.append(f"not {self.name(sys.modules['torch'].is_grad_enabled)}()")
         check = tensor_check(tensors, [x.shape for x in tensors], [x.stride() for x in tensors])
         conditions.append(f"{self.name(check or _alike(tensors))}({', '.join(names)})")
-        self.name([type(x) for x in tensors])  # torch knows classes by their address: they must stay
+        self.name([x.__class__ for x in tensors])  # torch knows classes by their address: they must stay
         self.lines += [f"if not ({' and '.join(conditions)}):", "    return NotImplemented"]
         self.lines += [f"x{name} = {name}.data_ptr()" for name in names]
         self.known = [(name, x) for name, x in self.known if name in names]
@@ -211,11 +211,10 @@ class _Text:
 
     def written(self, result: str) -> Replay:
         """The function."""
-        from tilefold.runtime.cuda.direct import StructError
         from tilefold.runtime.streams import current_stream_of, handle_of
 
         torch: Any = sys.modules["torch"]
-        self.scope.update(StructError=StructError, handle_of=handle_of, raw_stream=current_stream_of(torch))
+        self.scope.update(StructError=struct.error, handle_of=handle_of, raw_stream=current_stream_of(torch))
         names = ", ".join(f"a{i}" for i in range(len(self.args)))
         lines = [f"    {line}" for line in self.lines] + self.packing + self.queueing
         exec(f"def replay({names}):\n" + "\n".join([*lines, f"    return {result}"]), self.scope)
