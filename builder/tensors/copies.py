@@ -194,19 +194,19 @@ def make_tiled_copy(atom: CopyAtom, layout_tv: object, tiler_mn: object) -> Tile
     """The tiled copy by a layout that maps (thread, value) to a place of the tile, and the tile (CuTe's
     make_tiled_copy_impl): `make_tiled_copy(atom, tv_layout, (8, 128))`.
     """
-    return _wrap_tiled(algebra.make_tiled_copy_tv(_record(atom), _plain(layout_tv), _static(tuples(tiler_mn))), atom)
+    return wrap_tiled(algebra.make_tiled_copy_tv(_record(atom), _plain(layout_tv), _static(tuples(tiler_mn))), atom)
 
 
 def make_tiled_copy_tv(atom: CopyAtom, thr_layout: object, val_layout: object) -> TiledCopy:
     """The tiled copy by layouts of places of the tile to threads, and of places of a thread's part to its values
     (CuTe C++'s make_tiled_copy): `make_tiled_copy_tv(atom, make_layout((32, 8)), make_layout((4, 1)))`.
     """
-    return _wrap_tiled(algebra.make_tiled_copy(_record(atom), _plain(thr_layout), _plain(val_layout)), atom)
+    return wrap_tiled(algebra.make_tiled_copy(_record(atom), _plain(thr_layout), _plain(val_layout)), atom)
 
 
 def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: object, data_layout: object) -> TiledCopy:
     """The tiled copy by a layout that maps (thread, value) to an index that the data layout takes."""
-    return _wrap_tiled(_cotiled(_record(atom), _plain(atom_layout_tv), _plain(data_layout)), atom)
+    return wrap_tiled(_cotiled(_record(atom), _plain(atom_layout_tv), _plain(data_layout)), atom)
 
 
 def make_tiled_copy_A(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:
@@ -231,12 +231,12 @@ def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
 
 def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     """The tiled copy of the parts that another tiled copy reads."""
-    return _wrap_tiled(algebra.make_tiled_copy_S(_record(atom), tiled_copy.type.tiled_copy), atom)
+    return wrap_tiled(algebra.make_tiled_copy_S(_record(atom), tiled_copy.type.tiled_copy), atom)
 
 
 def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
     """The tiled copy of the parts that another tiled copy writes."""
-    return _wrap_tiled(algebra.make_tiled_copy_D(_record(atom), tiled_copy.type.tiled_copy), atom)
+    return wrap_tiled(algebra.make_tiled_copy_D(_record(atom), tiled_copy.type.tiled_copy), atom)
 
 
 def copy(
@@ -341,10 +341,11 @@ def _of_mma(role: str, atom: CopyAtom, mma: TiledMma) -> TiledCopy:
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a tiled MMA, got {type(mma).__name__}", "see cute.make_tiled_mma"
         )
-    return _wrap_tiled(BY_MMA[role](_record(atom), mma.type.tiled_mma), atom)
+    return wrap_tiled(BY_MMA[role](_record(atom), mma.type.tiled_mma), atom)
 
 
-def _wrap_tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
+def wrap_tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
+    """A tiled copy of the algebra as one for kernels."""
     with checked():
         type = TiledCopyType(atom.attribute, LayoutAttr(made.layout_tv), TilerAttr(made.tiler))
     return TiledCopy(type, atom.fills)

@@ -10,7 +10,7 @@ from typing import Any
 from xdsl.dialects.builtin import IntAttr
 
 from ...base.errors import Code, TilefoldError
-from ...base.spaces import GMEM, SMEM, Space
+from ...base.spaces import GMEM, SMEM, TMEM, Space
 from ...dialects.cute import LayoutAttr
 from ...dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType, SpaceAttr
 from ...dialects.tile import AliasOp, AllocOp, CoordinateOp, PtrOp, TensorAtOp, TensorType, ViewOp
@@ -209,7 +209,11 @@ class Tensor(Elements):
 
 
 NUMBERED: Mapping[str, tuple[Space, PtrType, DType]] = MappingProxyType(
-    {GMEM.name: (GMEM, GLOBAL, Int64), SMEM.name: (SMEM, SHARED, Int32)}
+    {
+        GMEM.name: (GMEM, GLOBAL, Int64),
+        SMEM.name: (SMEM, SHARED, Int32),
+        TMEM.name: (TMEM, PtrType(SpaceAttr(TMEM)), Int32),
+    }
 )
 """The memories whose addresses are numbers: their pointers, and the types of the numbers."""
 

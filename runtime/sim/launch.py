@@ -21,11 +21,11 @@ from ..engine import LaunchConfig
 from ..errors import Dim3
 from .faults import SimulationError, Site
 from .memory.provenance import Outside, Tiles
-from .memory.undefined import Trace
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
     from .memory.host_arrays import Reached
+    from .memory.undefined import Trace
 
 MAP_BASE = 1 << 40
 """The address of the first tensor map among a kernel's parameters."""
@@ -98,7 +98,7 @@ class LaunchState:
     """Whether accesses that nothing orders are looked for, so that clocks tell what is ordered."""
     shares: bool = False
     """Whether several processes may share out its clusters."""
-    trace: Trace | None = None
+    trace: "Trace | None" = None
     """The trace by which runs are compared, after a read of undefined bytes."""
     completion: Completion = Completion.LATE
     chance: Random | None = None

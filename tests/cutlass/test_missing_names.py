@@ -12,7 +12,7 @@ from tilefold.cutlass.missing_names import missing_names
 
 PROGRAM = """import cutlass
 import cutlass.cute as cute
-from cutlass.cute.nvgpu import cpasync, tcgen05 as newest
+from cutlass.cute.nvgpu import cpasync, tcgen06 as newest
 from cutlass.utils.newest import thing
 try:
     from cutlass.cute import perhaps
@@ -41,7 +41,7 @@ def test_names_by_the_files_that_they_stop(tmp_path: Path) -> None:
     assert [(missing.name, missing.files) for missing in missing_names(tmp_path)] == [
         ("cutlass.cute.arch.thread_indx", ("notebook.ipynb:2", "program.py:12")),
         ("cutlass.cute.copy: got an unexpected keyword argument 'predicate'", ("program.py:14",)),
-        ("cutlass.cute.nvgpu.tcgen05", ("program.py:13",)),
+        ("cutlass.cute.nvgpu.tcgen06", ("program.py:13",)),
     ]
 
 

@@ -29,14 +29,14 @@ IMPORTS = """
 import numpy as np
 import cutlass
 import cutlass.cute as cute
-import cutlass.cute.nvgpu.tcgen05.mma as mma
+import cutlass.cute.nvgpu.tcgen06.mma as mma
 from cutlass._private.module import something
 from cutlass.cute import unheard_of
-from cutlass.cute.nvgpu import tcgen05, warp
+from cutlass.cute.nvgpu import tcgen06, warp
 from typing import Union
 
 
-def of_sm_100(a: tcgen05.Mode = tcgen05.Mode.K, b: Union[unheard_of, int] = 0, c: warp.NoOp = warp.NoOp.X): ...
+def of_sm_100(a: tcgen06.Mode = tcgen06.Mode.K, b: Union[unheard_of, int] = 0, c: warp.NoOp = warp.NoOp.X): ...
 
 
 class Derived(warp.NoSuchOp): ...
@@ -47,8 +47,8 @@ try:
 except ImportError:
     print("tried")
 
-print(hasattr(cute, "unheard_of"), hasattr(cute.nvgpu, "tcgen05"), isinstance(3, unheard_of), tcgen05.X == None)
-for use in (lambda: mma.Op(1), lambda: unheard_of(), lambda: something + 1, lambda: Derived(), lambda: tcgen05.X == 3):
+print(hasattr(cute, "unheard_of"), hasattr(cute.nvgpu, "tcgen06"), isinstance(3, unheard_of), tcgen06.X == None)
+for use in (lambda: mma.Op(1), lambda: unheard_of(), lambda: something + 1, lambda: Derived(), lambda: tcgen06.X == 3):
     try:
         use()
     except AttributeError as error:
@@ -78,11 +78,11 @@ def test_names_that_are_missing_are_errors_where_they_are_used(tmp_path: Path) -
     assert done.stdout.splitlines() == [
         "tried",
         "False False False False",
-        "E5009: cute.nvgpu has no 'tcgen05'",
+        "E5009: cute.nvgpu has no 'tcgen06'",
         "E5009: cute has no 'unheard_of'",
         "E5009: cutlass has no '_private'",
         "E5009: cute.nvgpu.warp has no 'NoSuchOp'",
-        "E5009: cute.nvgpu has no 'tcgen05'",
+        "E5009: cute.nvgpu has no 'tcgen06'",
     ], done.stderr
     assert done.returncode == 1
     assert "unheard_of(a)" in done.stderr

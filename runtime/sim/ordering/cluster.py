@@ -24,7 +24,6 @@ from ..values import Value, varies
 from ..warp import Block, Cluster, Warp
 from .clocks import OVER, Clock, join_clocks
 from .knowledge import known, learn, snapshot
-from .releases import fenced_knowledge
 
 _SYNC = "let all threads of the cluster meet, by ptx.barrier.cluster.arrive and ptx.barrier.cluster.wait"
 _WINDOW = 1 << 26
@@ -63,7 +62,7 @@ class ClusterBarrier:
             text = f"arrives at the cluster barrier in phase {self.phase} again, without a wait since its last arrival"
             warp.fault(Code.SIM_CLUSTER_BARRIER, site, lane, text, "let each arrival be followed by one wait")
         self.arrived[places], self.due[places] = True, self.phase
-        offered = join_clocks((fenced_knowledge(warp), warp.published)) if relaxed else snapshot(warp, lanes)
+        offered = _fenced(warp) if relaxed else snapshot(warp, lanes)
         if offered is not None:
             self.offered = offered.joined(self.offered)
         self._advance()
@@ -99,6 +98,13 @@ class ClusterBarrier:
         begun = Clock(self.cluster.number, np.full(self.cluster.threads, self.cluster.start + 1))
         self.phase, self.released = self.phase + 1, begun.joined(self.offered)
         self.arrived[:] = False
+
+
+def _fenced(warp: Warp) -> Clock | None:
+    """The knowledge of the active lanes at their last fences, as a relaxed arrival offers it."""
+    from .releases import fenced_knowledge
+
+    return join_clocks((fenced_knowledge(warp), warp.published))
 
 
 @dataclass(slots=True, eq=False)

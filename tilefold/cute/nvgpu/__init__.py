@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.nvgpu`: the instructions of atoms. Asynchronous copies are in `cute.nvgpu.cpasync`, instructions of warps in
-`cute.nvgpu.warp`, of warpgroups in `cute.nvgpu.warpgroup`.
+`cute.nvgpu.warp`, of warpgroups in `cute.nvgpu.warpgroup`, multiplications into tensor memory in `cute.nvgpu.tcgen05`.
 """
 
 from tilefold.base.errors import TilefoldError as OpError
@@ -24,12 +24,12 @@ from tilefold.builder.tensors.nvgpu import (
 from tilefold.builder.tensors.warpgroup import OperandMajorMode
 
 from ..public import publish
-from . import cpasync, warp, warpgroup
+from . import cpasync, tcgen05, warp, warpgroup
 
 __all__ = [
     "CacheEvictionPriority", "CopyG2ROp", "CopyR2GOp", "CopyR2SOp", "CopyS2ROp", "CopyUniversalOp", "L2PrefetchSize",
     "LoadCacheMode", "MemoryOrder", "MemoryScope", "MmaOp", "MmaUniversalOp", "MovMatrixOp", "OpError",
-    "OperandMajorMode", "cpasync", "warp", "warpgroup",
+    "OperandMajorMode", "cpasync", "tcgen05", "warp", "warpgroup",
 ]  # fmt: skip
 
 publish(__name__)

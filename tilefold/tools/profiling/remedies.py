@@ -24,7 +24,8 @@ from tilefold.runtime.counters import AccessCount, Counters
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.sim.faults import Site, site_of
 from tilefold.runtime.sim.memory.sampler import Sampled, Sampler
-from tilefold.runtime.sim.sim_engine import SimProgram, discard
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import discard
 from tilefold.tools.profiling.relayout import Candidate, allocation_at, candidates, with_layout
 
 MAX_SECONDS = 5.0

@@ -21,7 +21,8 @@ from tilefold.passes.writing.emitter import remarks_in
 from tilefold.runtime.counters import AccessCount, Counters
 from tilefold.runtime.sim.faults import Site, site_of
 from tilefold.runtime.sim.memory.sampler import Sampler
-from tilefold.runtime.sim.sim_engine import SimProgram, discard
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import discard
 from tilefold.runtime.sim.timeline import Timeline
 from tilefold.tools.profiling.remedies import Reference, Remedy, barriers, layouts
 

@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Matrix instructions that multiply into tensor memory (tcgen05.mma, sm_100a): their operations and fields, and the
+layouts of shared memory for their operands (CuTe's mma_sm100_umma.hpp and mma_traits_sm100.hpp)."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ...base import spaces
+from ...base.errors import Code, TilefoldError
+from ...layout.algebra.core import LayoutLike
+from ...layout.atoms import umma_smem
+from ...layout.atoms.contract import Major
+from ...layout.atoms.mma_atom import MmaAtom
+from ...layout.atoms.umma import UmmaFacts
+from ...layout.atoms.umma_names import make_umma
+from ..scalars.dtypes import DTYPES, DType, Float32, as_dtype
+from .nvgpu import MatrixOp, ptx_name
+from .warpgroup import OperandMajorMode
+
+
+class CtaGroup(Enum):
+    """The blocks that an instruction is of: one, or the two of a pair."""
+
+    ONE = 1
+    TWO = 2
+
+
+class OperandSource(Enum):
+    """The place of A: tensor memory, or shared memory."""
+
+    TMEM = spaces.TMEM.name
+    SMEM = spaces.SMEM.name
+
+
+class Field(Enum):
+    """The fields of `tiled_mma.set`: whether a multiplication adds D, whether A and B change their signs, and where the
+    scale factors of A and B are in tensor memory.
+    """
+
+    ACCUMULATE = "accumulate"
+    NEGATE_A = "negate_a"
+    NEGATE_B = "negate_b"
+    SFA = "sf_a"
+    SFB = "sf_b"
+
+
+class SmemLayoutAtomKind(Enum):
+    """The layouts of shared memory for operands: the contiguous mode, and the bytes within which the hardware swizzles,
+    none for INTER. SW128_32B swizzles units of 32 bytes, for TFloat32.
+    """
+
+    MN_INTER = "MN_INTER"
+    MN_SW32 = "MN_SW32"
+    MN_SW64 = "MN_SW64"
+    MN_SW128 = "MN_SW128"
+    MN_SW128_32B = "MN_SW128_32B"
+    K_INTER = "K_INTER"
+    K_SW32 = "K_SW32"
+    K_SW64 = "K_SW64"
+    K_SW128 = "K_SW128"
+
+
+_K = OperandMajorMode.K
+
+
+@dataclass(frozen=True, slots=True)
+class UmmaOp(MatrixOp):
+    """The base of matrix instructions that multiply into tensor memory."""
+
+    def _make(
+        self,
+        kind: str,
+        types: tuple[DType, DType, DType],
+        shape: tuple[int, int, int],
+        group: CtaGroup,
+        source: OperandSource,
+        majors: tuple[OperandMajorMode, OperandMajorMode] = (_K, _K),
+        scale: tuple[DType, int] | None = None,
+        ultra: bool = False,
+    ) -> MmaAtom:
+        """The record of the instruction of a kind with `types` of A, B and the accumulator, and scale factors of a type
+        for a number of values.
+        """
+        m, n, k = shape
+        a, b, d = map(ptx_name, types)
+        facts = UmmaFacts(
+            kind=kind, blocks=group.value, m=m, n=n, types=(d, a, b),
+            majors=(Major(majors[0].value), Major(majors[1].value)),
+            a_space=spaces.TMEM if source is OperandSource.TMEM else spaces.SMEM,
+            scale="" if scale is None else _scale_name(scale[0]), scale_vector=0 if scale is None else scale[1],
+            ultra=ultra,
+        )  # fmt: skip
+        made = make_umma(facts)
+        if k != made.shape[2]:
+            text = f"tcgen05.mma of kind {kind} has K = {made.shape[2]}, not {k}"
+            raise TilefoldError(Code.ATOM_OPERAND, text, f"write the shape as {made.shape}")
+        return made
+
+
+def _scale_name(dtype: DType) -> str:
+    """The name of scale factors of a type: those of e4m3 have no sign."""
+    return {"e4m3": "ue4m3"}.get(name := ptx_name(dtype), name)
+
+
+@dataclass(frozen=True, slots=True)
+class MmaF16BF16Op(UmmaOp):
+    """Multiplies Float16 or BFloat16 into Float32, or Float16 into Float16:
+    `MmaF16BF16Op(Float16, Float32, (128, 256, 16), CtaGroup.ONE, OperandSource.SMEM, K, K)`.
+    """
+
+    ab_dtype: DType
+    acc_dtype: DType
+    instruction_shape: tuple[int, int, int]
+    cta_group: CtaGroup = CtaGroup.ONE
+    a_src: OperandSource = OperandSource.SMEM
+    a_major_mode: OperandMajorMode = _K
+    b_major_mode: OperandMajorMode = _K
+
+    def atom(self) -> MmaAtom:
+        types, majors = (self.ab_dtype, self.ab_dtype, self.acc_dtype), (self.a_major_mode, self.b_major_mode)
+        return self._make("f16", types, self.instruction_shape, self.cta_group, self.a_src, majors)
+
+
+@dataclass(frozen=True, slots=True)
+class MmaTF32Op(UmmaOp):
+    """Multiplies TFloat32 into Float32: `MmaTF32Op((128, 256, 8), CtaGroup.ONE, OperandSource.SMEM, K, K)`."""
+
+    instruction_shape: tuple[int, int, int]
+    cta_group: CtaGroup = CtaGroup.ONE
+    a_src: OperandSource = OperandSource.SMEM
+    a_major_mode: OperandMajorMode = _K
+    b_major_mode: OperandMajorMode = _K
+
+    def atom(self) -> MmaAtom:
+        tf32, majors = DTYPES["TFloat32"], (self.a_major_mode, self.b_major_mode)
+        types = (tf32, tf32, Float32)
+        return self._make("tf32", types, self.instruction_shape, self.cta_group, self.a_src, majors)
+
+
+@dataclass(frozen=True, slots=True)
+class MmaI8Op(UmmaOp):
+    """Multiplies Int8 or Uint8 into Int32: `MmaI8Op(Int8, (128, 256, 32), CtaGroup.ONE, OperandSource.SMEM, K, K)`.
+    `b_dtype` is the type of B, by default that of A. sm_103a lacks it.
+    """
+
+    ab_dtype: DType
+    instruction_shape: tuple[int, int, int]
+    cta_group: CtaGroup = CtaGroup.ONE
+    a_src: OperandSource = OperandSource.SMEM
+    a_major_mode: OperandMajorMode = _K
+    b_major_mode: OperandMajorMode = _K
+    b_dtype: DType | None = None
+
+    def atom(self) -> MmaAtom:
+        types = (self.ab_dtype, self.b_dtype or self.ab_dtype, DTYPES["Int32"])
+        majors = (self.a_major_mode, self.b_major_mode)
+        return self._make("i8", types, self.instruction_shape, self.cta_group, self.a_src, majors)
+
+
+@dataclass(frozen=True, slots=True)
+class MmaF8F6F4Op(UmmaOp):
+    """Multiplies floats of 8, 6 and 4 bits, which may be mixed, into Float32 or Float16; an element takes a byte.
+
+    `MmaF8F6F4Op(Float8E4M3FN, Float8E5M2, Float32, (128, 256, 32), CtaGroup.ONE, OperandSource.SMEM, K, K)`.
+    """
+
+    a_dtype: DType
+    b_dtype: DType
+    acc_dtype: DType
+    instruction_shape: tuple[int, int, int]
+    cta_group: CtaGroup = CtaGroup.ONE
+    a_src: OperandSource = OperandSource.SMEM
+    a_major_mode: OperandMajorMode = _K
+    b_major_mode: OperandMajorMode = _K
+
+    def atom(self) -> MmaAtom:
+        types, majors = (self.a_dtype, self.b_dtype, self.acc_dtype), (self.a_major_mode, self.b_major_mode)
+        return self._make("f8f6f4", types, self.instruction_shape, self.cta_group, self.a_src, majors)
+
+
+def MmaFP8Op(
+    ab_dtype: DType,
+    acc_dtype: DType,
+    instruction_shape: tuple[int, int, int],
+    cta_group: CtaGroup = CtaGroup.ONE,
+    a_src: OperandSource = OperandSource.SMEM,
+    a_major_mode: OperandMajorMode = _K,
+    b_major_mode: OperandMajorMode = _K,
+) -> MmaF8F6F4Op:
+    """`MmaF8F6F4Op` of A and B of one type."""
+    return MmaF8F6F4Op(
+        ab_dtype, ab_dtype, acc_dtype, instruction_shape, cta_group, a_src, a_major_mode, b_major_mode
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MmaMXF8F6F4Op(UmmaOp):
+    """Multiplies floats of 8, 6 and 4 bits, 32 of which along K share a scale factor of Float8E8M0FNU, into Float32:
+    `MmaMXF8F6F4Op(Float8E4M3FN, Float8E4M3FN, (128, 256, 32), CtaGroup.ONE, OperandSource.SMEM, K, K)`.
+    """
+
+    a_dtype: DType
+    b_dtype: DType
+    instruction_shape: tuple[int, int, int]
+    cta_group: CtaGroup = CtaGroup.ONE
+    a_src: OperandSource = OperandSource.SMEM
+    a_major_mode: OperandMajorMode = _K
+    b_major_mode: OperandMajorMode = _K
+
+    def atom(self) -> MmaAtom:
+        types, majors = (self.a_dtype, self.b_dtype, Float32), (self.a_major_mode, self.b_major_mode)
+        scale = DTYPES["Float8E8M0FNU"], 32
+        return self._make("mxf8f6f4", types, self.instruction_shape, self.cta_group, self.a_src, majors, scale)
+
+
+def MmaMXF8Op(
+    ab_dtype: DType,
+    instruction_shape: tuple[int, int, int],
+    cta_group: CtaGroup = CtaGroup.ONE,
+    a_src: OperandSource = OperandSource.SMEM,
+    a_major_mode: OperandMajorMode = _K,
+    b_major_mode: OperandMajorMode = _K,
+) -> MmaMXF8F6F4Op:
+    """`MmaMXF8F6F4Op` of A and B of one type."""
+    return MmaMXF8F6F4Op(ab_dtype, ab_dtype, instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
+
+
+@dataclass(frozen=True, slots=True)
+class MmaMXF4Op(UmmaOp):
+    """Multiplies Float4E2M1FN, 32 of which along K share a scale factor of Float8E8M0FNU, into Float32; two elements
+    take a byte: `MmaMXF4Op((128, 256, 64), CtaGroup.ONE, OperandSource.SMEM)`.
+    """
+
+    instruction_shape: tuple[int, int, int]
+    cta_group: CtaGroup = CtaGroup.ONE
+    a_src: OperandSource = OperandSource.SMEM
+
+    def atom(self) -> MmaAtom:
+        return _fp4(self, "mxf4", DTYPES["Float8E8M0FNU"], 32)
+
+    @property
+    def a_major_mode(self) -> OperandMajorMode:
+        """The contiguous mode of A."""
+        return _K
+
+    @property
+    def b_major_mode(self) -> OperandMajorMode:
+        """The contiguous mode of B."""
+        return _K
+
+
+@dataclass(frozen=True, slots=True)
+class MmaMXF4NVF4Op(UmmaOp):
+    """Multiplies Float4E2M1FN, 16 of which along K share a scale factor of Float8E4M3FN or Float8E8M0FNU, into Float32:
+    `MmaMXF4NVF4Op(Float8E4M3FN, (128, 256, 64), CtaGroup.ONE, OperandSource.SMEM)`.
+    """
+
+    sf_dtype: DType
+    instruction_shape: tuple[int, int, int]
+    cta_group: CtaGroup = CtaGroup.ONE
+    a_src: OperandSource = OperandSource.SMEM
+
+    def atom(self) -> MmaAtom:
+        return _fp4(self, "mxf4nvf4", self.sf_dtype, 16)
+
+    @property
+    def a_major_mode(self) -> OperandMajorMode:
+        """The contiguous mode of A."""
+        return _K
+
+    @property
+    def b_major_mode(self) -> OperandMajorMode:
+        """The contiguous mode of B."""
+        return _K
+
+
+class SM103MmaMXF4Op(MmaMXF4Op):
+    """`MmaMXF4Op` with K = 96 (sm_103a)."""
+
+    def atom(self) -> MmaAtom:
+        return _fp4(self, "mxf4nvf4", DTYPES["Float8E8M0FNU"], 32, ultra=True)
+
+
+class SM103MmaMXF4NVF4Op(MmaMXF4NVF4Op):
+    """`MmaMXF4NVF4Op` with K = 96 (sm_103a)."""
+
+    def atom(self) -> MmaAtom:
+        return _fp4(self, "mxf4nvf4", self.sf_dtype, 16, ultra=True)
+
+
+def _fp4(op: MmaMXF4Op | MmaMXF4NVF4Op, kind: str, scale: DType, vector: int, *, ultra: bool = False) -> MmaAtom:
+    fp4 = DTYPES["Float4E2M1FN"]
+    return op._make(  # pyright: ignore[reportPrivateUsage]
+        kind, (fp4, fp4, Float32), op.instruction_shape, op.cta_group, op.a_src, scale=(scale, vector), ultra=ultra
+    )
+
+
+def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: object) -> LayoutLike:
+    """The smallest layout of a kind, for `tile_to_mma_shape`: (8,K) or (MN,8). Raises `LayoutError` (E0213)."""
+    major, _, mode = SmemLayoutAtomKind(kind).value.partition("_")
+    made: LayoutLike = umma_smem.umma_smem_atom(major, mode, as_dtype(element_type).bits)
+    return made
