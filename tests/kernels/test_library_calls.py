@@ -78,8 +78,9 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Generator[Driver]:
     def forget() -> None:
         operators: list[Any] = [*vars(operator)["_OPERATORS"].values()]
         for made in operators:
+            kept: dict[str, Any] = vars(made)
             for calls in ("run", "lean", "function"):
-                vars(made).pop(calls, None)
+                kept.pop(calls, None)
 
     forget()
     yield found
