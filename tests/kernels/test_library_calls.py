@@ -78,7 +78,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Generator[Driver]:
     def forget() -> None:
         operators: list[Any] = [*vars(operator)["_OPERATORS"].values()]
         for made in operators:
-            kept: dict[str, Any] = vars(made)
+            kept: Any = made.__dict__
             for calls in ("run", "lean", "function"):
                 kept.pop(calls, None)
 
