@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tiles of which several blocks share K (stream K: Osama et al., 2023), so that uneven waves leave no block without work.
+
+The strips of K of the first tiles, those of the last two waves, follow each other in one row, of which each block has an
+equal part. The other tiles belong to one block each. A part may begin and end within a tile. The block that has a tile's
+first strips writes it; each other block leaves its sums of the tile in memory, says so, and goes on. It does so first
+of all, while the block that waits for it computes the last of its parts. The sums are added in the order of K, so that
+each launch gives the same bits.
+
+A block waits for those with lower numbers alone, which begin earlier.
+"""
+
+from typing import Any
+
+from tilefold import cute
+from tilefold.cute import utils
+
+from ..arguments import Array
+from .parts import WARPGROUP, Config
+
+VECTOR = 4
+"""The adjacent sums of a thread in memory."""
+SUMS_READY = 3
+"""The barrier of the consumers that share a tile."""
+
+
+class SharedTiles:
+    """The parts of a block, one after the other: a tile and the strips of K from `begin` to `end`."""
+
+    def __init__(self, scheduler: utils.StaticPersistentTileScheduler, tiles: Any, count: Any):
+        blocks, block = cute.arch.grid_dim()[2], cute.arch.block_idx()[2]
+        self.scheduler, self.count, self.blocks = scheduler, count, blocks
+        self.number = blocks - 1 - block
+        uneven = tiles % blocks
+        shared = cute.where(tiles < blocks, tiles, cute.where(uneven == 0, 0, uneven + blocks))
+        self.strips = shared * count
+        self.at, self.last = self.first_of(self.number), self.first_of(self.number + 1)
+        self.next = shared + block
+        self.begin, self.end, self.tile = cute.Int32(0), cute.Int32(0), cute.Int32(0)
+        self.find()
+
+    def first_of(self, number: Any) -> Any:
+        """The first strip of a block, in the row of them all."""
+        return self.strips // self.blocks * number + cute.math.min(number, self.strips % self.blocks)
+
+    def find(self) -> None:
+        """Sets the part at hand."""
+        is_shared = self.at < self.last
+        self.tile = cute.where(is_shared, self.at // self.count, self.next)
+        self.begin = cute.where(is_shared, self.at - self.tile * self.count, 0)
+        self.end = cute.where(is_shared, cute.math.min(self.count, self.begin + self.last - self.at), self.count)
+        self.scheduler.current = self.tile
+
+    def advance(self) -> None:
+        """Goes on to the next part."""
+        is_shared = self.at < self.last
+        self.next = cute.where(is_shared, self.next, self.next + self.blocks)
+        self.at = cute.where(is_shared, self.at + self.end - self.begin, self.at)
+        self.find()
+
+
+class Exchange:
+    """Sums of parts of tiles in memory, with a place for each block, and whether they are `ready` (1)."""
+
+    def __init__(self, parts: Any, ready: Any, config: Config):
+        self.ready, self.threads = ready, WARPGROUP * config.consumers
+        self.size = config.m * config.n
+        vectors = self.size // (VECTOR * self.threads)
+        each = cute.make_layout((VECTOR, self.threads, vectors), stride=(1, VECTOR, VECTOR * self.threads))
+        self.parts, self.each, self.vectors = parts, each, vectors
+
+    def place(self, number: Any, thread: Any) -> Any:
+        """The sums of a thread in the place of a block: (VECTOR,vectors)."""
+        whole = cute.make_tensor(cute.domain_offset(number * self.size, self.parts).iterator, self.each)
+        return whole[None, thread, None]
+
+    @cute.jit
+    def leave(self, acc: Any, number: Any, thread: Any):
+        """Leaves the sums of a block in its place."""
+        sums, to = cute.composition(acc, cute.make_layout((VECTOR, self.vectors))), self.place(number, thread)
+        for i in cute.range_constexpr(self.vectors):
+            cute.autovec_copy(sums[None, i], to[None, i])
+        cute.arch.barrier(barrier_id=SUMS_READY, number_of_threads=self.threads)
+        if thread == 0:
+            cute.arch.store_release(self.ready.ptr(number), 1)
+
+    @cute.jit
+    def add(self, acc: Any, number: Any, thread: Any):
+        """Adds the sums of a block, when they are ready; then its place is free again."""
+        if thread == 0:
+            while cute.arch.load_acquire(self.ready.ptr(number)) == 0:
+                pass
+        cute.arch.barrier(barrier_id=SUMS_READY, number_of_threads=self.threads)
+        sums, given = cute.composition(acc, cute.make_layout((VECTOR, self.vectors))), self.place(number, thread)
+        for i in cute.range_constexpr(self.vectors):
+            sums[None, i].store(sums[None, i].load() + given[None, i].load())
+        cute.arch.barrier(barrier_id=SUMS_READY, number_of_threads=self.threads)
+        if thread == 0:
+            self.ready[number] = 0
+
+
+def sizes_of(config: Config, blocks: int) -> tuple[int, int]:
+    """The sums in memory, and the blocks that leave them."""
+    return config.m * config.n * blocks, blocks
+
+
+Memory = tuple[Array, Array]
