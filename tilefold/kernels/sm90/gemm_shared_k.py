@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tiles of which several blocks share K (stream K: Osama et al., 2023), so that uneven waves leave no block without work.
+"""Tiles of which several blocks share K, so that uneven waves leave no block without work (stream K: Osama et al.,
+PPoPP 2023).
 
-The strips of K of the first tiles, those of the last two waves, follow each other in one row, of which each block has an
-equal part. The other tiles belong to one block each. A part may begin and end within a tile. The block that has a tile's
-first strips writes it; each other block leaves its sums of the tile in memory, says so, and goes on. It does so first
-of all, while the block that waits for it computes the last of its parts. The sums are added in the order of K, so that
-each launch gives the same bits.
+The strips of K of the first tiles follow each other in one row, of which each block has an equal part. They are as many
+tiles as two waves leave, or all where there is one wave. The other tiles belong to one block each. A part may begin and
+end within a tile. The block that has a tile's first strips writes it. Each other block leaves its sums of the tile in
+memory, says so, and goes on; it does this first of all, while the block that waits for it computes the last of its
+parts. Sums are added in the order of K, so that each launch gives the same bits.
 
 A block waits for those with lower numbers alone, which begin earlier.
 """
@@ -15,7 +16,6 @@ from typing import Any
 from tilefold import cute
 from tilefold.cute import utils
 
-from ..arguments import Array
 from .parts import WARPGROUP, Config
 
 VECTOR = 4
@@ -75,6 +75,15 @@ class Exchange:
         return whole[None, thread, None]
 
     @cute.jit
+    def complete(self, acc: Any, tiles: SharedTiles, thread: Any):
+        """Adds what other blocks have of the tile at hand, whose first strips the block has."""
+        number, covered = tiles.number + 1, tiles.tile * tiles.count + tiles.end
+        while covered < (tiles.tile + 1) * tiles.count:
+            self.add(acc, number, thread)
+            number += 1
+            covered = tiles.first_of(number)
+
+    @cute.jit
     def leave(self, acc: Any, number: Any, thread: Any):
         """Leaves the sums of a block in its place."""
         sums, to = cute.composition(acc, cute.make_layout((VECTOR, self.vectors))), self.place(number, thread)
@@ -97,11 +106,3 @@ class Exchange:
         cute.arch.barrier(barrier_id=SUMS_READY, number_of_threads=self.threads)
         if thread == 0:
             self.ready[number] = 0
-
-
-def sizes_of(config: Config, blocks: int) -> tuple[int, int]:
-    """The sums in memory, and the blocks that leave them."""
-    return config.m * config.n * blocks, blocks
-
-
-Memory = tuple[Array, Array]

@@ -11,6 +11,7 @@ from tilefold.runtime.arrays.signature import Dynamic, Marked
 from ..arguments import Array, any_rows, is_torch
 from ..measuring import Tuner
 from ..replay import Launch, Launches
+from ..stream_memory import scratch, zeros
 from .gemm import Activation, chosen_config, empty_kernel, gemm_kernel
 from .gemm_grouped import grouped_launch
 from .gemm_model import ranked
@@ -21,6 +22,8 @@ from .parts import WARPGROUP, Config
 _COLUMN = Dynamic(modes=(0,))
 MOST_SKINNY = 256
 """The most rows for which the kernel for few rows is measured."""
+MOST_SUMS = 256 * 192
+"""The sums of the largest tile of which blocks share K."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,9 @@ def plan_skinny(config: Skinny, m: int, n: int) -> Plan:
 
 
 def plan_usual(config: Config, m: int, n: int, blocks: int) -> Plan:
-    """The launch of a configuration of the usual kernel."""
+    """The launch of a configuration of the usual kernel. Blocks that share K are all that there are."""
+    if config.shares_k:
+        return Plan(config, (1, 1, blocks), config.threads, (1, 1, 1))
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), cluster)
     most = blocks // (config.cluster[0] * config.cluster[1])
@@ -104,9 +109,14 @@ def product(
 
 def _launch(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
     """The launch of a plan."""
-    kernel = skinny_kernel if isinstance(plan.config, Skinny) else gemm_kernel
-    given = any_rows(A), B, any_rows(D), plan.config, *(extras or (None, None))
-    return Launch(kernel, given, plan.grid, plan.threads, {"cluster": plan.cluster, "use_pdl": True})
+    given, options = (any_rows(A), B, any_rows(D), plan.config), {"cluster": plan.cluster, "use_pdl": True}
+    extras = extras or (None,) * 6
+    if isinstance(plan.config, Skinny):
+        return Launch(skinny_kernel, given + extras, plan.grid, plan.threads, options)
+    if plan.config.shares_k:
+        blocks = plan.grid[2]
+        extras = *extras, scratch(blocks * MOST_SUMS), zeros(blocks)
+    return Launch(gemm_kernel, given + extras, plan.grid, plan.threads, options)
 
 
 def grouped(D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int) -> Launches:
