@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The state of a launch that all of its blocks share, its limits, and when its asynchronous operations complete."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -124,6 +125,8 @@ class LaunchState:
     """For each seat the clusters that have begun there: when, and the number of each."""
     fences: set[str] = field(default_factory=set[str])
     """The scopes of the kernel's fences."""
+    coming: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
+    """The clusters that have not begun: the number of each among those of its size, and its size."""
     pairs: bool = False
     """Whether the kernel has barriers at which only some threads meet or wait: numbered ones, or mbarriers."""
     progress: Reporter | None = None

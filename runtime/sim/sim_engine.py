@@ -19,8 +19,7 @@ from ...base.limits import Limits
 from ...base.target import WARP, Target
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
-from ..counters import Counters
-from ..engine import Argument, LaunchConfig, RunResult
+from ..engine import Argument, Counters, LaunchConfig, RunResult
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
 from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
@@ -340,7 +339,9 @@ class SimEngine:
         observer = None if self.journal is None else self.journal.schedule
 
         def begin(part: list[tuple[int, int]]) -> Iterator[Cluster]:
-            for number, size in part:
+            launch.coming.extend(part)
+            while launch.coming:
+                number, size = launch.coming.popleft()
                 cluster = Cluster(launch, number, size, launch.tick(), seats.taken, resident)
                 watch.begun += size
                 seats.spaces.reset()

@@ -178,6 +178,15 @@ def rank_of(warp: Warp, address: Value) -> Value:
     return address // _WINDOW - 1 if _is_mapped(address) else warp.block.rank
 
 
+def plain_address(address: Value) -> Value:
+    """The address in the own block that is at the same place as one in any block."""
+    return (
+        np.where(_is_mapped(address), address % _WINDOW, address)
+        if varies(address)
+        else (address % _WINDOW if _is_mapped(address) else address)
+    )
+
+
 def _is_mapped(address: Any) -> Any:
     """Whether `map_to_rank` makes such addresses."""
     return (address >= _WINDOW) & (address < _BEYOND)
