@@ -181,7 +181,7 @@ ATTENTION = Operator(
     "attention",
     "(Tensor q, Tensor k, Tensor v, bool causal, float scale, int window, float softcap, Tensor? starts,"
     " Tensor? starts_k, str device, str? target) -> (Tensor, Tensor)",
-    _places, _launch, Gradient(_keep, _gradient), spare=(1,),
+    _places, _launch, Gradient(_keep, _gradient), spare=lambda *_: (1,),
 )  # fmt: skip
 
 

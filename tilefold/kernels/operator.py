@@ -33,12 +33,16 @@ class Gradient:
     backward: Callable[..., Any]
 
 
+Spare = Callable[..., tuple[int, ...]]
+"""The numbers of the results that only gradients read, for the arguments of a call."""
+
+
 @dataclass
 class Calls:
-    """Calls of an operator that leave out the results `spare`: they repeat launches where they can."""
+    """Calls of an operator that leave out the results that are `spare`: they repeat launches where they can."""
 
     operator: "Operator"
-    spare: tuple[int, ...]
+    spare: "Spare | None"
     last: Replay = field(init=False)
     known: dict[Any, Replay] = field(default_factory=dict[Any, Replay])
 
@@ -63,7 +67,8 @@ class Calls:
     def first(self, args: tuple[Any, ...], key: Any) -> Any:
         """The same for the first of calls alike."""
         operator, steps = self.operator, list[Any]()
-        places = tuple(None if i in self.spare else x for i, x in enumerate(operator.places(*args)))
+        spare = () if self.spare is None else self.spare(*args)
+        places = tuple(None if i in spare else x for i, x in enumerate(operator.places(*args)))
         device = args[operator.device_at]
         for step in operator.launch(places, *args):
             if isinstance(step, Launch):
@@ -85,8 +90,8 @@ def _nothing_yet(*_: Any) -> Any:
 @dataclass(frozen=True)
 class Operator:
     """A function by its name, its schema (PyTorch, native_functions.yaml, func), `places` for its results, and
-    `launch`, which says what writes them: it takes them first, then the arguments. The results `spare` serve gradients
-    alone: where none is needed, they are None.
+    `launch`, which says what writes them: it takes them first, then the arguments. Results that are `spare` serve
+    gradients alone: where none is needed, they are None.
     """
 
     name: str
@@ -94,7 +99,7 @@ class Operator:
     places: Callable[..., tuple[Array, ...]]
     launch: Callable[..., Launches]
     gradient: Gradient | None = None
-    spare: tuple[int, ...] = ()
+    spare: Spare | None = None
 
     def __post_init__(self) -> None:
         _OPERATORS[self.name] = self
@@ -122,7 +127,7 @@ class Operator:
     @cached_property
     def run(self) -> Calls:
         """Calls for all results, without a gradient."""
-        return Calls(self, ())
+        return Calls(self, None)
 
     @cached_property
     def lean(self) -> Calls:
@@ -150,10 +155,14 @@ class Operator:
         """The function with its gradient, as torch's eager mode has it."""
         gradient = self.gradient
         assert gradient is not None
-        members: dict[str, Any] = {
-            "forward": staticmethod(self.run.__call__), "setup_context": staticmethod(gradient.keep),
-            "backward": staticmethod(gradient.backward),
-        }  # fmt: skip
+        run, keep = self.run, gradient.keep
+
+        def forward(ctx: Any, *args: Any) -> Any:
+            results = run(*args)
+            keep(ctx, args, results)
+            return results
+
+        members: dict[str, Any] = {"forward": staticmethod(forward), "backward": staticmethod(gradient.backward)}
         return type(self.name, (sys.modules["torch"].autograd.Function,), members)
 
     @cached_property
@@ -194,7 +203,11 @@ _registered._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemb
 
 
 def needs_of(torch: Any, args: tuple[Any, ...]) -> str:
-    """What a call needs: torch's "operator", as one of its tensors stands for another; a "gradient"; or neither, ""."""
+    """The needs of a call: torch's "operator", as one of its tensors stands for another or torch.func transforms it; a
+    "gradient"; or neither, "".
+    """
+    if torch._C._are_functorch_transforms_active():
+        return "operator"
     grad, needs = torch.is_grad_enabled(), ""
     for arg in args:
         if isinstance(arg, torch.Tensor):

@@ -151,8 +151,8 @@ class _Text:
     def make(self, name: str, place: Any) -> None:
         """The line that makes a place, by the fastest of torch's functions that does."""
         torch: Any = sys.modules["torch"]
-        if place is None or not place.numel():
-            self.lines.append(f"{name} = {self.name(place)}")
+        if place is None:
+            self.lines.append(f"{name} = None")
             return
         for other, x in self.known:
             if x.shape == place.shape and x.dtype == place.dtype and x.is_contiguous() and place.is_contiguous():

@@ -133,7 +133,7 @@ def gemm_kernel(
     scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
     pipeline.pipeline_init_wait(config.cluster)
     begin, end = cute.Int32(0), cute.Int32(count)  # the strips of K of a tile
-    shared = SharedTiles(scheduler, cute.size(problem), count) if config.shares_k else None
+    shared = SharedTiles(problem, count, config.gang) if config.gang else None
     if shared is not None:
         begin, end = shared.begin, shared.end
 
@@ -144,7 +144,7 @@ def gemm_kernel(
             cpasync.prefetch_descriptor(stages_a.atom)
             cpasync.prefetch_descriptor(stages_b.atom)
             cute.arch.griddepcontrol_wait()
-            work = scheduler.initial_work_tile_info()
+            work = scheduler.initial_work_tile_info() if shared is None else shared.work()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
                 for k in cute.range(begin, end):
@@ -155,10 +155,10 @@ def gemm_kernel(
                     stage.commit()
                 if shared is None:
                     scheduler.advance_to_next_work()
+                    work = scheduler.get_current_work()
                 else:
                     shared.advance()
-                    begin, end = shared.begin, shared.end
-                work = scheduler.get_current_work()
+                    begin, end, work = shared.begin, shared.end, shared.work()
             producer.tail()
     else:
         if config.consumers > 1:  # a thread of one alone has enough
@@ -217,7 +217,7 @@ def gemm_kernel(
         if config.takes_turns and own == 1:  # the other begins
             scheduler.advance_to_next_work()
             consumer.state.advance(count)
-        work = scheduler.get_current_work()
+        work = scheduler.get_current_work() if shared is None else shared.work()
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
             if config.takes_turns:
@@ -243,7 +243,7 @@ def gemm_kernel(
 
             if shared is not None:
                 if begin > 0:
-                    exchange.leave(acc, shared.number, t - WARPGROUP)
+                    exchange.leave(acc, shared, t - WARPGROUP)
                 else:
                     exchange.complete(acc, shared, t - WARPGROUP)
             if shared is None or begin == 0:
@@ -283,10 +283,10 @@ def gemm_kernel(
                                 stores.producer_commit()
             if shared is None:
                 scheduler.advance_to_next_work(config.consumers if config.takes_turns else 1)
+                work = scheduler.get_current_work()
             else:
                 shared.advance()
-                begin, end = shared.begin, shared.end
-            work = scheduler.get_current_work()
+                begin, end, work = shared.begin, shared.end, shared.work()
         if warp % 4 == 0:
             stores.producer_tail()
 

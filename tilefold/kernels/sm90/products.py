@@ -67,9 +67,10 @@ def plan_skinny(config: Skinny, m: int, n: int) -> Plan:
 
 
 def plan_usual(config: Config, m: int, n: int, blocks: int) -> Plan:
-    """The launch of a configuration of the usual kernel. Blocks that share K are all that there are."""
-    if config.shares_k:
-        return Plan(config, (1, 1, blocks), config.threads, (1, 1, 1))
+    """The launch of a configuration of the usual kernel. Where blocks share K, as many gangs as there can be run."""
+    if config.gang:
+        size = config.gang[0] * config.gang[1]
+        return Plan(config, (1, 1, blocks // size * size), config.threads, (1, 1, 1))
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), cluster)
     most = blocks // (config.cluster[0] * config.cluster[1])
@@ -113,7 +114,7 @@ def _launch(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
     extras = extras or (None,) * 6
     if isinstance(plan.config, Skinny):
         return Launch(skinny_kernel, given + extras, plan.grid, plan.threads, options)
-    if plan.config.shares_k:
+    if plan.config.gang:
         blocks = plan.grid[2]
         extras = *extras, scratch(blocks * MOST_SUMS), zeros(blocks)
     return Launch(gemm_kernel, given + extras, plan.grid, plan.threads, options)
