@@ -3,8 +3,8 @@
 PPoPP 2023).
 
 The strips of K of the first tiles follow each other in one row, of which each gang of blocks has an equal part. These
-are as many tiles as two waves leave, or all where there is one wave. The others belong to one gang each. The blocks of a
-gang have adjacent tiles. So they read the same strips at the same time, which the L2 cache would not hold for long.
+are as many tiles as two waves leave, or all where there is one wave. The others belong to one gang each. The blocks of
+a gang have adjacent tiles. So they read the same strips at the same time, which the L2 cache would not hold for long.
 
 A part may begin and end within a tile. The block that has a tile's first strips writes it. Each other block leaves its
 sums of the tile in memory, says so, and goes on. It does this first of all, while the block that waits for it computes
