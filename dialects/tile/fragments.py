@@ -89,7 +89,8 @@ class _OperandFragmentOp(FragmentOp):
     coordinate tensor only the shape counts.
 
     An operand that the instruction reads from shared memory has no fragment: the result is the part itself, and each
-    execution takes a descriptor of it. One in tensor memory is `at` an address there; of the part only the shape counts.
+    execution takes a descriptor of it. One in tensor memory is `at` an address there, and only the shape of the part
+    counts.
     """
 
     OPERAND: ClassVar[str]
@@ -147,7 +148,7 @@ def _infer_in_cells(
     mma: TiledMmaType, operand: str, allowed: Sequence[Attribute], given: Attribute | None, shape: Any
 ) -> TensorType:
     """The type of a part of a shape of an operand in tensor memory."""
-    element = given if operand != "C" and given in allowed else allowed[0]
+    element = given if given is not None and operand != "C" and given in allowed else allowed[0]
     layout = mma.tiled_mma.make_fragment(operand, make_layout(shape))
     return TensorType(element, SpaceAttr(TMEM), IntAttr(CELL_BYTES), LayoutAttr(layout))
 

@@ -76,7 +76,7 @@ def lower_tmem_cp(emitter: Emitter, addresses: Addresses, op: AtomCallOp, sides:
     fields = values_descriptor(atom, op.src.type.plain_layout)
     shape = ".".join(filter(None, (atom.instruction.shape, atom.instruction.multicast)))
     matrix = _describe(emitter, addresses, op.src, sides[0], fields)
-    emitter.insert(TensorCopySharedOp(shape, atom.threads, _cell(emitter, addresses, op.dst, sides[1]), matrix))
+    emitter.insert(TensorCopySharedOp(atom.threads, shape, _cell(emitter, addresses, op.dst, sides[1]), matrix))
     emitter.replace()
 
 

@@ -27,7 +27,6 @@ from ..faults import Site, site_of
 from ..memory.descriptors import descriptor_at
 from ..memory.elements import Elements
 from ..memory.tensors import port, tensor_value
-from ..tcgen05.cells import TensorCells
 from ..tcgen05.multiply import Call, Multiplication
 from ..translate import Translator
 from ..values import TensorValue, Value, add_address
