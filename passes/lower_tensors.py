@@ -53,6 +53,8 @@ from ..dialects.tile import (
     TileKernelOp,
     TmaCallOp,
     TmaType,
+    TmemAllocOp,
+    TmemDeallocOp,
     UpdateTensorMapOp,
     ViewOp,
 )
@@ -113,6 +115,8 @@ class _Kernel:
         self.where: dict[SSAValue, Address] = {}
         self.names: dict[SSAValue, str] = {}
         self.map_arguments: dict[SSAValue, SSAValue] = {}
+        ended = [inner for inner in op.walk() if isinstance(inner, TmemDeallocOp)]
+        self.allocations = {inner: inner.allocation for inner in ended}
 
     @cached_property
     def maps(self) -> "TensorMaps":
@@ -294,6 +298,14 @@ class _Kernel:
             case MmaCallOp() if isinstance(op.atom.atom.instruction, WgMma):
                 d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]
                 self.warpgroup_calls.lower(emitter, op, (d, a, b))
+            case TmemAllocOp():
+                from .writing.tensor_memory import lower_tmem_alloc
+
+                lower_tmem_alloc(emitter, op)
+            case TmemDeallocOp():
+                from .writing.tensor_memory import lower_tmem_dealloc
+
+                lower_tmem_dealloc(emitter, op, self.allocations[op])
             case MmaCallOp() if isinstance(op.atom.atom.instruction, Umma):
                 from .writing.umma_instructions import lower_umma_call
 
