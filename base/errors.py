@@ -184,6 +184,7 @@ class Code(StrEnum):
     SIM_TENSOR_FENCE = ("E3263", "a use of tensor memory is ordered behind another one without the fences of tcgen05")
     SIM_TENSOR_ISSUE = ("E3264", "an instruction of tcgen05 is issued by several threads, or committed by another one")
     SIM_TENSOR_PAIR = ("E3265", "the two blocks of a pair do not act together")
+    SIM_LAUNCH_CONTROL = ("E3266", "a cluster asks for more work, or uses an answer, against the rules")
     SIM_NAN = ("E3251", "an operation makes NaN of numbers")
     SIM_INFINITY = ("E3252", "an operation makes infinity of finite numbers")
     SIM_INDEX = ("E3253", "an integer that addresses memory wraps")

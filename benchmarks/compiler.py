@@ -19,7 +19,8 @@ from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.compiler.pass_runner import parse_passes
 from tilefold.compiler.pipeline import PASSES, pipeline_to
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from benchmarks import python_gemm
 from benchmarks.record import ROOT, Figure, Record, circumstances, print_record, this_machine

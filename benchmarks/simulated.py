@@ -15,7 +15,8 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.params import expand
 from tilefold.runtime.check import check_results
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from benchmarks.compiler import GEMM_TILE
 from benchmarks.gpu import FAMILIES

@@ -5,12 +5,18 @@ from xdsl.ir import Operation
 
 from ...dialects import ptx
 from ...dialects.ptx.base import REGISTER_LETTERS
+from ...dialects.ptx.cluster import PEER_BIT
 from .inline_assembly import effect, in_register, ordered, register
 from .writer import FunctionWriter, Rule, call_rule, rule
 
 
 def _getctarank(w: FunctionWriter, op: ptx.GetCtaRankOp) -> None:
     w.define(op.result, f'call i32 asm "{op.mnemonic()} $0, $1;", "=r,r"({w.typed(op.ptr)})')
+
+
+def _leader(w: FunctionWriter, op: ptx.PairLeaderOp) -> None:
+    text = f'asm "and.b32 $0, $1, {~PEER_BIT};", "=r,r"'
+    w.define(op.result, f"call {w.type(op.result)} {text}({w.typed(op.ptr)})")
 
 
 def _async(w: FunctionWriter, op: ptx.StAsyncOp | ptx.RedAsyncOp) -> None:
@@ -30,6 +36,7 @@ def _async(w: FunctionWriter, op: ptx.StAsyncOp | ptx.RedAsyncOp) -> None:
 
 PTX_CLUSTER: tuple[tuple[type[Operation], Rule], ...] = (
     (ptx.MapaOp, call_rule("@llvm.nvvm.mapa.shared.cluster")),
+    rule(ptx.PairLeaderOp, _leader),
     rule(ptx.GetCtaRankOp, _getctarank),
     rule(ptx.StAsyncOp, _async),
     rule(ptx.RedAsyncOp, _async),

@@ -11,7 +11,10 @@ from xdsl.ir import SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, SHARED, SHARED_CLUSTER
+from ...dialects.ptx.launch_control import ANSWER
 from ...dialects.ptx.tensor_map import MAP_FIELDS
+from .arithmetic import ARITHMETIC
+from .inference import is_leader
 from .memory import address, tensor_map
 from .moves import Rule, address_of
 from .registers import Registers, type_of
@@ -25,6 +28,38 @@ def _peer(r: Registers, i: Instruction) -> None:
     if pointer is None:
         pointer = r.emit(ptx.IntToPtrOp(r.resized(r.read(source, IntegerType(_bits(i))), 32), 1, SHARED))
     r.write(target, r.emit(ptx.MapaOp(pointer, r.read(rank, i32))))
+
+
+def _and(r: Registers, i: Instruction) -> None:
+    """and: of an address of shared memory with a mask that leaves that of the even block of a pair."""
+    pointer = address_of(r, i.operands[1]) if is_leader(i) else None
+    if pointer is not None and pointer.type == SHARED:
+        r.write(i.operands[0], r.emit(ptx.PairLeaderOp(pointer)))
+    else:
+        ARITHMETIC["and"](r, i)
+
+
+def _launch_control(r: Registers, i: Instruction) -> None:
+    """clusterlaunchcontrol.try_cancel and .query_cancel."""
+    words, operands = i.modifiers, i.operands
+    if words[0] == "try_cancel":
+        answer, bar = address(r, operands[0], 16, SHARED), address(r, operands[1], 8, SHARED)
+        r.add(ptx.TryCancelOp(answer, bar, "multicast::cluster::all" in words))
+        return
+    target, given = operands
+    answer = r.read(given, ANSWER)
+    if words[1] == "is_canceled":
+        r.write(target, r.emit(ptx.IsCanceledOp(answer)))
+        return
+    found = r.add(ptx.FirstCtaidOp(answer)).results
+    axis = next((word[-1] for word in words if word.startswith("get_first_ctaid::")), None)
+    if axis is not None:
+        r.write(target, found["xyz".index(axis)])
+    elif isinstance(target, Vector):
+        for item, result in zip(target.items, found, strict=False):
+            r.write(item, result)
+    else:
+        raise r.refuse("the form is not supported")
 
 
 def _bits(i: Instruction) -> int:
@@ -158,6 +193,7 @@ def _policy(r: Registers, i: Instruction) -> None:
 
 
 CLUSTERS: Mapping[str, Rule] = MappingProxyType({
-    "mapa": _peer, "getctarank": _rank, "tensormap": _change_map, "createpolicy": _policy,
+    "and": _and, "clusterlaunchcontrol": _launch_control, "mapa": _peer, "getctarank": _rank,
+    "tensormap": _change_map, "createpolicy": _policy,
 })  # fmt: skip
 """The rules by opcode."""

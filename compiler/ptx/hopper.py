@@ -30,6 +30,9 @@ LOOPED_WAIT = "wait"
 """The modifier that stands for `try_wait` or `test_wait` in a loop that ends when the phase is complete."""
 
 
+_GROUPS = ("cta_group::1", "cta_group::2")
+
+
 def _barrier_at(r: Registers, operand: Operand) -> SSAValue:
     """The address of an mbarrier, of the own block or of the cluster."""
     if isinstance(operand, Address) and not isinstance(operand.base, Integer):
@@ -92,7 +95,8 @@ def _unused(r: Registers, state: Operand) -> None:
 
 def _bulk_copy(r: Registers, i: Instruction) -> None:
     """cp.async.bulk and its groups."""
-    words, operands = i.modifiers[2:], i.operands
+    pair = "cta_group::2" in i.modifiers
+    words, operands = tuple(word for word in i.modifiers[2:] if word not in _GROUPS), i.operands
     match words:
         case ("commit_group",):
             r.add(ptx.BulkCommitGroupOp())
@@ -102,8 +106,8 @@ def _bulk_copy(r: Registers, i: Instruction) -> None:
             left = [word for word in rest if word not in ("tile", "mbarrier::complete_tx::bytes")]
             mask, policy = _optional(r, left, operands[3:])
             map, coords = tensor_map(r, operands[1])
-            to, bar = address(r, operands[0], 16, SHARED), address(r, operands[2], 8, SHARED)
-            r.add(ptx.TensorLoadOp(map, coords, to, bar, mask, policy))
+            to, bar = address(r, operands[0], 16, SHARED), _barrier_at(r, operands[2])
+            r.add(ptx.TensorLoadOp(map, coords, to, bar, mask, policy, pair=pair))
         case ("tensor", _, "global", "shared::cta", *rest):
             _, policy = _optional(r, [word for word in rest if word not in ("tile", "bulk_group")], operands[2:])
             map, coords = tensor_map(r, operands[0])

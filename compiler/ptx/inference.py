@@ -13,8 +13,9 @@ from xdsl.ir import Attribute
 
 from ...dialects.element_types import FLOATS
 from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType, TensorMapType
+from ...dialects.ptx.cluster import PEER_BIT
 from .operands import has_result, registers_in
-from .syntax import TYPE_BITS, Address, Function, Instruction, Operand, Register, Symbol, Vector
+from .syntax import TYPE_BITS, Address, Function, Instruction, Integer, Operand, Register, Symbol, Vector
 
 PointerType: TypeAlias = PtrType | TensorMapType
 FLOAT_TYPES: Mapping[str, Attribute] = {
@@ -32,6 +33,12 @@ GENERIC_SHARED = 1 << 32
 """The generic addresses below it are those of shared memory, where `cvta` leaves them; those above of global memory."""
 _SUMS = (("s32",), ("u32",), ("s64",), ("u64",))
 """The types of sums that addresses may be."""
+
+
+def is_leader(instruction: Instruction) -> bool:
+    """Whether an `and` of a number clears the bit of the odd block of a pair."""
+    last = instruction.operands[-1]
+    return isinstance(last, Integer) and last.value & 0xFFFF_FFFF == 0xFFFF_FFFF & ~PEER_BIT
 
 
 def find_addresses(
@@ -103,6 +110,9 @@ class _Facts:
             case "selp" if count == 4:
                 yield from self.operand(operands[1])
                 yield from self.operand(operands[2])
+            case "and" if is_leader(instruction):
+                for pointer in self.operand(operands[1]):
+                    yield SHARED_CLUSTER if pointer == SHARED else None
             case "mapa":
                 yield SHARED_CLUSTER if "shared::cluster" in instruction.modifiers else None
             case _:

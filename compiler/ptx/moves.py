@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, i1
+from xdsl.dialects.builtin import IntegerType, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import ptx
@@ -143,6 +143,12 @@ def _move(r: Registers, i: Instruction) -> None:
     if isinstance(source, Vector) and isinstance(target, Vector):
         for part, item in zip(target.items, source.items, strict=True):
             r.write(part, r.raw(item, bits // len(source.items)))
+    elif bits == 128 and isinstance(source, Vector):
+        r.write(target, r.vector([r.read(item, i64) for item in source.items]))
+    elif bits == 128 and isinstance(target, Vector):
+        whole = r.read(source, type_of(type))
+        for index, item in enumerate(target.items):
+            r.write(item, r.extract(whole, index))
     elif isinstance(source, Vector):
         r.write(target, packed(r, source.items, bits))
     elif isinstance(target, Vector):

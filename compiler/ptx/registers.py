@@ -46,6 +46,8 @@ def type_of(name: str) -> Attribute:
         return FLOAT_TYPES[name]
     if name in ("f16x2", "bf16x2"):
         return VectorType(FLOAT_TYPES[name[:-2]], [2])
+    if name == "b128":
+        return VectorType(i64, [2])
     return i1 if name == "pred" else IntegerType(TYPE_BITS[name])
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         FenceMbarrierInitOp,
         GetCtaRankOp,
         MapaOp,
+        PairLeaderOp,
         RedAsyncOp,
         StAsyncOp,
     )
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from .entry import EntryOp, RetOp, SregOp
     from .hints import CreatePolicyOp
     from .inline import InlineOp
+    from .launch_control import FirstCtaidOp, IsCanceledOp, TryCancelOp
     from .matrix import LdMatrixOp, MovMatrixOp, StMatrixOp
     from .mbarrier import (
         MAX_ARRIVALS,
@@ -126,27 +128,26 @@ else:  # few kernels need many of the operations, whose definitions take long to
     __getattr__ = on_demand(__name__, imports_for_type_checkers(__name__))
 
 __all__ = [
-    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp",
-    "BarRedOp", "BarSyncOp", "BarWarpSyncOp", "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkReduceOp",
-    "BulkSendOp", "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS", "ClusterArriveOp", "ClusterWaitOp",
-    "CopyTensorMapOp", "CosOp", "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp",
-    "CpAsyncWaitGroupOp", "CreatePolicyOp", "CustomOp", "CvtOp", "CvtaTensorMapOp", "Dp4aOp", "ElectSyncOp",
-    "EntryOp", "Ex2Op", "F32x2Op", "FenceMbarrierInitOp", "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp",
-    "FenceTensorMapReleaseOp", "GLOBAL", "GetCtaRankOp", "GridDependencyWaitOp", "InlineOp", "IntToPtrOp", "LOCAL",
-    "LaunchDependentsOp", "LdMatrixOp", "Lg2Op", "LoadAcquireOp", "LoadOp", "LoadTensorMapOp", "LocalAllocOp",
-    "MAP", "MAP_BYTES", "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp",
-    "MatchAnySyncOp", "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp",
-    "MbarrierCompleteTxOp", "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp",
-    "MbarrierTryWaitOp", "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MinMax3Op", "MmaSyncOp", "MmaSyncScaledOp",
-    "MovMatrixOp",
-    "NanosleepOp", "PTX", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp", "PtrType", "PtxOp",
-    "RcpOp", "RecipeAttr", "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED", "SHARED_CLUSTER",
-    "SetMaxNRegOp", "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp", "SpaceAttr", "SqrtOp",
-    "SregOp", "StAsyncOp", "StMatrixOp", "StoreOp", "StoreReleaseOp", "TENSOR", "TanhOp", "TensorAllocOp",
-    "TensorCommitOp", "TensorCopyOp", "TensorCopySharedOp", "TensorDeallocOp", "TensorDescriptorOp",
+    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp", "BarRedOp",
+    "BarSyncOp", "BarWarpSyncOp", "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkReduceOp", "BulkSendOp",
+    "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS", "ClusterArriveOp", "ClusterWaitOp", "CopyTensorMapOp", "CosOp",
+    "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp",
+    "CreatePolicyOp", "CustomOp", "CvtOp", "CvtaTensorMapOp", "Dp4aOp", "ElectSyncOp", "EntryOp", "Ex2Op", "F32x2Op",
+    "FenceMbarrierInitOp", "FenceOp", "FenceProxyAsyncOp", "FenceTensorMapAcquireOp", "FenceTensorMapReleaseOp",
+    "FirstCtaidOp", "GLOBAL", "GetCtaRankOp", "GridDependencyWaitOp", "InlineOp", "IntToPtrOp", "IsCanceledOp", "LOCAL",
+    "LaunchDependentsOp", "LdMatrixOp", "Lg2Op", "LoadAcquireOp", "LoadOp", "LoadTensorMapOp", "LocalAllocOp", "MAP",
+    "MAP_BYTES", "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp",
+    "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp", "MbarrierCompleteTxOp",
+    "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp",
+    "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MinMax3Op", "MmaSyncOp", "MmaSyncScaledOp", "MovMatrixOp",
+    "NanosleepOp", "PTX", "PairLeaderOp", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp",
+    "PtrType", "PtxOp", "RcpOp", "RecipeAttr", "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED",
+    "SHARED_CLUSTER", "SetMaxNRegOp", "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp",
+    "SpaceAttr", "SqrtOp", "SregOp", "StAsyncOp", "StMatrixOp", "StoreOp", "StoreReleaseOp", "TENSOR", "TanhOp",
+    "TensorAllocOp", "TensorCommitOp", "TensorCopyOp", "TensorCopySharedOp", "TensorDeallocOp", "TensorDescriptorOp",
     "TensorFenceOp", "TensorLoadOp", "TensorLoadReducedOp", "TensorLoadRegistersOp", "TensorMapCpFenceOp",
     "TensorMapReplaceOp", "TensorMapType", "TensorMmaOp", "TensorMmaScaledOp", "TensorMmaWsOp", "TensorPrefetchOp",
-    "TensorReduceOp", "TensorRelinquishOp", "TensorShiftOp", "TensorStoreOp", "TensorStoreRegistersOp",
-    "TensorWaitOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp", "WgmmaMmaAsyncOp",
+    "TensorReduceOp", "TensorRelinquishOp", "TensorShiftOp", "TensorStoreOp", "TensorStoreRegistersOp", "TensorWaitOp",
+    "TryCancelOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp", "WgmmaMmaAsyncOp",
     "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
 ]  # fmt: skip

@@ -19,6 +19,8 @@ from .base import SHARED, SHARED_CLUSTER, PtxOp, access_registers, scalar_bits, 
 from .effects import Mbarrier, Proxy, Unit, arrives, by_thread, by_warp, fences, issued, updates, waits, writes
 
 _BAR = Mbarrier("bar")
+PEER_BIT = 1 << 24
+"""The lowest bit of the rank of a block in an address of shared memory."""
 
 
 class _ClusterOp(PtxOp):
@@ -42,6 +44,22 @@ class MapaOp(_ClusterOp):
     result = result_def(SHARED_CLUSTER)
     traits = traits_def(Pure())
     assembly_format = "$ptr `,` $rank attr-dict"
+
+
+@row
+class PairLeaderOp(_ClusterOp):
+    """`%q = ptx.pair.leader %p`: the address in the shared memory of the even block of the pair that `p` is in the own
+    one's. Addresses of shared memory have the rank of the block from bit 24 on, also those of the own block; this
+    clears the lowest of these bits.
+
+    Preconditions: `p` is the address of a variable or a sum of it; the cluster has an even number of blocks.
+    """
+
+    name = "ptx.pair.leader"
+    ptr: SSAValue = operand(SHARED)
+    result = result_def(SHARED_CLUSTER)
+    traits = traits_def(Pure())
+    assembly_format = "$ptr attr-dict"
 
 
 @row

@@ -11,19 +11,30 @@ from dataclasses import replace
 from math import prod
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I16, I32, I64, StringAttr
+from xdsl.dialects.builtin import I16, I32, I64, StringAttr, UnitAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
-from xdsl.irdl import AttrSizedOperandSegments, operand_def, opt_operand_def, prop_def, traits_def, var_operand_def
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+)
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.target import TargetFamily, Targets
 from ...layout.atoms.ptx_text import tensor_mnemonic
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe
 from ...layout.tma.tensor_map import MAX_RANK
 from ..definitions import irdl_op_definition, operand, row
-from .base import MAP, MAP_BYTES, SHARED
+from .base import MAP, MAP_BYTES, SHARED, SHARED_CLUSTER, PtrType
 from .bulk import BulkOp
 from .effects import Group, Mbarrier, Proxy, Unit, Via, arrives, by_thread, issued, issues, reads, updates, writes
 from .entry import EntryOp
+from .mbarrier import MbarrierAddress
+from .tcgen05.base import TCGEN05
 from .warp import check_word
 
 _BAR = Mbarrier("bar")
@@ -40,9 +51,9 @@ class TensorCopyOp(BulkOp):
     policy = opt_operand_def(I64)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
-    def spelled(self, *, loads: bool, multicast: bool = False, reduction: str = "") -> str:
+    def spelled(self, *, loads: bool, multicast: bool = False, reduction: str = "", pair: bool = False) -> str:
         """The instruction with its rank and modifiers."""
-        return self.hinted(tensor_mnemonic(len(self.coords), loads, multicast, reduction))
+        return self.hinted(tensor_mnemonic(len(self.coords), loads, multicast, reduction, pair))
 
     def hinted(self, mnemonic: str) -> str:
         """The instruction with the word for its cache policy, if it has one."""
@@ -73,12 +84,15 @@ class TensorCopyOp(BulkOp):
 
 @irdl_op_definition
 class TensorLoadOp(TensorCopyOp):
-    """`ptx.cp.async.bulk.tensor.load %map[%c0, %c1], %dst, %bar multicast %mask policy %p`: starts copying a box to
-    shared memory; the mbarrier at `bar` counts the bytes of the whole box when they are there (PTX ISA,
+    """`ptx.cp.async.bulk.tensor.load %map[%c0, %c1], %dst, %bar pair multicast %mask policy %p`: starts copying a
+    box to shared memory; the mbarrier at `bar` counts the bytes of the whole box when they are there (PTX ISA,
     cp.async.bulk.tensor). Elements outside of the tensor are zero, or NaN by the map.
 
     With a mask, whose bit i stands for the block of rank i in the cluster, the box goes to the same place in each of
     these blocks, whose own mbarrier at the place of `bar` counts it.
+
+    With `pair` (`.cta_group::2`), the mbarrier is one of either block of the destination's pair: of the one whose rank
+    is as even or odd as that of the block that `bar` is in. `ptx.pair.leader` has the place in the even one.
 
     Preconditions: `dst` is a multiple of 128; where the map swizzles, the swizzle applies to the address in shared
     memory. Postcondition: the bytes at `dst` are undefined until the phase is complete.
@@ -86,10 +100,15 @@ class TensorLoadOp(TensorCopyOp):
 
     name = "ptx.cp.async.bulk.tensor.load"
     dst = operand_def(SHARED)
-    bar = operand_def(SHARED)
+    bar = operand_def(PtrType)
     multicast = opt_operand_def(I16)
+    pair = opt_prop_def(UnitAttr)
+    custom_directives = (MbarrierAddress,)
     traits = traits_def(by_thread(*issued(_BAR, Proxy.ASYNC, _TENSOR, writes("dst", "box_bytes"), arrives(_BAR)), _MAP))
-    assembly_format = "$map `[` $coords `]` `,` $dst `,` $bar (`multicast` $multicast^)? (`policy` $policy^)? attr-dict"
+    assembly_format = (
+        "$map `[` $coords `]` `,` $dst `,` custom<MbarrierAddress>($bar, type($bar)) (`pair` $pair^)? "
+        "(`multicast` $multicast^)? (`policy` $policy^)? attr-dict"
+    )
 
     def __init__(
         self,
@@ -99,11 +118,25 @@ class TensorLoadOp(TensorCopyOp):
         bar: SSAValue,
         multicast: SSAValue | None = None,
         policy: SSAValue | None = None,
+        pair: bool = False,
     ):
-        super().__init__(operands=[dst, bar, multicast, map, coords, policy])
+        super().__init__(
+            operands=[dst, bar, multicast, map, coords, policy], properties={"pair": UnitAttr() if pair else None}
+        )
+
+    @property
+    def targets(self) -> TargetFamily | Targets:
+        return super().targets if self.pair is None else TCGEN05
 
     def mnemonic(self) -> str:
-        return self.spelled(loads=True, multicast=self.multicast is not None)
+        return self.spelled(loads=True, multicast=self.multicast is not None, pair=self.pair is not None)
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.bar.type == SHARED_CLUSTER and self.pair is None:
+            raise VerifyException(
+                "the mbarrier of a copy is in the block that it copies to, or with `pair` in its pair"
+            )
 
 
 @irdl_op_definition

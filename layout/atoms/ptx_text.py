@@ -47,11 +47,12 @@ def matrix_mnemonic(instruction: LdMatrix | StMatrix) -> str:
     return f"{opcode}.sync.aligned.{instruction.shape}.x{instruction.num}{trans}.shared.{instruction.element}"
 
 
-def tensor_mnemonic(rank: int | str, loads: bool, multicast: bool, reduction: str) -> str:
+def tensor_mnemonic(rank: int | str, loads: bool, multicast: bool, reduction: str, pair: bool = False) -> str:
     """A tensor copy of `rank` dimensions with its modifiers."""
     if loads:
         route = "shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-        return f"cp.async.bulk.tensor.{rank}d.{route}{'.multicast::cluster' if multicast else ''}"
+        blocks = f"{'.multicast::cluster' if multicast else ''}{'.cta_group::2' if pair else ''}"
+        return f"cp.async.bulk.tensor.{rank}d.{route}{blocks}"
     if reduction:
         return f"cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{reduction}.tile.bulk_group"
     return f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group"

@@ -3,12 +3,12 @@
 
 An engine copies an argument to memory of its own and back. So memory that two arguments share needs care: those that
 begin at the same place are one storage, of which the engine makes one copy. The simulator also gives others that
-overlap, as columns of one matrix do, one memory. For a GPU they are copied here, as are arrays that are read-only, and
-only their changed bytes are written back.
+overlap, as columns of one matrix do, one memory, a stretch. For a GPU they are copied here, as are arrays that are
+read-only, and only their changed bytes are written back.
 """
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ...base.errors import Code
-from ..engine import TensorArgument, numpy_type
+from ..engine import Argument, TensorArgument, numpy_type
 from ..errors import LaunchError
 from .array import Array
 from .library_types import ELEMENTS
@@ -120,3 +120,45 @@ class _Place:
             steps = (*(step * array.itemsize for step in array.strides), 1)
             as_strided(held, (*array.shape, array.itemsize), steps)[...] = True
         return bool(held[inside].any())
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Bytes that arrays share, from the first address of one of them to the last of another."""
+
+    start: int
+    size: int
+
+
+def stretches(storages: Iterable[NDArray[Any]]) -> Mapping[int, Stretch]:
+    """The stretch of each array, by its identity; those of arrays that overlap are one."""
+    ranges = sorted({id(s): (s.ctypes.data, s.ctypes.data + s.nbytes, id(s)) for s in storages}.values())
+    found: dict[int, Stretch] = {}
+    group: list[int] = []
+    start = end = 0
+    for first, last, key in ranges:
+        if group and first >= end:
+            found |= dict.fromkeys(group, Stretch(start, end - start))
+            group = []
+        if not group:
+            start, end = first, last
+        group.append(key)
+        end = max(end, last)
+    return found | dict.fromkeys(group, Stretch(start, end - start))
+
+
+def copied(arguments: Mapping[str, Argument]) -> dict[int, NDArray[Any]]:
+    """Copies of the arrays of a launch, by the identity of each; copies of arrays that share memory share it, too."""
+    storages = [value.storage for value in arguments.values() if isinstance(value, TensorArgument)]
+    where = stretches(storages)
+    memory: dict[Stretch, NDArray[np.uint8]] = {}
+    copies: dict[int, NDArray[Any]] = {}
+    for storage in storages:
+        stretch = where[id(storage)]
+        if stretch not in memory:
+            memory[stretch] = np.empty(stretch.size, np.uint8)
+        at = storage.ctypes.data - stretch.start
+        copy = memory[stretch][at : at + storage.nbytes].view(storage.dtype)
+        copy[...] = storage
+        copies[id(storage)] = copy
+    return copies

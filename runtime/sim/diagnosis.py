@@ -17,8 +17,9 @@ from .memory.journal import Journal, Sighting
 from .memory.refusals import ATOMIC, BLOCK_BARRIER, PAIR, WARP_SYNC
 from .number_faults import FAULTS
 from .origins import origin_of
+from .preparation import SimProgram
 from .reached import Reached
-from .sim_engine import SimEngine, SimProgram
+from .sim_engine import SimEngine
 from .unwritten import COVER, Elements, Stores, least_store
 
 MOST = 20

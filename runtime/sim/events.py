@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The events at which a warp gives way to others, and who sees them."""
+"""The events at which a warp gives way to others, who sees them, and how often the parts of a program were executed."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
+
+from xdsl.ir import Block, Operation
 
 from ...base.errors import Code
 from .faults import Site
@@ -97,3 +99,20 @@ class ScheduleObserver(Protocol):
     def wakes(self, warp: Warp, until: Until) -> None:
         """The condition holds that a warp has waited for."""
         ...
+
+
+@dataclass(slots=True)
+class Executions:
+    """How often a block was executed, by warps and by threads."""
+
+    warps: int = 0
+    threads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Operations that follow each other in a block, with the counter of their executions."""
+
+    block: Block
+    ops: tuple[Operation, ...]
+    executions: Executions

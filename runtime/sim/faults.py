@@ -18,6 +18,7 @@ At: TypeAlias = tuple[str, int] | None
 """A byte, by the name of its state space and its offset there, or none."""
 Thread: TypeAlias = tuple[Dim3, Dim3]
 """The coordinates of a thread: its block and its place there."""
+WRITE_FIRST = "write it first, or start from a fill that defines it"
 _PYTHON_FRAMES = 10_000
 """Python's own limit while a program runs: enough for nested calls, and far from the end of a thread's stack."""
 
@@ -94,6 +95,10 @@ class SimulationError(TilefoldError):
         self.origin = origin or site
         self.other = other
         self.rival = rival
+
+
+class UndefinedReadError(Exception):
+    """A thread reads unwritten bytes in a run that cannot tell whether anything depends on it."""
 
 
 def _coordinate(c: Dim3) -> str:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The state of a launch that all of its blocks share, its limits, and when its asynchronous operations complete."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -21,11 +22,11 @@ from ..engine import LaunchConfig
 from ..errors import Dim3
 from .faults import SimulationError, Site
 from .memory.provenance import Outside, Tiles
-from .memory.undefined import Trace
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
     from .memory.host_arrays import Reached
+    from .memory.undefined import Trace
 
 MAP_BASE = 1 << 40
 """The address of the first tensor map among a kernel's parameters."""
@@ -98,7 +99,7 @@ class LaunchState:
     """Whether accesses that nothing orders are looked for, so that clocks tell what is ordered."""
     shares: bool = False
     """Whether several processes may share out its clusters."""
-    trace: Trace | None = None
+    trace: "Trace | None" = None
     """The trace by which runs are compared, after a read of undefined bytes."""
     completion: Completion = Completion.LATE
     chance: Random | None = None
@@ -124,6 +125,8 @@ class LaunchState:
     """For each seat the clusters that have begun there: when, and the number of each."""
     fences: set[str] = field(default_factory=set[str])
     """The scopes of the kernel's fences."""
+    coming: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
+    """The clusters that have not begun: the number of each among those of its size, and its size."""
     pairs: bool = False
     """Whether the kernel has barriers at which only some threads meet or wait: numbered ones, or mbarriers."""
     progress: Reporter | None = None

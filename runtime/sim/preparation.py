@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A launch before it runs: its arguments are bound to the parameters of the kernel, and the rules of its operations
-chosen.
+"""A launch before it runs: its kernel is found, the arguments are bound to the parameters, and the rules of its
+operations chosen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Attribute, Operation
 
 from ...base.errors import Code, LayoutError
 from ...base.parameters import SCALARS, TENSOR_MAP, ParameterKind, Placed, Scalar
 from ...dialects.cute.values import with_scalars
-from ...dialects.kernel import KernelOp
-from ...dialects.parameters import passed_as
+from ...dialects.kernel import KernelOp, passed_as
 from ...dialects.ptx import CvtaTensorMapOp, EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
-from ..arrays.overlaps import Stretch, stretches
+from ..arrays.host_tensors import Stretch, stretches
 from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
 from .launch import MAP_BASE, LaunchState, OutOfStepError
 from .memory.arena import Allocation
+from .memory.provenance import Key, fragments_of
 from .ordering.clocks import MAX_THREADS
 from .ordering.schedule import Body
 from .rules import orders_clusters, rule_of, runs_in_step
@@ -34,6 +34,44 @@ from .values import TensorValue, Value, element_kind
 
 MAX_TENSOR = 1 << 30
 """The most elements of one tensor argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimProgram:
+    """A kernel of a module: `kernel` is its symbol, with or without the gpu.module (`kernels::k` or `k`). In the module
+    as it was `written`, fragments have layouts, by which messages name their elements.
+    """
+
+    module: ModuleOp
+    kernel: str
+    written: ModuleOp | None = None
+
+    def fragments(self) -> Mapping[Key, TensorType]:
+        """The types of fragments as the kernel was written."""
+        return {} if self.written is None else fragments_of(SimProgram(self.written, self.kernel).find())
+
+    def tiles(self) -> Mapping[str, tuple[str, str]]:
+        """How tiles reach beyond the kernel's tensors as it was written."""
+        from .memory.ragged_guard import ragged_tiles
+
+        return {} if self.written is None else ragged_tiles(SimProgram(self.written, self.kernel).find())
+
+    def find(self) -> KernelOp:
+        """The kernel's operation. LaunchError (E3107) unless the module has exactly one of the name."""
+        *modules, name = self.kernel.removeprefix("@").replace("::@", "::").split("::")
+        kernels = [op for op in self.module.walk() if isinstance(op, KernelOp)]
+        matches = [op for op in kernels if op.sym_name.data == name and modules in ([], [_module_of(op)])]
+        if len(matches) != 1:
+            known = ", ".join(f"@{_module_of(op)}::@{op.sym_name.data}" for op in kernels) or "none"
+            problem = "no kernel" if not matches else "more than one kernel"
+            raise LaunchError(Code.RUN_KERNEL, f"{problem} {self.kernel} in the program", f"its kernels: {known}")
+        return matches[0]
+
+
+def _module_of(kernel: KernelOp) -> str:
+    parent = kernel.parent_op()
+    symbol = None if parent is None else parent.properties.get("sym_name")
+    return getattr(symbol, "data", "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from typing import Protocol, TextIO
 
 from ...base.target import WARP
 from ..engine import LaunchConfig
-from ..settings import shows_progress
 from .faults import Site
 from .launch import LaunchState
 
@@ -44,6 +43,15 @@ class Display:
         stream = self.stream()
         return stream is not None and (type(stream).__module__.startswith("ipykernel") or stream.isatty())
 
+    @contextmanager
+    def following(self, config: LaunchConfig) -> "Generator[Progress]":
+        """Within it, a launch shows how far it is; no line that is written over stays behind."""
+        progress = Progress(self, config)
+        try:
+            yield progress
+        finally:
+            progress.clear()
+
     def write(self, text: str) -> None:
         """Writes text at once; nothing where the stream is closed."""
         stream = self.stream()
@@ -51,11 +59,6 @@ class Display:
             with suppress(OSError, ValueError):
                 stream.write(text)
                 stream.flush()
-
-
-def display_of_process() -> Display | None:
-    """The standard error; None where the settings want no progress."""
-    return Display() if shows_progress() else None
 
 
 class Loop(Protocol):
@@ -141,19 +144,6 @@ class Progress:
             place = loop.site.location or loop.site.op
             sizes.append(f"the loop at {place} (so far {round(loop.bodies / warps)} times in each warp)")
         return f"for a shorter simulation, cut {' or '.join(sizes or [f'the block {self._config.block}'])}"
-
-
-@contextmanager
-def following(display: Display | None, config: LaunchConfig) -> Generator[Progress | None, None, None]:
-    """Within it, a launch shows how far it is; no line that is written over stays behind."""
-    if display is None:
-        yield None
-        return
-    progress = Progress(display, config)
-    try:
-        yield progress
-    finally:
-        progress.clear()
 
 
 def _duration(seconds: float) -> str:

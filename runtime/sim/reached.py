@@ -12,27 +12,11 @@ from xdsl.traits import IsTerminator
 
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
+from .events import Part
 from .faults import Site, site_of
 
 Line = tuple[str, int]
 """A file and the number of a line in it."""
-
-
-@dataclass(slots=True)
-class Executions:
-    """How often a block was executed, by warps and by threads."""
-
-    warps: int = 0
-    threads: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Operations that follow each other in a block, with the counter of their executions."""
-
-    block: Block
-    ops: tuple[Operation, ...]
-    executions: Executions
 
 
 @dataclass(frozen=True, slots=True)

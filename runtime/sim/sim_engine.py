@@ -13,35 +13,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import ModuleOp
 
 from ...base.errors import Code as ErrorCode
 from ...base.limits import Limits
 from ...base.target import WARP, Target
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
-from ...dialects.tile import TensorType
-from ..counters import Counters
-from ..engine import Argument, LaunchConfig, RunResult
-from ..errors import LaunchError
+from ..engine import Argument, Counters, LaunchConfig, RunResult
 from ..options import Cooperative, SimOptions
-from ..settings import simulator_processes, wants_tensor_fences
-from .faults import SimulationError, Site, deep_stack, site_of
+from ..settings import shows_progress, simulator_processes, wants_tensor_fences
+from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
 from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output
 from .memory.memories import Memories
-from .memory.provenance import Fragments, Key, Tiles, fragments_of, pieces
-from .memory.undefined import Trace, UndefinedReadError, run_agreed
+from .memory.provenance import Fragments, Tiles, pieces
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
-from .preparation import Binding, bind, body_of, check_config, rules_for
-from .progress import Display, Progress, display_of_process, following
-from .reached import reached_by
+from .preparation import Binding, SimProgram, bind, body_of, check_config, rules_for
 from .translate import InlineMeanings, Translator
 from .warp import Block, Cluster, Warp
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
     from .memory.journal import Journal
+    from .memory.undefined import Trace
+    from .progress import Display, Progress
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
@@ -59,42 +54,13 @@ def discard(text: str) -> None:
     """A sink for the text of launches that nobody reads."""
 
 
-@dataclass(frozen=True, slots=True)
-class SimProgram:
-    """A kernel of a module: `kernel` is its symbol, with or without the gpu.module (`kernels::k` or `k`). In the module
-    as it was `written`, fragments have layouts, by which messages name their elements.
-    """
+def _display_of_process() -> "Display | None":
+    """The standard error; None where the settings want no progress."""
+    if not shows_progress():
+        return None
+    from .progress import Display
 
-    module: ModuleOp
-    kernel: str
-    written: ModuleOp | None = None
-
-    def fragments(self) -> Mapping[Key, TensorType]:
-        """The types of fragments as the kernel was written."""
-        return {} if self.written is None else fragments_of(SimProgram(self.written, self.kernel).find())
-
-    def tiles(self) -> Mapping[str, tuple[str, str]]:
-        """How tiles reach beyond the kernel's tensors as it was written."""
-        from .memory.ragged_guard import ragged_tiles
-
-        return {} if self.written is None else ragged_tiles(SimProgram(self.written, self.kernel).find())
-
-    def find(self) -> KernelOp:
-        """The kernel's operation. LaunchError (E3107) unless the module has exactly one of the name."""
-        *modules, name = self.kernel.removeprefix("@").replace("::@", "::").split("::")
-        kernels = [op for op in self.module.walk() if isinstance(op, KernelOp)]
-        matches = [op for op in kernels if op.sym_name.data == name and modules in ([], [_module_of(op)])]
-        if len(matches) != 1:
-            known = ", ".join(f"@{_module_of(op)}::@{op.sym_name.data}" for op in kernels) or "none"
-            problem = "no kernel" if not matches else "more than one kernel"
-            raise LaunchError(ErrorCode.RUN_KERNEL, f"{problem} {self.kernel} in the program", f"its kernels: {known}")
-        return matches[0]
-
-
-def _module_of(kernel: KernelOp) -> str:
-    parent = kernel.parent_op()
-    symbol = None if parent is None else parent.properties.get("sym_name")
-    return getattr(symbol, "data", "")
+    return Display()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +101,8 @@ class SimEngine:
     fragments: Fragments = dict
     tiles: Tiles = dict
     any_fault: bool = False
-    display: Display | None = field(default_factory=display_of_process)
-    progress: Progress | None = None
+    display: "Display | None" = field(default_factory=_display_of_process)
+    progress: "Progress | None" = None
 
     @property
     def name(self) -> str:
@@ -159,7 +125,9 @@ class SimEngine:
         """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a
         fault.
         """
-        with following(self.display, config) as progress:
+        if self.display is None:
+            return self._launch(program, config, args)
+        with self.display.following(config) as progress:
             return replace(self, progress=progress)._launch(program, config, args)
 
     def _launch(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
@@ -178,10 +146,12 @@ class SimEngine:
         try:
             run = engine._run_in_step(kernel, config, args) or engine._run_apart(kernel, config, args, emit)
         except UndefinedReadError:
+            from .memory.undefined import run_agreed
+
             length = len("".join(printed))
             texts: list[str] = []
 
-            def compared(trace: Trace) -> _Run:
+            def compared(trace: "Trace") -> _Run:
                 texts.clear()
                 return engine._run_once(kernel, config, args, texts.append, trace)
 
@@ -264,7 +234,7 @@ class SimEngine:
         config: LaunchConfig,
         args: Mapping[str, Argument],
         emit: Callable[[str], None],
-        trace: Trace | None = None,
+        trace: "Trace | None" = None,
         *,
         in_step: int = 0,
     ) -> "_Run":
@@ -318,6 +288,8 @@ class SimEngine:
                 interrupt.add_note(f"simulator: {watch.where()}")
                 raise
         if self.journal is not None:
+            from .reached import reached_by
+
             self.journal.reached = reached_by(translator.parts)
         counters = Counters(
             MappingProxyType(translator.instructions()),
@@ -367,7 +339,9 @@ class SimEngine:
         observer = None if self.journal is None else self.journal.schedule
 
         def begin(part: list[tuple[int, int]]) -> Iterator[Cluster]:
-            for number, size in part:
+            launch.coming.extend(part)
+            while launch.coming:
+                number, size = launch.coming.popleft()
                 cluster = Cluster(launch, number, size, launch.tick(), seats.taken, resident)
                 watch.begun += size
                 seats.spaces.reset()

@@ -21,15 +21,14 @@ from ...base.errors import Code as ErrorCode
 from ...base.spaces import Space as MemorySpace
 from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
-from ..counters import InstructionCount
-from .events import BODIES_BETWEEN_PAUSES, Event, Pause, Step, Suspending, Suspension
+from ..engine import InstructionCount
+from .events import BODIES_BETWEEN_PAUSES, Event, Executions, Part, Pause, Step, Suspending, Suspension
 from .faults import SimulationError, Site, site_of
 from .launch import LaunchState
 from .memory.arena import Allocation, unnamed
 from .memory.memories import Memories
 from .memory.provenance import Fragments, root
 from .memory.space_state import Access
-from .reached import Executions, Part
 from .values import Value, ValueKind, kind_of
 from .warp import Warp
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The state of a run: the cluster that is executing, its blocks, and its warps with their active lanes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from ...base.errors import Code
 from ...base.target import WARP
 from ..errors import Dim3
-from .faults import At, SimulationError, Site, Thread
+from .faults import WRITE_FIRST, At, SimulationError, Site, Thread, UndefinedReadError
 from .launch import LaunchState
 from .memory.provenance import HINT, led_outside
-from .memory.undefined import WRITE_FIRST, UndefinedReadError
 from .ordering.clocks import ASYNC, Clock, Own
 from .values import Lanes, Value, anywhere, varies
 
@@ -63,6 +62,8 @@ class Cluster(Holder):
     """Whether an asynchronous copy has begun that reads global memory while it runs."""
     reads_late: bool = False
     """Whether an asynchronous operation has begun that reads while it runs."""
+    end_checks: "list[Callable[[Collection[Warp]], None]]" = field(default_factory=lambda: [])
+    """What other modules check of the warps that have ended, once no warp of the cluster can go on."""
     groups: tuple[NDArray[np.int64], ...] = field(init=False)
     """The threads with which a warp, a block and the cluster begin."""
 

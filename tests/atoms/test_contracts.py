@@ -50,7 +50,8 @@ from tilefold.runtime.sim.atoms.exchange import exchange_of
 from tilefold.runtime.sim.atoms.mma import executor
 from tilefold.runtime.sim.atoms.wgmma import WgmmaArithmetic
 from tilefold.runtime.sim.faults import SimulationError
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 from xdsl.dialects.builtin import IntAttr, f16, i8
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException

@@ -7,7 +7,8 @@ from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.launch import Completion
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.cuda.harness import artifact
 from tests.emit.harness import kernel, parse

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.cuda.harness import artifact
 from tests.emit.harness import kernel, parse

@@ -6,7 +6,8 @@ import pytest
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.sim.atoms.mma import compute_allowed_error
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests import warp_specialised
 from tests.cuda.harness import artifact

@@ -77,6 +77,16 @@ INSTRUCTIONS = [
         ("ptx.cp.async.bulk.tensor.load %m[%x, %x], «%A», %s", "shared"),
         ("ptx.cp.async.bulk.tensor.load «%A»[%x, %x], %s, %s", "tensor_map"),
         ("«ptx.cp.async.bulk.tensor.load» %m[%x], %s, %s", "the map has 2 dimensions"),
+        ("%0 = ptx.pair.leader %s\n«ptx.cp.async.bulk.tensor.load» %m[%x, %x], %s, %0", "or with `pair` in its pair"),
+    ),
+    *ptx_faults("ptx.pair.leader", ("%0 = ptx.pair.leader «%A»", "shared")),
+    *ptx_faults("ptx.clusterlaunchcontrol.try_cancel", ("ptx.clusterlaunchcontrol.try_cancel %s, «%A»", "shared")),
+    *ptx_faults(
+        "ptx.clusterlaunchcontrol.is_canceled", ("%0 = ptx.clusterlaunchcontrol.is_canceled «%x»", "vector<2xi64>")
+    ),
+    *ptx_faults(
+        "ptx.clusterlaunchcontrol.get_first_ctaid",
+        ("%0, %1, %2 = ptx.clusterlaunchcontrol.get_first_ctaid «%x»", "vector<2xi64>"),
     ),
     *ptx_faults("ptx.cp.async.bulk.tensor.store", ("ptx.cp.async.bulk.tensor.store %m[%x, «%v»], %s", "i32")),
     *ptx_faults("ptx.cp.async.bulk.tensor.prefetch", ("ptx.cp.async.bulk.tensor.prefetch «%s»[%x]", "tensor_map")),

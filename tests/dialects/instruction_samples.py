@@ -114,6 +114,20 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.cp.async.bulk.tensor.load": (
         "%0 = arith.trunci %x : i32 to i16\nptx.cp.async.bulk.tensor.load %m[%x, %x], %s, %s {note}\n"
         "ptx.cp.async.bulk.tensor.load %m[%x, %x], %s, %s multicast %0 policy %v",
+        "%0 = arith.trunci %x : i32 to i16\n%1 = ptx.pair.leader %s\n"
+        "ptx.cp.async.bulk.tensor.load %m[%x, %x], %s, %1 pair multicast %0",
+    ),
+    "ptx.pair.leader": ("%0 = ptx.pair.leader %s {note}",),
+    "ptx.clusterlaunchcontrol.try_cancel": (
+        "ptx.clusterlaunchcontrol.try_cancel %s, %s {note}\nptx.clusterlaunchcontrol.try_cancel %s, %s multicast",
+    ),
+    "ptx.clusterlaunchcontrol.is_canceled": (
+        "%0 = ptx.ld %s align 16 : !ptx.ptr<shared> -> vector<2xi64>\n"
+        "%1 = ptx.clusterlaunchcontrol.is_canceled %0 {note}",
+    ),
+    "ptx.clusterlaunchcontrol.get_first_ctaid": (
+        "%0 = ptx.ld %s align 16 : !ptx.ptr<shared> -> vector<2xi64>\n"
+        "%1:3 = ptx.clusterlaunchcontrol.get_first_ctaid %0",
     ),
     "ptx.cp.async.bulk.tensor.store": (
         "ptx.cp.async.bulk.tensor.store %m[%x, %x], %s {note}\n"

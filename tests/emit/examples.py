@@ -395,6 +395,21 @@ PTX: tuple[tuple[str, str], ...] = (
             ),
         )
     ),
+    ("ptx.pair.leader@90", "%s = ptx.smem.addr 0\n%q = ptx.pair.leader %s\nptx.mbarrier.arrive %q"),
+    (
+        "ptx.clusterlaunchcontrol.try_cancel@100",
+        "%s = ptx.smem.addr 0\n%bar = ptx.smem.addr 512\nptx.clusterlaunchcontrol.try_cancel %s, %bar",
+    ),
+    *(
+        (
+            f"ptx.clusterlaunchcontrol.{query}@100",
+            "%s = ptx.smem.addr 0\n%v = ptx.ld %s align 16 : !ptx.ptr<shared> -> vector<2xi64>\n"
+            f"{results} = ptx.clusterlaunchcontrol.{query} %v\n{more}{_store('i32')}",
+        )
+        for query, results, more in (
+            ("is_canceled", "%c", "%r = arith.extui %c : i1 to i32\n"), ("get_first_ctaid", "%x, %r, %z", ""),
+        )
+    ),
     ("ptx.tensormap.load@90", f"%r = ptx.tensormap.load %map at 8\n{_store('i64')}"),
     ("ptx.cvta.tensor_map@90", "%m = ptx.cvta.tensor_map %A\nptx.prefetch.tensormap %m"),
     ("ptx.bar.sync", "ptx.bar.sync 1 threads 64"),

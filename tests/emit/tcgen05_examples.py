@@ -64,8 +64,16 @@ def _others() -> list[tuple[str, str]]:
         for shape in COPY_SHAPES:
             for unpack in ("", 'unpack "b4x16_p64"', 'unpack "b6x16_p32"'):
                 found.append(("ptx.tcgen05.cp", f'{_CELL}ptx.tcgen05.cp "{shape}" cta_group {group} {unpack} %c, %i64'))
+    found += [
+        ("ptx.cp.async.bulk.tensor.load", f"{_SHARED}%q = ptx.pair.leader %s\nptx.cp.async.bulk.tensor.load {rest}")
+        for rest in (
+            "%map[%i32, %i32], %s, %q pair",
+            "%map[%i32, %i32], %s, %s pair multicast %i16 policy %i64",
+        )
+    ]
     return [
         *found,
+        ("ptx.clusterlaunchcontrol.try_cancel", f"{_SHARED}ptx.clusterlaunchcontrol.try_cancel %s, %s multicast"),
         ("ptx.tcgen05.fence", 'ptx.tcgen05.fence "before_thread_sync"'),
         ("ptx.tcgen05.fence", 'ptx.tcgen05.fence "after_thread_sync"'),
         ("ptx.tcgen05.wait", 'ptx.tcgen05.wait "ld"'),

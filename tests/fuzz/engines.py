@@ -18,7 +18,8 @@ from tilefold.layout.algebra.scalars import scalars_of
 from tilefold.runtime.compiled.artifact import make_artifact
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.emit.cpu import NotOnCpu, run_kernel
 from tests.emit.ptx_interpreter import run_ptx

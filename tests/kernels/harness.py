@@ -15,7 +15,8 @@ from tilefold.compiler.reports.kernel_report import count_instructions
 from tilefold.runtime.check import check_results
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, RunResult
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tilefold.driver.filled_arguments import prepare
 from tilefold.driver.launches import Changes, Launch, read_launches

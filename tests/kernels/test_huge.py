@@ -6,7 +6,8 @@ import re
 import numpy as np
 import pytest
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.kernels.harness import STAGES, program_of
 

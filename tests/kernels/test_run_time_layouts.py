@@ -16,7 +16,8 @@ from tilefold.layout.algebra.scalars import scalars_of
 from tilefold.layout.text.layouts import parse_layout
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.kernels.harness import STAGES, loops, program_of, simulate
 from tilefold.driver.launches import Changes, read_launches

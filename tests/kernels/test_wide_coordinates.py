@@ -12,7 +12,8 @@ import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.kernels.harness import STAGES, program_of
 from tilefold import cute

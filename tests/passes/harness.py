@@ -19,7 +19,8 @@ from tilefold.compiler.frontend.source import Source, plain_source
 from tilefold.compiler.pass_runner import Observer, parse_passes, run_passes
 from tilefold.compiler.pipeline import PASSES, pipeline_to
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 from xdsl.dialects.builtin import ModuleOp
 
 from tests.project.tree import ROOT

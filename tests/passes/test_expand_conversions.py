@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.passes.harness import apply, check_pass, entry
 from tests.sim.harness import module_of

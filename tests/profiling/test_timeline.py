@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tilefold.compiler.frontend.params import expand
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 from tilefold.runtime.sim.timeline import Event, Timeline
 
 from tests.kernels.harness import EXAMPLES

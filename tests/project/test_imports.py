@@ -36,10 +36,16 @@ LAZY: Mapping[str, str] = {
     "tilefold.builder": "a program that defines kernels waits for xDSL's dialects when it builds one",
     "tilefold.compiler.emit": "few kernels have functions that `expand-math` replaces",
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",
-    "tilefold.runtime.sim.sim_engine": "few launches fail, or run on several processes",
+    "tilefold.runtime.sim.sim_engine": "few launches fail, take long, or run on several processes",
     "tilefold.runtime.sim.ordering.schedule": "few kernels copy in bulk",
-    "tilefold.runtime.sim.memory.refusals": "few launches fail",
-    "tilefold.runtime.sim.preparation": "few launches have tensor maps, layouts with `?`, addresses or exact numbers",
+    **dict.fromkeys(
+        ("tilefold.runtime.sim.memory.refusals", "tilefold.runtime.sim.memory.spaces"), "few launches fail"
+    ),
+    **dict.fromkeys(
+        ("tilefold.runtime.sim.memory.space_state", "tilefold.runtime.sim.ordering.cluster"),
+        "few kernels have fences or atomic accesses",
+    ),
+    "tilefold.runtime.sim.preparation": "few launches fail, or have tensor maps, layouts with `?` or exact numbers",
     **dict.fromkeys(
         ("tilefold.passes.expand_conversions", "tilefold.passes.merge_accesses"),
         "programs without vectors do not wait for xDSL's dialect of them",

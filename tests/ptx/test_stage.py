@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from tilefold.base.errors import Code
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.kernels.harness import EXAMPLES, MAX_BYTES, program, program_of, target_of
 from tilefold import cute

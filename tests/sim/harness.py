@@ -14,7 +14,8 @@ from tilefold.compiler.frontend.source import plain_source
 from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.options import SimOptions, launch_attributes
 from tilefold.runtime.sim.faults import SimulationError
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 from xdsl.dialects.builtin import ModuleOp
 
 

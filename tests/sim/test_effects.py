@@ -129,6 +129,7 @@ TENSORS = (
 )  # fmt: skip
 PEERS = """
 %r = ptx.getctarank %theirs
+%leader = ptx.pair.leader %mine
 %further = arith.constant 1024 : i32
 %behind = arith.constant 2560 : i32
 %low = ptx.ptr_add %mine, %further : !ptx.ptr<shared>, i32 -> !ptx.ptr<shared>
@@ -161,6 +162,19 @@ ptx.mbarrier.arrive %bar
 ptx.mbarrier.wait %bar, %one scope "cluster"
 ptx.barrier.cluster.arrive aligned
 ptx.barrier.cluster.wait aligned
+"""
+CONTROL = """
+%given = arith.constant dense<1> : vector<2xi64>
+%c:3 = ptx.clusterlaunchcontrol.get_first_ctaid %given
+scf.if %leads {
+ptx.mbarrier.init %bar, %one
+ptx.fence.mbarrier_init
+ptx.mbarrier.arrive.expect_tx %bar, %sixteen
+ptx.clusterlaunchcontrol.try_cancel %s, %bar
+ptx.mbarrier.wait %bar, %zero
+%answer = ptx.ld %s align 16 : !ptx.ptr<shared> -> vector<2xi64>
+%more = ptx.clusterlaunchcontrol.is_canceled %answer
+}
 """
 OTHERS = """
 %p0 = ptx.shfl.sync "bfly" %t, %one : i32
@@ -227,7 +241,7 @@ def peers(body: str) -> Kernel:
 
 KERNELS = {
     "accesses": plain(ACCESSES), "mbarriers": plain(MBARRIERS), "bulk": plain(BULK), "others": plain(OTHERS),
-    "group": plain(GROUP, 128),
+    "group": plain(GROUP, 128), "control": plain(CONTROL),
     "peers": peers(PEERS), "reduced": peers(PEERS.replace("ptx.st.async", 'ptx.red.async "add"')),
     "tensors": Kernel(
         entry(MAPS + TENSORS, ARGS, "64", shared=2056),

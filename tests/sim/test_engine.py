@@ -10,7 +10,7 @@ from tilefold.base.limits import Limits
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.sim.faults import SimulationError
-from tilefold.runtime.sim.sim_engine import SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
 
 from tests.sim.harness import SimEngine, entry, fault, launch, module_of, unwritten
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.memory.journal import Journal
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from benchmarks.workloads import Workload
 from tests.sim.harness import entry, launch, module_of

@@ -18,8 +18,9 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.options import SimOptions
-from tilefold.runtime.sim.progress import Display, display_of_process
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.progress import Display
+from tilefold.runtime.sim.sim_engine import SimEngine, discard
 
 from tilefold import cute
 
@@ -186,10 +187,10 @@ def test_processes_count_for_all() -> None:
 def test_nothing_is_shown_where_nothing_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     for value, is_shown in (("0", False), ("1", True)):
         monkeypatch.setenv("TILEFOLD_SIM_PROGRESS", value)
-        assert (display_of_process() is not None) == is_shown
+        assert (SimEngine().display is not None) == is_shown
     monkeypatch.setenv("TILEFOLD_SIM_PROGRESS", "maybe")
     with pytest.raises(TilefoldError, match="E4003"):
-        display_of_process()
+        SimEngine()
     monkeypatch.undo()
     run(None, ticking(1), processes=1)
 

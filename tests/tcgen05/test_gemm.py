@@ -15,7 +15,8 @@ from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.launch import Completion
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.kernels.harness import (
     MAX_BYTES,

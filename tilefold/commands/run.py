@@ -177,7 +177,7 @@ def _timeline(args: argparse.Namespace, program: "Program", launches: "Sequence[
     from dataclasses import replace
 
     from tilefold.driver.session import ALL
-    from tilefold.runtime.sim.sim_engine import SimProgram
+    from tilefold.runtime.sim.preparation import SimProgram
     from tilefold.runtime.sim.timeline import Event, Timeline
     from tilefold.tools.profiling.perfetto import trace
 

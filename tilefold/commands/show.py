@@ -311,7 +311,7 @@ def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture
     from tilefold.layout.drawing.pictures import draw_tables
     from tilefold.runtime.sim.memory.sampler import Sampler
     from tilefold.runtime.sim.memory.space_state import wavefronts
-    from tilefold.runtime.sim.sim_engine import SimProgram
+    from tilefold.runtime.sim.preparation import SimProgram
     from tilefold.tools.show.program_pictures import lane_table
 
     module = program.reached("instr", program.simulated_target("instr"))

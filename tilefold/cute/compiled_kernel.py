@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.engine import LaunchConfig, RunResult
     from tilefold.runtime.options import SimOptions
-    from tilefold.runtime.sim.sim_engine import SimProgram
+    from tilefold.runtime.sim.preparation import SimProgram
     from tilefold.tools.export.exporting import Exported
 
 

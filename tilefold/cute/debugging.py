@@ -14,12 +14,12 @@ from tilefold.driver.devices import on_gpu
 from tilefold.driver.line_costs import Costs
 from tilefold.driver.lowering import Program, passes_to_instr
 from tilefold.driver.trial import Trial
-from tilefold.runtime.arrays.host_tensors import HostTensors
-from tilefold.runtime.arrays.overlaps import copied, stretches
+from tilefold.runtime.arrays.host_tensors import HostTensors, copied, stretches
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError, dim3
 from tilefold.runtime.options import LaunchAttributes, SimOptions
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, discard
 from tilefold.tools.bisection.bisect import bisect
 from tilefold.tools.bisection.verdict import Verdict
 from tilefold.tools.checking.check import Checked, Examination

@@ -22,13 +22,13 @@ from tilefold.driver.gaps import gap_of
 from tilefold.driver.lowering import PTX_STAGE
 from tilefold.driver.ptx_module import PtxModule, block_of, parameter_names, plain_name, plain_symbol
 from tilefold.runtime.arrays.array import array_of, is_array
-from tilefold.runtime.arrays.host_tensors import HostTensors
-from tilefold.runtime.arrays.overlaps import copied
+from tilefold.runtime.arrays.host_tensors import HostTensors, copied
 from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.errors import LaunchError, argument_error, dim3
 from tilefold.runtime.options import CheckKeywords, SimOptions, launch_attributes
 from tilefold.runtime.sim.diagnosis import DiagnosedLaunch
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, discard
 from tilefold.tools.checking.check import Examination, examined, reported
 from tilefold.tools.reproduction.replay import replay_of
 

@@ -19,7 +19,8 @@ from tilefold.runtime.options import SimOptions
 if TYPE_CHECKING:
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.cuda import CudaEngine
-    from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+    from tilefold.runtime.sim.preparation import SimProgram
+    from tilefold.runtime.sim.sim_engine import SimEngine
 
 CodeT = TypeVar("CodeT")
 
@@ -57,7 +58,7 @@ def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") ->
     """A kernel for the simulator. Raises TilefoldError if the program was written at a later stage, or a pass
     refuses it.
     """
-    from tilefold.runtime.sim.sim_engine import SimProgram
+    from tilefold.runtime.sim.preparation import SimProgram
 
     with program.explaining():
         module = program.reached(stage, program.simulated_target(stage))

@@ -17,7 +17,8 @@ from tilefold.driver.lowering import TO_INDEX, TO_SIMULATOR, Program
 from tilefold.driver.messages import print_diagnostics
 from tilefold.runtime.cute_ir.host_engine import HostEngine
 from tilefold.runtime.cute_ir.rules import KernelLaunch
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 from tilefold.runtime.sim.warp import Warp
 
 STAGES = ("cute", "index", "instr")

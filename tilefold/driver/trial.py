@@ -16,7 +16,8 @@ from tilefold.runtime.check.dtypes import is_floating, tolerance, widen
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.memory.journal import Journal, Sighting
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram, discard
+from tilefold.runtime.sim.preparation import SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine, discard
 
 History = tuple[NDArray[np.int64], NDArray[np.uint8]]
 

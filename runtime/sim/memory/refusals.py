@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The faults of accesses to global and shared memory, in words, also of writes that break the promise of a load."""
+"""The faults of accesses to global and shared memory, in words."""
 
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -21,7 +20,6 @@ from .space_state import Access, SpaceState
 
 NUMBER_HINT = "pass an array to cute.runtime.from_dlpack, and keep it, before using its address as a number"
 _LAYOUT_HINT = "check the layout against the size of the tensor, or predicate the access"
-_CONSTANT_HINT = "load them without nc, which no barrier and no fence orders, or write them in another launch"
 _STAGE = (
     "let the consumer release the stage after its last read, by an arrival at an mbarrier, and the producer acquire "
     "it, by a wait there, before it copies again"
@@ -226,37 +224,3 @@ def _other_barrier(warp: Warp, conflict: Conflict) -> str:
     if number is None or number in own:
         return ""
     return f"{who} is at barrier {number} after its access, by {site}, and this thread is not: wait there"
-
-
-@dataclass(slots=True)
-class Promises:
-    """The bytes that a launch has loaded under the promise that nothing writes them while the kernel runs (PTX ISA,
-    ld.global.nc), by the widths of the loads. A cache that no barrier and no fence keeps coherent may serve them.
-    """
-
-    rows: dict[int, NDArray[np.bool_]] = field(default_factory=dict[int, NDArray[np.bool_]])
-
-    def read(self, space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
-        """Such a load of rows. SimulationError (E3242) if the launch has written them."""
-        assert space.shadow is not None
-        written = space.shadow.written(rows, access.width)
-        if written.any():
-            self._refuse(space, warp, access, int(rows[written.argmax()]), int(written.argmax()), "reads", "wrote")
-        if access.width not in self.rows:
-            self.rows[access.width] = np.zeros(len(space.arena.data[access.width]), bool)
-        self.rows[access.width][rows] = True
-
-    def write(self, space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
-        """A write of rows. SimulationError (E3242) if the launch has loaded some of them so."""
-        for width, loaded in self.rows.items():
-            first, last = rows * access.width // width, ((rows + 1) * access.width - 1) // width
-            hit = loaded[first] | loaded[last]
-            if hit.any():
-                self._refuse(space, warp, access, int(rows[hit.argmax()]), int(hit.argmax()), "writes", "has read")
-
-    def _refuse(self, space: SpaceState, warp: Warp, access: Access, row: int, index: int, does: str, did: str) -> None:
-        if warp.launch.forgives(Code.SIM_CONSTANT, access.site):
-            return
-        text = f"{does} {space.show_row(row, access.width)}, which the launch {did}; one of the two is a load by nc"
-        lane = int(warp.lane_numbers()[index])
-        warp.fault(Code.SIM_CONSTANT, access.site, lane, text, _CONSTANT_HINT, (space.name, row * access.width))

@@ -12,17 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.errors import Code
 from ....base.spaces import Sharer
 from ....base.spaces import Space as MemorySpace
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
 from ....layout.tiling import warp_accesses
-from ...counters import AccessCount
+from ...engine import AccessCount
 from ..faults import Site
 from ..ordering.races import RaceShadow
-from ..ordering.releases import Releases
+from ..warp import Warp
 from .arena import Allocation, Arena
 
 if TYPE_CHECKING:
+    from ..ordering.releases import Releases
     from .journal import Journal
 
 
@@ -70,6 +72,7 @@ def _sum(costs: Iterable[tuple[int, int]]) -> tuple[int, int]:
 
 
 Bytes = NDArray[np.uint8]
+_CONSTANT_HINT = "load them without nc, which no barrier and no fence orders, or write them in another launch"
 
 
 @dataclass(slots=True)
@@ -108,7 +111,8 @@ class SpaceState:
     races: bool
     arena: Arena = field(default_factory=Arena)
     shadow: RaceShadow | None = None
-    releases: Releases = field(default_factory=Releases)
+    released: "Releases | None" = None
+    """The clocks that atomic writes have left here, if there was one."""
     swizzles: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
     """Of each 16 bytes of shared memory the swizzle of the last tensor copy there, 1 more than its bits; 0 of none."""
     journal: "Journal | None" = None
@@ -140,19 +144,28 @@ class SpaceState:
 
     def private(self) -> tuple[Any, ...]:
         """All that the cluster which goes on has here, for `assume`."""
-        return self.arena.data, self.arena.state, self.shadow, self.releases, self.swizzles
+        return self.arena.data, self.arena.state, self.shadow, self.released, self.swizzles
 
     def assume(self, memory: tuple[Any, ...]) -> None:
         """Takes what another cluster has here."""
-        self.arena.data, self.arena.state, self.shadow, self.releases, self.swizzles = memory
+        self.arena.data, self.arena.state, self.shadow, self.released, self.swizzles = memory
 
     def reset(self) -> None:
         """Makes all bytes undefined and forgets past accesses, as for a new block."""
         self.arena.reset()
         self.swizzles[:] = 0
-        self.releases = Releases()
+        self.released = None
         if self.shadow is not None:
             self.shadow.reset()
+
+    @property
+    def releases(self) -> "Releases":
+        """The clocks that atomic writes leave here."""
+        if self.released is None:
+            from ..ordering.releases import Releases
+
+            self.released = Releases()
+        return self.released
 
     def offsets(self, at: NDArray[Any]) -> NDArray[Any]:
         """The bytes before some addresses."""
@@ -171,3 +184,37 @@ class SpaceState:
     def show(self, address: int) -> str:
         """An address in words."""
         return f"{address:#x} ({self.arena.describe(address - self.base)})"
+
+
+@dataclass(slots=True)
+class Promises:
+    """The bytes that a launch has loaded under the promise that nothing writes them while the kernel runs (PTX ISA,
+    ld.global.nc), by the widths of the loads. A cache that no barrier and no fence keeps coherent may serve them.
+    """
+
+    rows: dict[int, NDArray[np.bool_]] = field(default_factory=dict[int, NDArray[np.bool_]])
+
+    def read(self, space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
+        """Such a load of rows. SimulationError (E3242) if the launch has written them."""
+        assert space.shadow is not None
+        written = space.shadow.written(rows, access.width)
+        if written.any():
+            self._refuse(space, warp, access, int(rows[written.argmax()]), int(written.argmax()), "reads", "wrote")
+        if access.width not in self.rows:
+            self.rows[access.width] = np.zeros(len(space.arena.data[access.width]), bool)
+        self.rows[access.width][rows] = True
+
+    def write(self, space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
+        """A write of rows. SimulationError (E3242) if the launch has loaded some of them so."""
+        for width, loaded in self.rows.items():
+            first, last = rows * access.width // width, ((rows + 1) * access.width - 1) // width
+            hit = loaded[first] | loaded[last]
+            if hit.any():
+                self._refuse(space, warp, access, int(rows[hit.argmax()]), int(hit.argmax()), "writes", "has read")
+
+    def _refuse(self, space: SpaceState, warp: Warp, access: Access, row: int, index: int, does: str, did: str) -> None:
+        if warp.launch.forgives(Code.SIM_CONSTANT, access.site):
+            return
+        text = f"{does} {space.show_row(row, access.width)}, which the launch {did}; one of the two is a load by nc"
+        lane = int(warp.lane_numbers()[index])
+        warp.fault(Code.SIM_CONSTANT, access.site, lane, text, _CONSTANT_HINT, (space.name, row * access.width))

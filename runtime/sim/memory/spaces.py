@@ -15,8 +15,14 @@ from ..ordering.cluster import windows_of
 from ..values import Value
 from ..warp import Warp
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN
-from .refusals import Promises, is_repeated, leave, out_of_bounds, race, refuse
-from .space_state import Access, Bytes, SpaceState, sectors, wavefronts
+from .space_state import Access, Bytes, Promises, SpaceState, sectors, wavefronts
+
+
+def _refusals():
+    """The words of faults, which are loaded at the first one."""
+    from . import refusals
+
+    return refusals
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,7 @@ class Space(SpaceState):
         if self.shadow is not None:
             conflict = self.shadow.read(warp, rows, width)
             if conflict is not None:
-                race(self, warp, access, rows, conflict, "reads")
+                _refusals().race(self, warp, access, rows, conflict, "reads")
             if access.constant:
                 self.promises.read(self, warp, access, rows)
         content = self.arena.data[width].take(rows, axis=0)
@@ -84,7 +90,7 @@ class Space(SpaceState):
         """
         states = self.arena.state[access.width][rows]
         if TAKEN[states].any():
-            refuse(self, warp, access, rows, loading=True)
+            _refusals().refuse(self, warp, access, rows, loading=True)
         lane, byte = np.argwhere(states == UNWRITTEN)[0].tolist()
         where = self.show_row(int(rows[lane]), access.width, byte)
         return warp.undefined(
@@ -146,8 +152,8 @@ class Space(SpaceState):
         self.check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.write(warp, rows, access.width)
-            if conflict is not None and not is_repeated(self, warp, access, rows, conflict, content):
-                race(self, warp, access, rows, conflict, "writes")
+            if conflict is not None and not _refusals().is_repeated(self, warp, access, rows, conflict, content):
+                _refusals().race(self, warp, access, rows, conflict, "writes")
         return rows
 
     def check_writable(self, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
@@ -155,7 +161,7 @@ class Space(SpaceState):
         if self.journal is not None:
             self.journal.see(self.name, warp, access.site, rows, access.width, writes=True)
         if TAKEN[self.arena.state[access.width][rows]].any():
-            refuse(self, warp, access, rows, loading=False)
+            _refusals().refuse(self, warp, access, rows, loading=False)
         if self.promises.rows:
             self.promises.write(self, warp, access, rows)
         for index, operation, lane in readers(warp.block.cluster, self, rows, access.width):
@@ -200,12 +206,12 @@ class Space(SpaceState):
         """As `update`, of the row of each active lane."""
         width, arena = access.width, self.arena
         if not (arena.state[width][rows] == READY).all():
-            refuse(self, warp, access, rows, loading=True)
+            _refusals().refuse(self, warp, access, rows, loading=True)
         self.check_writable(warp, access, rows)
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width, access.scope, how.is_seen)
             if conflict is not None:
-                race(self, warp, access, rows, conflict, "changes")
+                _refusals().race(self, warp, access, rows, conflict, "changes")
         self._hear(warp, access, rows, how.acquires, how.is_seen)
         data = arena.data[width]
         before = np.empty((len(rows), width), np.uint8)
@@ -235,11 +241,11 @@ class Space(SpaceState):
         if self.journal is not None:
             self.journal.see(self.name, warp, access.site, rows, width, writes=False)
         if not (self.arena.state[width][rows] == READY).all():
-            refuse(self, warp, access, rows, loading=True)
+            _refusals().refuse(self, warp, access, rows, loading=True)
         if self.shadow is not None:
             conflict = self.shadow.observe(warp, rows, width, access.scope)
             if conflict is not None:
-                race(self, warp, access, rows, conflict, "reads")
+                _refusals().race(self, warp, access, rows, conflict, "reads")
         self._hear(warp, access, rows, acquires)
         return self.arena.data[width][rows]
 
@@ -251,7 +257,7 @@ class Space(SpaceState):
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width, access.scope)
             if conflict is not None:
-                race(self, warp, access, rows, conflict, "writes")
+                _refusals().race(self, warp, access, rows, conflict, "writes")
         self._tell(warp, access, rows, content)
         for row, lane, value in zip(rows.tolist(), warp.lane_numbers().tolist(), content, strict=True):
             self.arena.data[width][row] = value
@@ -280,7 +286,9 @@ class Space(SpaceState):
         if self.shadow is not None:
             conflict = (self.shadow.write if ends else self.shadow.update)(warp, rows, access.width)
             if conflict is not None:
-                race(self, warp, access, rows, conflict, "ends the mbarrier at" if ends else "uses the mbarrier at")
+                _refusals().race(
+                    self, warp, access, rows, conflict, "ends the mbarrier at" if ends else "uses the mbarrier at"
+                )
         if ends:
             state[rows] = UNWRITTEN
         return rows
@@ -309,13 +317,15 @@ class Space(SpaceState):
             rows = (inner - self.base) // width
             if int(rows.view(np.uint64).max()) >= span:
                 index = int(np.argmax(rows.view(np.uint64) >= span))
-                out_of_bounds(self, warp, access, index, int(inner[index]), access.kind in ("load", "matrix"))
+                _refusals().out_of_bounds(
+                    self, warp, access, index, int(inner[index]), access.kind in ("load", "matrix")
+                )
             start = ranks * span
         elif access.home is not None:
             home = access.home
             away = (offsets - home.start).view(np.uint64) >= home.size
             if away.any():
-                leave(self, warp, access, int(away.argmax()), offsets)
+                _refusals().leave(self, warp, access, int(away.argmax()), offsets)
         self._cost(warp, access, at)
         return rows + start
 

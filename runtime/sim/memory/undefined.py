@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ..faults import At, SimulationError, Site, Thread
+from ..faults import WRITE_FIRST, At, SimulationError, Site, Thread
 
 T = TypeVar("T")
 
@@ -26,11 +26,6 @@ FILLS = (0x00, 0xFF, 0x3C, 0xBC, 0x6D)
 """The undefined bytes of each run: 0, -1 or not a number, a positive number, a negative one, and an odd one."""
 
 _ENDS = "ends"
-WRITE_FIRST = "write it first, or start from a fill that defines it"
-
-
-class UndefinedReadError(Exception):
-    """A thread reads unwritten bytes in a run that cannot tell whether anything depends on it."""
 
 
 class _CapturedError(Exception):

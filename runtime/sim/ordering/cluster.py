@@ -24,7 +24,6 @@ from ..values import Value, varies
 from ..warp import Block, Cluster, Warp
 from .clocks import OVER, Clock, join_clocks
 from .knowledge import known, learn, snapshot
-from .releases import fenced_knowledge
 
 _SYNC = "let all threads of the cluster meet, by ptx.barrier.cluster.arrive and ptx.barrier.cluster.wait"
 _WINDOW = 1 << 26
@@ -63,7 +62,7 @@ class ClusterBarrier:
             text = f"arrives at the cluster barrier in phase {self.phase} again, without a wait since its last arrival"
             warp.fault(Code.SIM_CLUSTER_BARRIER, site, lane, text, "let each arrival be followed by one wait")
         self.arrived[places], self.due[places] = True, self.phase
-        offered = join_clocks((fenced_knowledge(warp), warp.published)) if relaxed else snapshot(warp, lanes)
+        offered = _fenced(warp) if relaxed else snapshot(warp, lanes)
         if offered is not None:
             self.offered = offered.joined(self.offered)
         self._advance()
@@ -99,6 +98,13 @@ class ClusterBarrier:
         begun = Clock(self.cluster.number, np.full(self.cluster.threads, self.cluster.start + 1))
         self.phase, self.released = self.phase + 1, begun.joined(self.offered)
         self.arrived[:] = False
+
+
+def _fenced(warp: Warp) -> Clock | None:
+    """The knowledge of the active lanes at their last fences, as a relaxed arrival offers it."""
+    from .releases import fenced_knowledge
+
+    return join_clocks((fenced_knowledge(warp), warp.published))
 
 
 @dataclass(slots=True, eq=False)
@@ -170,6 +176,15 @@ def rank_of(warp: Warp, address: Value) -> Value:
     if varies(address):
         return np.where(_is_mapped(address), address // _WINDOW - 1, warp.block.rank)
     return address // _WINDOW - 1 if _is_mapped(address) else warp.block.rank
+
+
+def plain_address(address: Value) -> Value:
+    """The address in the own block that is at the same place as one in any block."""
+    return (
+        np.where(_is_mapped(address), address % _WINDOW, address)
+        if varies(address)
+        else (address % _WINDOW if _is_mapped(address) else address)
+    )
 
 
 def _is_mapped(address: Any) -> Any:

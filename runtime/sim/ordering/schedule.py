@@ -22,7 +22,6 @@ from .clocks import Clock
 from .cluster import ClusterBarrier, Reach
 from .knowledge import meet_block, meet_warps, whole_snapshot
 from .liveness import Watch
-from .warpgroups import refuse_partial
 
 Entry: TypeAlias = tuple[Warp, Suspension, Barrier, Clock | None]
 """A warp at a barrier, and the knowledge with which it has arrived where not all threads of the block meet."""
@@ -192,7 +191,8 @@ def run_cluster(
             left = [other for other in warp.block.warps if other not in ended]
             if meeting.is_complete(left):
                 ready.extend(meeting.release(left))
-    refuse_partial([block for block, _ in groupby(cluster.warps, key=lambda warp: warp.block)], ended)
+    for check in cluster.end_checks:
+        check(ended)
     if len(ended) < len(cluster.warps):
         _refuse([meetings[key] for key in sorted(meetings)], held, ended)
     for barrier in cluster.state(Trackers).rows.values():

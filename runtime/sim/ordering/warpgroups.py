@@ -7,6 +7,7 @@ execute its n-th says what it is, and the n-th of the others must be the same.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic, TypeVar
 
 from ....base.errors import Code
@@ -106,21 +107,21 @@ def warps_around(warp: Warp, site: Site) -> Warpgroup:
     groups = warp.block.state(Warpgroups).groups
     if number not in groups:
         groups[number] = Warpgroup(warp.block.warps[number * WARPS : (number + 1) * WARPS])
+        warp.block.cluster.end_checks.append(partial(_refuse_partial, groups[number]))
     return groups[number]
 
 
-def refuse_partial(blocks: Sequence[Block], ended: Collection[Warp]) -> None:
+def _refuse_partial(group: Warpgroup, ended: Collection[Warp]) -> None:
     """SimulationError (E3208) for a change of registers that a warp which has ended did not make, and others of its
     warpgroup did.
     """
-    for group in (group for block in blocks for group in block.state(Warpgroups).groups.values()):
-        for change, warps in group.changes.pending.values():
-            for warp in group.warps:
-                if warp in ended and warp not in warps:
-                    made = ", ".join(str(other.index) for other in group.warps if other in warps)
-                    text = f"warp {warp.index} ends without {change}, which {made} of {group} have executed"
-                    hint = "let all four warps execute it, also those that have no work"
-                    warp.fault(Code.SIM_CONVERGENCE, change.site, None, text, hint)
+    for change, warps in group.changes.pending.values():
+        for warp in group.warps:
+            if warp in ended and warp not in warps:
+                made = ", ".join(str(other.index) for other in group.warps if other in warps)
+                text = f"warp {warp.index} ends without {change}, which {made} of {group} have executed"
+                hint = "let all four warps execute it, also those that have no work"
+                warp.fault(Code.SIM_CONVERGENCE, change.site, None, text, hint)
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.sync": ("ptx_sync", "ptx_atomic"), "ptx.atomic": ("ptx_atomic",), "ptx.warp": ("ptx_lanes",),
     "ptx.matrix": ("ptx_matrix",), "ptx.mbarrier": ("ptx_mbarrier",), "ptx.bulk": ("ptx_bulk",),
     "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.tensor_map": ("ptx_tensor_map",),
-    "ptx.cluster": ("ptx_cluster",), "ptx.inline": ("ptx_inline",),
+    "ptx.cluster": ("ptx_cluster",), "ptx.launch_control": ("ptx_launch_control",), "ptx.inline": ("ptx_inline",),
     **dict.fromkeys(("ptx.custom", "tile.custom"), ("ptx_custom",)),
     **dict.fromkeys(("ptx.wgmma", "ptx.wgmma_descriptor"), ("ptx_wgmma",)),
     "ptx.tcgen05.memory": ("tcgen05_memory",), "ptx.tcgen05.copies": ("tcgen05_copies",),
@@ -56,7 +56,7 @@ or are of some warps of a block.
 """
 
 
-_ORDERING = frozenset(("ptx_atomic", "ptx_tensor_map"))
+_ORDERING = frozenset(("ptx_atomic", "ptx_tensor_map", "ptx_launch_control"))
 """The modules here with operations by which clusters order themselves, so that one may wait for another."""
 
 

@@ -38,6 +38,15 @@ def _getctarank(op: ptx.GetCtaRankOp, t: Translator) -> Step:
     return step
 
 
+def _leader(op: ptx.PairLeaderOp, t: Translator) -> Step:
+    pointer, result = t.slot(op.ptr), t.slot(op.result)
+
+    def step(warp: Warp) -> None:
+        warp.registers[result] = map_to_rank(warp.registers[pointer], warp.block.rank & ~1)
+
+    return step
+
+
 def _start(
     warp: Warp, barriers: Barriers, proxy: Proxy, rows: Lanes, width: int, content: NDArray[np.uint8]
 ) -> list[tuple[Operation, int]]:
@@ -58,7 +67,7 @@ def _start(
     return operations
 
 
-def _check_released(space: Space, warp: Warp, access: Access, rows: Lanes) -> None:
+def check_released(space: Space, warp: Warp, access: Access, rows: Lanes) -> None:
     """SimulationError (E3216) if threads have read the bytes, and no fence of the async proxy follows: an asynchronous
     store may come before such a read, though an mbarrier orders it after the read.
     """
@@ -91,7 +100,7 @@ def _st_async(op: ptx.StAsyncOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         rows = space.claim(warp, access, warp.registers[pointer])
-        _check_released(space, warp, access, rows)
+        check_released(space, warp, access, rows)
         _start(warp, barriers, proxy, rows, kind.bytes, to_bytes(warp, warp.registers[value], kind))
         space.hold(warp, rows, kind.bytes)
         _land_early(warp)
@@ -112,7 +121,7 @@ def _red_async(op: ptx.RedAsyncOp, t: Translator) -> Step:
             lambda number, before: change(before, given[number]), acquires=False, releases=False, is_seen=False
         )
         rows = space.rows(warp, access, warp.registers[pointer])
-        _check_released(space, warp, access, rows)
+        check_released(space, warp, access, rows)
         space.change(warp, access, rows, how)
         for operation, agent in _start(warp, barriers, proxy, rows, kind.bytes, given):
             space.attribute(warp, operation.rows, kind.bytes, agent)
@@ -169,6 +178,7 @@ def _fence(op: ptx.FenceMbarrierInitOp, t: Translator) -> Step:
 
 PTX_CLUSTER: Rules = {
     ptx.MapaOp: lambda op, t: t.compute(op.result, map_to_rank, op.ptr, op.rank),
+    ptx.PairLeaderOp: _leader,
     ptx.GetCtaRankOp: _getctarank,
     ptx.StAsyncOp: _st_async,
     ptx.RedAsyncOp: _red_async,

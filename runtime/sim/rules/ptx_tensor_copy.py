@@ -27,7 +27,7 @@ from ..memory.tensor_maps import map_at
 from ..ordering import bulk
 from ..ordering.asynchronous import InFlight, Operation, Source
 from ..ordering.bulk import Change, Reduction
-from ..ordering.cluster import map_to_rank
+from ..ordering.cluster import map_to_rank, plain_address, rank_of
 from ..ordering.mbarrier import Mbarrier, mbarriers_of
 from ..translate import Rules, Translator
 from ..warp import Warp
@@ -177,7 +177,7 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
     copies, barriers, bar = _Copies(op, t, op.dst), Barriers(op, op.bar, t, "async"), t.slot(op.bar)
     mask = None if op.multicast is None else t.slot(op.multicast)
     multicast = copies.inner if mask is None else t.access(op, SMEM, "multicast", ptx.BULK_UNIT)
-    space, outer, units = t.spaces.shared, t.spaces.global_, ptx.BULK_UNIT
+    space, outer, units, pair = t.spaces.shared, t.spaces.global_, ptx.BULK_UNIT, op.pair is not None
 
     def step(warp: Warp) -> None:
         bars = warp.select(warp.registers[bar]).tolist()
@@ -188,7 +188,8 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
             source = Source(outer, read, box.width, np.full(len(read), lane)) if len(read) else None
             places = places_of(placed, address, units)
             for number, rank in enumerate(_ranks(warp, copies, lane, chosen)):
-                barrier = _mbarrier(warp, barriers, lane, at if chosen is None else map_to_rank(at, rank))
+                where = at if chosen is None else map_to_rank(at, rank)
+                barrier = _mbarrier(warp, barriers, lane, _in_pair(warp, at, rank) if pair else where)
                 rows = memory.rows_at(space, warp, multicast if number else copies.inner, lane, places, reads=False)
                 rows += (rank - warp.block.rank) * (space.arena.span // units)
                 memory.claim(space, warp, copies.inner, lane, rows, content, placed.map.swizzle_bits)
@@ -205,6 +206,14 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
                     barrier.land()
 
     return step
+
+
+def _in_pair(warp: Warp, address: int, rank: int) -> int:
+    """The address of the mbarrier of a copy to the block of a rank: in that block or the other one of its pair, the one
+    as even or odd as that of `address`.
+    """
+    chosen = rank & ~1 | int(rank_of(warp, address)) & 1
+    return int(map_to_rank(plain_address(address), chosen))
 
 
 def _ranks(warp: Warp, copies: _Copies, lane: int, mask: int | None) -> list[int]:

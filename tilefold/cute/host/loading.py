@@ -47,7 +47,7 @@ from .streams import StreamSlot
 if TYPE_CHECKING:
     from tilefold.driver.devices import Executable
     from tilefold.runtime.compiled.artifact import Artifact
-    from tilefold.runtime.sim.sim_engine import SimProgram
+    from tilefold.runtime.sim.preparation import SimProgram
 
 
 class LoadedModule:

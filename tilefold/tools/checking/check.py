@@ -15,8 +15,9 @@ from tilefold.driver.gaps import Gap, GapKind, assumed_by, gap_for, gap_of, plac
 from tilefold.driver.lowering import Program
 from tilefold.runtime.engine import Argument, LaunchConfig
 from tilefold.runtime.sim.diagnosis import MOST, DiagnosedLaunch, Diagnosis, Finding, diagnose
+from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.reached import Reached
-from tilefold.runtime.sim.sim_engine import SimEngine, SimProgram
+from tilefold.runtime.sim.sim_engine import SimEngine
 
 STAGES = ("cute", "instr")
 """The default stages of a check: as it was written, where tensors have their shapes, and the
