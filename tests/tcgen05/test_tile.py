@@ -3,14 +3,19 @@
 and in tensor memory, at every stage; their machine code, and their mistakes.
 """
 
+from typing import Any
+
+import numpy as np
 import pytest
 from tilefold.base.errors import Code
 from tilefold.base.target import Target
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, assert_checks_hold, program_of, simulate
 from tests.sass import instructions
+from tests.tcgen05.scaled_kernel import PROGRAM as SCALED
 from tests.tcgen05.tile_kernels import Tile
 from tilefold.driver.launches import Changes, read_launches
 
@@ -81,3 +86,28 @@ def test_mistakes_are_found_in_the_text_as_written(name: str) -> None:
 def test_another_target_is_refused() -> None:
     with pytest.raises(Exception, match=r"needs sm_100 and PTX 8\.6; sm_90a is older"):
         program_of(FP8.text).ptx(Target("sm_90a"))
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("stage", STAGES)
+def test_scale_factors(stage: str) -> None:
+    program = program_of(SCALED)
+    (launch,) = read_launches(program.module, program.source, Changes())
+    after = simulate(program, launch, stage).after
+    a, b = (np.asarray(after[name]).astype(np.float64) * _factors(after[f"SF{name}"]) for name in "AB")
+    assert np.allclose(after["D"], a @ b.T, atol=1e-4)
+
+
+def _factors(codes: Any) -> Any:
+    """The factors (128, 128) of a block of codes of ue8m0, of which a row has four."""
+    rows, values = np.ogrid[:128, :128]
+    return 2.0 ** (np.asarray(codes).astype(np.int64)[16 * (rows % 32) + 4 * (rows // 32) + values // 32] - 127)
+
+
+def test_scale_factors_elsewhere_are_refused() -> None:
+    elsewhere = '!tSF = !tile.tensor<i8, tmem, align<4>, "((((32,4),4),(32,1)),1,(4,1)):((((262144,8)'
+    text = SCALED.replace(
+        '!tSF = !tile.tensor<i8, tmem, align<4>, "((((32,4),4),(32,1)),1,(4,1)):((((262144,4)', elsewhere
+    )
+    with pytest.raises(ProgramError, match=r"the scales of A of .* are in tensor memory at"):
+        program_of(text)
