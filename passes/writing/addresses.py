@@ -193,11 +193,9 @@ class Addresses:
         narrow = _as_i32(emitter, distance, must_fit=True)
 
         def rotated(value: SSAValue, left: int) -> SSAValue:
-            parts = [
-                emitter.value(op(value, emitter.constant(count, i32)))
-                for op, count in ((arith.ShLIOp, left), (arith.ShRUIOp, 32 - left))
-            ]
-            return emitter.value(arith.OrIOp(*parts))
+            up = emitter.value(arith.ShLIOp(value, emitter.constant(left, i32)))
+            down = emitter.value(arith.ShRUIOp(value, emitter.constant(32 - left, i32)))
+            return emitter.value(arith.OrIOp(up, down))
 
         moved = emitter.value(arith.AddiOp(rotated(number, shift), narrow))
         return emitter.value(IntToPtrOp(rotated(moved, 32 - shift), 4, TENSOR))
