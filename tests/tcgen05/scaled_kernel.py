@@ -1,17 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # ruff: noqa: E501 - an operation stands on one line
-"""A multiplication with scale factors in the words of `tile`: 128 x 128 x 128 of e4m3, of which 32 along K share one."""
+"""A multiplication with scale factors in the words of `tile`, of 128 x 128 x K where a row has four of them."""
+
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(frozen=True)
+class Scaled:
+    """The kind and the types by CuTe's words and those of the IR, and the values along K that share a factor."""
+
+    family: str
+    cxx: str
+    element: str
+    bits: int
+    scale: str
+    vector: int
+    k: int
+    """The elements of K of an instruction."""
+    named_vector: str = ""
+    codes: str = "integers(123, 128, seed={})"
+
+    @property
+    def text(self) -> str:
+        """The program."""
+        whole, factors = 4 * self.vector, self.k // self.vector
+        deep = 4 // factors
+        words = {
+            "ELEMENT": self.element, "BITS": f"{8 - self.bits.bit_length()}", "WHOLE": f"{whole}", "KI": f"{self.k}",
+            "DEEP": f"{whole // self.k}", "EACH": f"{128 // self.bits}", "VECTOR": f"{self.vector}",
+            "FACTORS": f"{factors}", "ALONG": f"{deep}", "SPAN": f"{(whole * self.bits // 256).bit_length()}", "THREADS": f"{whole * self.bits // 128}",
+            "ROWS": f"{128 * 128 // (whole * self.bits)}",
+            "ATOM": f"SM100_MMA_{self.family}_SS<{self.cxx},{self.cxx},float,{self.scale},128,128,"
+            f"{self.named_vector}Major::K,Major::K>", "CODES2": self.codes.format(2), "CODES3": self.codes.format(3),
+        }  # fmt: skip
+        text = PROGRAM
+        for word in sorted(words, key=len, reverse=True):
+            text = text.replace(f"@{word}@", words[word])
+        return text
+
 
 PROGRAM = """// cute-format 1
-!A = !tile.tensor<f8E4M3FN, gmem, align<16>, "(128,128):(128,1)">
+!A = !tile.tensor<@ELEMENT@, gmem, align<16>, "(128,@WHOLE@):(@WHOLE@,1)">
 !D = !tile.tensor<f32, gmem, align<16>, "(128,128):(128,1)">
 !SF = !tile.tensor<i8, gmem, align<16>, "512:1">
-!flat = !tile.tensor<f8E4M3FN, smem, align<1024>, "S<3,4,3> o 0 o (128,128):(128,1)">
-!staged = !tile.tensor<f8E4M3FN, smem, align<1024>, "S<3,4,3> o 0 o ((128,32),1,4):((128,1),0,32)">
-!sSF = !tile.tensor<i8, smem, align<128>, "((((32,4),1),(1,1)),1,(4,1)):((((16,4),512),(0,1)),0,(1,512))">
+!flat = !tile.tensor<@ELEMENT@, smem, align<1024>, "S<@SPAN@,@BITS@,3> o 0 o (128,@WHOLE@):(@WHOLE@,1)">
+!staged = !tile.tensor<@ELEMENT@, smem, align<1024>, "S<@SPAN@,@BITS@,3> o 0 o ((128,@KI@),1,@DEEP@):((@WHOLE@,1),0,@KI@)">
+!sSF = !tile.tensor<i8, smem, align<128>, "((((32,4),1),(1,@FACTORS@)),1,(@ALONG@,1)):((((16,4),512),(0,1)),0,(@FACTORS@,512))">
 !line = !tile.tensor<i8, smem, align<128>, "512:1">
-!tSF = !tile.tensor<i8, tmem, align<4>, "((((32,4),4),(32,1)),1,(4,1)):((((262144,4),8388608),(0,1)),0,(1,0))">
-!tSFc = !tile.tensor<i8, tmem, align<4>, "((((32,4),4),(1,1)),1,(4,1)):((((262144,4),8388608),(0,1)),0,(1,0))">
+!tSF = !tile.tensor<i8, tmem, align<4>, "((((32,4),4),(@VECTOR@,@FACTORS@)),1,(@ALONG@,1)):((((262144,4),8388608),(0,1)),0,(@FACTORS@,0))">
+!tSFc = !tile.tensor<i8, tmem, align<4>, "((((32,4),4),(1,@FACTORS@)),1,(@ALONG@,1)):((((262144,4),8388608),(0,1)),0,(@FACTORS@,0))">
 gpu.module @kernels {
   tile.kernel @multiply(%A: !A, %B: !A, %SFA: !SF, %SFB: !SF, %D: !D) threads(128) {
     %t = gpu.thread_id x
@@ -29,7 +68,7 @@ gpu.module @kernels {
       ptx.mbarrier.init %bar, %one
     }
     %x = tile.tmem_alloc 256 cta_group 1
-    %move = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint128_t>", f8E4M3FN> thr "(16,8):(8,1)" val "(1,16):(0,1)"
+    %move = tile.tiled_copy #tile.copy_atom<"UniversalCopy<uint128_t>", @ELEMENT@> thr "(@ROWS@,@THREADS@):(@THREADS@,1)" val "(1,@EACH@):(0,1)"
     %fA = tile.alias %sA at 0 : !flat
     %tAgA = tile.partition_S %move, %A, %t
     %tAsA = tile.partition_D %move, %fA, %t
@@ -49,7 +88,7 @@ gpu.module @kernels {
     tile.copy %words, %gSFB, %oSFB
     ptx.fence.proxy.async
     ptx.bar.sync 0
-    %mma = tile.tiled_mma #tile.mma_atom<"SM100_MMA_MXF8F6F4_SS<float_e4m3_t,float_e4m3_t,float,float_ue8m0_t,128,128,Major::K,Major::K>">
+    %mma = tile.tiled_mma #tile.mma_atom<"@ATOM@">
     %tCrA = tile.make_fragment_A %mma, %sA
     %tCrB = tile.make_fragment_B %mma, %sB
     %tCgC = tile.partition_C %mma, %D, %c0
@@ -90,8 +129,8 @@ gpu.module @kernels {
 run.launch @kernels::@multiply grid(1) {
   run.arg "A" : !A = "normal(seed=0)"
   run.arg "B" : !A = "normal(seed=1)"
-  run.arg "SFA" : !SF = "integers(123, 128, seed=2)"
-  run.arg "SFB" : !SF = "integers(123, 128, seed=3)"
+  run.arg "SFA" : !SF = "@CODES2@"
+  run.arg "SFB" : !SF = "@CODES3@"
   run.arg "D" : !D = "poison"
 }
 """
