@@ -48,7 +48,9 @@ class TensorArithmetic:
         bits = BY_PTX[name].bits
         if bits < 8 and not self.given.kind.is_dense_fp4:
             codes = _unpacked(rows, bits)
-            return widen(name, self.exact)(from_bytes(name, codes << 2 if bits == 4 else codes, in_bytes=True))
+            return widen(name, self.exact)(
+                from_bytes(name, codes << np.uint8(2) if bits == 4 else codes, in_bytes=True)
+            )
         values = widen(name, self.exact)(from_bytes(name, rows))
         return values.T if mn_major else values
 
