@@ -187,7 +187,7 @@ def _timeline(args: argparse.Namespace, program: "Program", launches: "Sequence[
         module = program.reached(stage, target)
         for launch in launches:
             arguments, config, engine = simulation(args, launch)
-            timeline = Timeline()
+            timeline = Timeline(target=target)
             observed = replace(engine, journal=timeline)
             observed.launch(SimProgram(module, launch.kernel), config, arguments.launchable())
             seen[launch.label] = timeline.events
