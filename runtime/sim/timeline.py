@@ -4,8 +4,8 @@
 A warp executes an operation a cycle, and waits one more cycle for each wavefront, or pair of sectors, of its accesses
 beyond the least. A barrier ends when the last warp has arrived, a wait for an mbarrier when the warp that ran last had
 come so far and its copies have landed, `LATENCY` cycles after they began. As many clusters as a GPU of the target has
-room for begin at the same time, each further one when one of them ends. Loads and other warps on the multiprocessor cost nothing in the model, so it shows who waits
-for whom, and not how long a kernel takes.
+room for begin at the same time, each further one when one of them ends. Loads and other warps on the multiprocessor
+cost nothing in the model, so it shows who waits for whom, and not how long a kernel takes.
 """
 
 from collections.abc import Iterable

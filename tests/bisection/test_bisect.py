@@ -136,7 +136,8 @@ def misplaced(module: ModuleOp) -> None:
 
 
 @pytest.mark.parametrize(("rewrite", "does", "said"), [
-    (failing, "fails, or leaves an invalid program", "it does not work"), (misplaced, "leaves an invalid program", "E1004"),
+    (failing, "fails, or leaves an invalid program", "it does not work"),
+    (misplaced, "leaves an invalid program", "E1004"),
 ])  # fmt: skip
 def test_a_pass_that_fails_or_leaves_invalid_ir_is_named(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, rewrite: Rewrite, does: str, said: str
