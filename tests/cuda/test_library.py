@@ -183,7 +183,7 @@ def test_gemm_whose_blocks_share_k(torch: Any) -> None:
         config = Config(*((128, 64), (128, 128), (256, 128))[i % 3], stages=4, takes_turns=False, splits=2 + i // 4 % 3)
         d = [numbers(torch, "bfloat16", m, n) for _ in range(2)]
         for result in d:
-            products._launch(result, a, b, products.plan_usual(config, m, n, 132)).run(a, "auto")
+            products.launch_of(result, a, b, products.plan_usual(config, m, n, 132)).run(a, "auto")
         near(d[0], a.double() @ b.double().T, "bfloat16", (m, n, k, config))
         assert bool((d[0] == d[1]).all())
 

@@ -101,13 +101,13 @@ def product(
         return
     problem = m, n, k, A.itemsize, by_rows, blocks
     if autotune and is_torch(A) and A.is_cuda:
-        plan = TUNED.plan((*problem, A.dtype, D.dtype), plans_of(*problem), partial(_launch, D, A, B))
+        plan = TUNED.plan((*problem, A.dtype, D.dtype), plans_of(*problem), partial(launch_of, D, A, B))
     plan = plan or plan_of(*problem)
     extras = bias, activation, None if scale_m is None else Marked(scale_m, _COLUMN), scale_n
-    yield _launch(D, A, B, plan, *extras, any_rows(gate), any_rows(residual))
+    yield launch_of(D, A, B, plan, *extras, any_rows(gate), any_rows(residual))
 
 
-def _launch(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
+def launch_of(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
     """The launch of a plan."""
     given, options = (any_rows(A), B, any_rows(D), plan.config), {"cluster": plan.cluster, "use_pdl": True}
     extras = extras or (None,) * 6
