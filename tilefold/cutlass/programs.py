@@ -14,8 +14,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from tilefold.cute.missing import MissingName
-from tilefold.cute.public import UnknownNameError
+from tilefold.cute.missing_name import MissingName, UnknownNameError
 from tilefold.runtime.arrays.reachable import reachable
 
 from .notebooks import cells_of, python_of
