@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks of a call in Python with several sets of arguments, given or random ones of the same types, and their report.
-"""
+"""Checks of a call in Python with several sets of arguments, given ones or random ones of the same types."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
