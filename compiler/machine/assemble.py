@@ -46,19 +46,25 @@ class Cubin:
     log: str
 
 
+def load_binding(name: str, version: str, missing: TilefoldError) -> Any:
+    """A binding of cuda-python, with its library loaded, which the function `version` needs. The error `missing`, with
+    the reason behind its message, if either is not installed.
+    """
+    try:
+        binding = import_module(f"cuda.bindings.{name}")
+        getattr(binding, version)()
+    except (ImportError, RuntimeError) as error:  # cuda-python reports a missing library as a RuntimeError
+        reason = f"{missing.message} cannot be loaded: {str(error).splitlines()[0]}"
+        raise type(missing)(missing.code, reason, missing.hint) from error
+    return binding
+
+
 @cache
 def _load_nvjitlink() -> Any:
-    """cuda-python's binding, with the library loaded. AssembleError if either is missing."""
-    try:
-        binding = import_module("cuda.bindings.nvjitlink")
-        binding.version()
-    except (ImportError, RuntimeError) as error:  # cuda-python reports a missing library as a RuntimeError
-        raise AssembleError(
-            Code.ASSEMBLE_UNAVAILABLE,
-            f"nvJitLink, which assembles PTX, cannot be loaded: {str(error).splitlines()[0]}",
-            "`pip install nvidia-nvjitlink cuda-python` installs it on Linux and Windows; --emit ptx needs neither",
-        ) from error
-    return binding
+    """The binding of nvJitLink. AssembleError if it is missing."""
+    hint = "`pip install nvidia-nvjitlink cuda-python` installs it on Linux and Windows; --emit ptx needs neither"
+    missing = AssembleError(Code.ASSEMBLE_UNAVAILABLE, "nvJitLink, which assembles PTX,", hint)
+    return load_binding("nvjitlink", "version", missing)
 
 
 def assemble(ptx: str, target: Target, options: Sequence[str] = ()) -> Cubin:
