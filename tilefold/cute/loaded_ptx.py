@@ -27,8 +27,8 @@ from tilefold.driver.ptx_module import PtxModule, block_of, parameter_names, pla
 from tilefold.runtime.arrays.array import array_of, is_array
 from tilefold.runtime.arrays.host_tensors import HostTensors, copied
 from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument, numpy_type
-from tilefold.runtime.errors import LaunchError, argument_error, dim3
-from tilefold.runtime.options import CheckKeywords, SimOptions, launch_attributes
+from tilefold.runtime.errors import LaunchError, argument_error
+from tilefold.runtime.options import CheckKeywords, SimOptions, dim3, launch_attributes
 from tilefold.runtime.sim.diagnosis import DiagnosedLaunch
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.sim_engine import SimEngine, discard
