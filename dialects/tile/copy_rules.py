@@ -13,7 +13,7 @@ from ...layout.algebra.integers import divisor
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.atoms.contract import Role
 from .copy_types import CopyAtomAttr
-from .package_calls import check_values
+from .custom import check_values
 from .types import TensorType
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ....base.spaces import Sharer, Traffic
+from ....base.spaces import Traffic
 from ..ordering.asynchronous import readers
 from ..ordering.cluster import windows_of
 from ..values import Value
@@ -47,20 +47,6 @@ class Space(SpaceState):
     """
 
     promises: Promises = field(default_factory=Promises)
-    name: str = field(init=False)
-    """That of the state space."""
-    in_block: bool = field(init=False)
-    """Whether each block has its own, in banks, and a cluster those of its blocks as windows."""
-
-    def __post_init__(self) -> None:
-        self.name = self.row.ptx
-        match self.row.sharer:
-            case Sharer.BLOCK | Sharer.CLUSTER:
-                self.in_block = True
-            case Sharer.GRID:
-                self.in_block = False
-            case Sharer.THREAD:
-                raise ValueError("the memory of threads is a LocalSpace")
 
     def load(self, warp: Warp, access: Access, address: Value) -> Bytes:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""

@@ -25,14 +25,13 @@ from tilefold.runtime.arrays.array import HOST, NOWHERE
 from tilefold.runtime.arrays.array import Array as ArrayRecord
 from tilefold.runtime.arrays.reachable import reachable
 from tilefold.runtime.engine import RunResult
-from tilefold.runtime.errors import Dim3, LaunchError, argument_error, dim3
-from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, launch_attributes
+from tilefold.runtime.errors import Dim3, LaunchError, argument_error
+from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, dim3, launch_attributes
 
-from ..annotations import is_constexpr
 from ..compiled_kernel import Compilation, CompiledKernel
 from ..launch import LaunchRequest
 from ..parameters import Signature
-from ..specialise import BoundArguments
+from ..specialise import BoundArguments, is_constexpr
 from .arguments import HostArguments
 from .streams import StreamSlot
 from .tracing import HostTrace
