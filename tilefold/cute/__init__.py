@@ -209,6 +209,7 @@ if TYPE_CHECKING:
     from tilefold.runtime.arrays.signature import Dynamic, dynamic
 
     from . import arch, experimental, math, nvgpu, pipeline, runtime, testing, typing, utils
+    from .annotations import Constexpr
     from .autotuned_kernel import Tuned, TunedCall, autotune
     from .compiled_kernel import CompiledKernel
     from .divisors import (
@@ -253,7 +254,6 @@ if TYPE_CHECKING:
     )
     from .native_struct import native_struct
     from .runtime import SymInt, from_dlpack, make_ptr, sym_int, sym_int32, sym_int64
-    from .specialise import Constexpr
     from .tensor_spec import TensorSpec
     from .torch_operators import torch_op
     from .tuning import Candidate, Tuning
