@@ -12,7 +12,16 @@ from ..tensors.raw_pointers import Address, RawPointer
 from ..tensors.tensors import Pointer, Tensor, address_of
 from ..tracing.state import emit
 from .arrays import Array
-from .enums import GridDepAction, MemScope, Proxy, SetMaxRegisterAction, SharedSpace
+from .enums import (
+    GridDepAction,
+    MBarrierScope,
+    MBarrierWait,
+    MemOrder,
+    MemScope,
+    Proxy,
+    SetMaxRegisterAction,
+    SharedSpace,
+)
 
 cluster_ctarank = cluster.block_idx_in_cluster
 fence_mbarrier_init = cluster.mbarrier_init_fence
@@ -40,9 +49,9 @@ def raw_pointer(x: object) -> RawPointer:
     return x.raw_ptr()
 
 
-def griddepcontrol(action: GridDepAction) -> None:
+def griddepcontrol(kind: GridDepAction) -> None:
     """Waits until the launch before this one has ended, or lets the next one begin (PTX ISA, griddepcontrol)."""
-    wait = action is GridDepAction.WAIT
+    wait = kind is GridDepAction.WAIT
     (arch.griddepcontrol_wait if wait else arch.griddepcontrol_launch_dependents)()
 
 
@@ -93,9 +102,10 @@ def mbarrier_inval(bar: object) -> None:
     emit(ptx.MbarrierInvalOp(address(bar).ssa))
 
 
-def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA) -> Any:
+def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, relaxed: bool = False) -> Any:
     """Arrives at an mbarrier of the block, and returns the state, which names the phase; or, by a pointer of `mapa`, at
-    one of another block, without a state. With the scope CLUSTER, the other block sees what was written before.
+    one of another block, without a state. With the scope CLUSTER, the other block sees what was written before; a
+    `relaxed` arrival releases no less.
     """
     at = address(bar)
     if at.ssa.type == ptx.SHARED:
@@ -119,6 +129,33 @@ def mbarrier_try_wait_parity(bar: Any, parity: Any, time_limit: object = None) -
     that wait is, is the GPU's choice, whatever `time_limit` hints.
     """
     return mbarriers.mbarrier_try_wait(address(bar), parity)
+
+
+def mbarrier_wait_parity(
+    bar: Any,
+    parity: Any,
+    wait: MBarrierWait = MBarrierWait.TRY,
+    *,
+    scope: MBarrierScope = MBarrierScope.CTA,
+    order: MemOrder = MemOrder.ACQUIRE,
+) -> Any:
+    """Whether the phase of this parity has ended (PTX ISA, mbarrier.try_wait and mbarrier.test_wait). If so, the
+    thread sees the writes of the `scope` before the arrivals, also where `order` asks for less.
+    """
+    ended = mbarriers.mbarrier_test_wait if wait is MBarrierWait.TEST else mbarriers.mbarrier_try_wait
+    return ended(address(bar), parity, "cluster" if scope is MBarrierScope.CLUSTER else None)
+
+
+def mbarrier_complete_tx(bar: Any, tx_count: Any) -> None:
+    """Counts bytes as moved, like an asynchronous copy does."""
+    mbarriers.mbarrier_complete_tx(address(bar), tx_count)
+
+
+def fence_sync_restrict(order: MemOrder) -> None:
+    """Orders accesses to shared memory of the cluster; a fence of the cluster, which orders no less (PTX ISA,
+    fence.sync_restrict; sm_90). `order` is ACQUIRE or RELEASE.
+    """
+    arch.fence_acq_rel_cluster()
 
 
 def mbarrier_try_wait_timelimit(bar: Any, state: Any, time_limit: object = None) -> Any:
