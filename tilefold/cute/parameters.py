@@ -23,7 +23,7 @@ from tilefold.builder.scalars.dtypes import DType
 from tilefold.runtime.arrays.signature import Dynamic
 from tilefold.runtime.errors import Dim3
 
-from .specialise import is_constexpr, read_annotation
+from .annotations import is_constexpr, read_annotation
 
 if TYPE_CHECKING:
     from .specialise import BoundArguments

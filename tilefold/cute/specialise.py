@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The annotations of parameters, and how they and the arguments of a call become the types of a kernel's parameters:
-the form of each argument in the kernel.
+"""Turns the annotations and arguments of a call into the types of a kernel's parameters: the form of each argument in
+the kernel.
 """
 
 import copy
@@ -9,8 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_args, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute
@@ -33,6 +32,7 @@ from tilefold.runtime.arrays.library_types import ELEMENTS, ELEMENTS_HINT
 from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, Marked, infer_array_spec
 from tilefold.runtime.errors import ArgumentTypeError, LaunchError, argument_error
 
+from .annotations import is_constexpr, read_annotation
 from .jit_arguments import CType, JitArgument, StructType, StructValue, members_at, number_at, places_in
 
 AdapterT = TypeVar("AdapterT", bound=type)
@@ -256,42 +256,3 @@ def unmark(array: Any) -> Any:
     while isinstance(array, Marked) or hasattr(array, "__tilefold_array__"):
         array = array.array if isinstance(array, Marked) else array.__tilefold_array__
     return array
-
-
-if TYPE_CHECKING:
-    import typing_extensions
-
-    _T = typing_extensions.TypeVar("_T", default=Any)
-    Constexpr = Annotated[_T, "constexpr"]
-    """A parameter that Python knows while the kernel is built; each value is a kernel of its own."""
-else:
-
-    class Constexpr:
-        """A parameter that Python knows while the kernel is built; each value is a kernel of its own."""
-
-        def __class_getitem__(cls, _: Any) -> type:
-            return cls
-
-
-def is_constexpr(annotation: object) -> bool:
-    """Whether an annotation says that a parameter is known while the kernel is built."""
-    if isinstance(annotation, str):
-        return annotation.partition("[")[0].rpartition(".")[2].strip() == "Constexpr"
-    return annotation is Constexpr
-
-
-def read_annotation(annotation: object) -> object:
-    """The meaning of an annotation for a parameter that is not None: `Annotated[cute.Tensor, cute.Dynamic()]` and
-    `cute.Dynamic` are a rule, `cute.Tensor | None` is `cute.Tensor`.
-    """
-    if annotation is Dynamic:
-        return Dynamic()
-    if hasattr(annotation, "__metadata__"):
-        kind, *others = get_args(annotation)
-        return next(
-            (marker for marker in map(read_annotation, others) if isinstance(marker, Dynamic)), read_annotation(kind)
-        )
-    given = get_args(annotation)
-    if NoneType in given and len(given) == 2:
-        return read_annotation(given[given[0] is NoneType])
-    return annotation

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.spaces import Traffic
 from ..ordering.asynchronous import readers
-from ..ordering.cluster import windows_of
 from ..values import Value
 from ..warp import Warp
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN
@@ -23,6 +22,13 @@ def _refusals():
     from . import refusals
 
     return refusals
+
+
+def _windows(warp: Warp, access: Access, at: NDArray[Any], is_ordered: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The shared memory of a cluster's blocks, which few launches reach into: see `windows_of`."""
+    from ..ordering.cluster import windows_of
+
+    return windows_of(warp, access, at, is_ordered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +305,7 @@ class Space(SpaceState):
             start = warp.blocks * span if warp.spans_blocks else warp.block.rank * span
         if int(rows.view(np.uint64).max()) >= span:
             warp.leave_lockstep()
-            ranks, inner = windows_of(warp, access, at, self.races) if self.in_block else (0, at)
+            ranks, inner = _windows(warp, access, at, self.races) if self.in_block else (0, at)
             rows = (inner - self.base) // width
             if int(rows.view(np.uint64).max()) >= span:
                 index = int(np.argmax(rows.view(np.uint64) >= span))

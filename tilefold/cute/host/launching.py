@@ -28,10 +28,11 @@ from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import Dim3, LaunchError, argument_error
 from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, dim3, launch_attributes
 
+from ..annotations import is_constexpr
 from ..compiled_kernel import Compilation, CompiledKernel
 from ..launch import LaunchRequest
 from ..parameters import Signature
-from ..specialise import BoundArguments, is_constexpr
+from ..specialise import BoundArguments
 from .arguments import HostArguments
 from .streams import StreamSlot
 from .tracing import HostTrace
