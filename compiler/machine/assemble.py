@@ -46,16 +46,17 @@ class Cubin:
     log: str
 
 
-def load_binding(name: str, version: str, missing: TilefoldError) -> Any:
-    """A binding of cuda-python, with its library loaded, which the function `version` needs. The error `missing`, with
-    the reason behind its message, if either is not installed.
+def load_binding(
+    name: str, version: str, subject: str, hint: str, code: Code, kind: type[TilefoldError] = TilefoldError
+) -> Any:
+    """A binding of cuda-python, with its library loaded, which the function `version` needs. An error of a `kind`, with
+    this code and hint, if either is not installed; it begins with the `subject`.
     """
     try:
         binding = import_module(f"cuda.bindings.{name}")
         getattr(binding, version)()
     except (ImportError, RuntimeError) as error:  # cuda-python reports a missing library as a RuntimeError
-        reason = f"{missing.message} cannot be loaded: {str(error).splitlines()[0]}"
-        raise type(missing)(missing.code, reason, missing.hint) from error
+        raise kind(code, f"{subject} cannot be loaded: {str(error).splitlines()[0]}", hint) from error
     return binding
 
 
@@ -63,8 +64,8 @@ def load_binding(name: str, version: str, missing: TilefoldError) -> Any:
 def _load_nvjitlink() -> Any:
     """The binding of nvJitLink. AssembleError if it is missing."""
     hint = "`pip install nvidia-nvjitlink cuda-python` installs it on Linux and Windows; --emit ptx needs neither"
-    missing = AssembleError(Code.ASSEMBLE_UNAVAILABLE, "nvJitLink, which assembles PTX,", hint)
-    return load_binding("nvjitlink", "version", missing)
+    subject = "nvJitLink, which assembles PTX,"
+    return load_binding("nvjitlink", "version", subject, hint, Code.ASSEMBLE_UNAVAILABLE, AssembleError)
 
 
 def assemble(ptx: str, target: Target, options: Sequence[str] = ()) -> Cubin:

@@ -18,8 +18,7 @@ _ERROR = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error: 
 def load_nvrtc() -> Any:
     """The binding of NVRTC. TilefoldError (E2305) if it is missing."""
     hint = "`pip install 'tilefold[cuda-c]'` installs it on Linux and Windows; it needs no GPU"
-    missing = TilefoldError(Code.FOREIGN_UNAVAILABLE, "NVRTC, which compiles CUDA C++,", hint)
-    return load_binding("nvrtc", "nvrtcVersion", missing)
+    return load_binding("nvrtc", "nvrtcVersion", "NVRTC, which compiles CUDA C++,", hint, Code.FOREIGN_UNAVAILABLE)
 
 
 def compile_cuda(
