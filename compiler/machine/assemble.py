@@ -47,16 +47,16 @@ class Cubin:
 
 
 def load_binding(
-    name: str, version: str, subject: str, hint: str, code: Code, kind: type[TilefoldError] = TilefoldError
+    name: str, version: str, subject: str, hint: str, code: Code, error: type[TilefoldError] = TilefoldError
 ) -> Any:
-    """A binding of cuda-python, with its library loaded, which the function `version` needs. An error of a `kind`, with
+    """A binding of cuda-python, with its library loaded, which the function `version` needs. An `error` with
     this code and hint, if either is not installed; it begins with the `subject`.
     """
     try:
         binding = import_module(f"cuda.bindings.{name}")
         getattr(binding, version)()
-    except (ImportError, RuntimeError) as error:  # cuda-python reports a missing library as a RuntimeError
-        raise kind(code, f"{subject} cannot be loaded: {str(error).splitlines()[0]}", hint) from error
+    except (ImportError, RuntimeError) as reason:  # cuda-python reports a missing library as a RuntimeError
+        raise error(code, f"{subject} cannot be loaded: {str(reason).splitlines()[0]}", hint) from reason
     return binding
 
 
