@@ -3,7 +3,7 @@
 
 import argparse
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
@@ -59,7 +59,7 @@ def add_printed(parser: Options) -> None:
 
 
 @contextmanager
-def printed_to(path: str | None) -> Iterator[None]:
+def printed_to(path: str | None) -> Generator[None, None, None]:
     """Within it, the standard output is collected for a file, which is written at the end, also after an error. Raises
     TilefoldError if it cannot be written.
     """
