@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects import arith, vector
+from xdsl.dialects import arith, cf, vector
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from tilefold.dialects.ptx import LOCAL, LocalAllocOp, PtrType, PtxOp
 from tilefold.dialects.ptx.base import integer_bits, split_vector, value_bytes
@@ -206,16 +206,38 @@ def _part(value: SSAValue, ours: Event, theirs: Event, index: int) -> SSAValue:
 
 
 def _feeding(value: SSAValue) -> Iterator[Site]:
-    """The arithmetic that computes a value, from the last operation back to loads and arguments of blocks."""
+    """The operations that compute a value, from the last one back to loads, also on the ways to a block where values
+    meet, and those that choose the way.
+    """
     seen: set[SSAValue] = set()
     todo = [value]
     while todo:
         one = todo.pop(0)
-        if one in seen or not isinstance(owner := one.owner, Operation) or isinstance(owner, arith.ConstantOp):
+        if one in seen:
             continue
         seen.add(one)
-        site = site_of(owner)
-        if site.line:
-            yield site
-        if not (isinstance(owner, PtxOp) and counts(owner)):
-            todo += owner.operands
+        if isinstance(one, BlockArgument):
+            todo += _met(one)
+        elif isinstance(owner := one.owner, Operation) and not isinstance(owner, arith.ConstantOp):
+            site = site_of(owner)
+            if site.line:
+                yield site
+            if not (isinstance(owner, PtxOp) and counts(owner)):
+                todo += owner.operands
+
+
+def _met(argument: BlockArgument) -> Iterator[SSAValue]:
+    """The values that a block takes as an argument, and the conditions of the branches that pass them."""
+    block = argument.owner
+    region = block.parent
+    for other in region.blocks if region is not None else ():
+        end = other.last_op
+        if isinstance(end, cf.BranchOp) and end.successor is block:
+            yield end.arguments[argument.index]
+        elif isinstance(end, cf.ConditionalBranchOp) and block in (end.then_block, end.else_block):
+            yield from (
+                given[argument.index]
+                for to, given in ((end.then_block, end.then_arguments), (end.else_block, end.else_arguments))
+                if to is block
+            )
+            yield end.cond
