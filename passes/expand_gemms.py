@@ -14,10 +14,10 @@ from ..base.spaces import RMEM
 from ..dialects.cute import CoordAttr, LayoutAttr
 from ..dialects.ptx import SpaceAttr
 from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, InstructionOp, MmaCallOp, TensorType, ViewOp
+from ..dialects.tile.custom import call_instruction
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm import scale_types
 from ..dialects.tile.gemm_rules import infer_gemm_modes
-from ..dialects.tile.package_calls import call_instruction
 from ..dialects.tile.view_base import infer_shifted_type
 from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, size
 from ..layout.algebra.integers import Unknown
@@ -136,7 +136,8 @@ class _Expansion:
             later = emitter.value(arith.CmpiOp(k, emitter.index(0), "ne"))
             accumulate = emitter.value(arith.OrIOp(accumulate, later))
         a, b, c = self.a.at(emitter, [m, k]), self.b.at(emitter, [n, k]), self.c.at(emitter, [m, n])
-        self._call(emitter, c, a, b, c, accumulate)
+        scales = [scale.at(emitter, [at, k]) for scale, at in zip(self.scales, (m, n), strict=False)]
+        self._call(emitter, c, a, b, c, accumulate, scales)
 
     def _products(self, emitter: Emitter, k: SSAValue, c: _Operand) -> None:
         """All products of one K."""
@@ -188,7 +189,7 @@ class _Expansion:
         m, n, k = self._executions
         shared = [name for name, x in (("A", self.a), ("B", self.b)) if x.type.space.data is not RMEM]
         read = all(self.atom.atom.operand(name).named is not Named.VALUE for name in shared)
-        how = "read from shared memory" if read else "copied from shared memory for each K"
+        how = "read where they are" if read else "copied from shared memory for each K"
         copied = f"; {' and '.join(shared)} {how}" if shared else ""
         return f"{self.atom.atom.name}: {m} x {n} x {k} executions along M, N and K{copied}"
 

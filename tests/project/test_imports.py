@@ -35,11 +35,13 @@ LAZY: Mapping[str, str] = {
     "tilefold.kernels": "a function imports the kernels of the target at hand, and NumPy for its arrays alone",
     "tilefold.builder": "a program that defines kernels waits for xDSL's dialects when it builds one",
     "tilefold.compiler.emit": "few kernels have functions that `expand-math` replaces",
+    "tilefold.passes.expand_atoms": "few kernels have tensor memory",
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",
     "tilefold.runtime.sim.sim_engine": "few launches fail, take long, or run on several processes",
     "tilefold.runtime.sim.ordering.schedule": "few kernels copy in bulk",
     **dict.fromkeys(
-        ("tilefold.runtime.sim.memory.refusals", "tilefold.runtime.sim.memory.spaces"), "few launches fail"
+        ("tilefold.runtime.sim.memory.refusals", "tilefold.runtime.sim.memory.spaces"),
+        "few launches fail, or reach into the shared memory of other blocks",
     ),
     **dict.fromkeys(
         ("tilefold.runtime.sim.memory.space_state", "tilefold.runtime.sim.ordering.cluster"),
@@ -50,6 +52,7 @@ LAZY: Mapping[str, str] = {
         ("tilefold.passes.expand_conversions", "tilefold.passes.merge_accesses"),
         "programs without vectors do not wait for xDSL's dialect of them",
     ),
+    "tilefold.passes.writing.addresses": "few tensors are swizzled",
     "tilefold.passes.strength_reduce": "few programs still compute with constants alone",
     "tilefold.layout.tma.tma_copy": "fractions bring decimal numbers, which few programs need",
     "tilefold.pytest_plugin": "few tests have the mark",

@@ -15,8 +15,7 @@ from tilefold.runtime.cuda.launcher import Launcher, Resolve
 from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.engine import LaunchConfig, RunResult
-from tilefold.runtime.errors import dim3
-from tilefold.runtime.options import LaunchAttributes, SimOptions
+from tilefold.runtime.options import LaunchAttributes, SimOptions, dim3
 from tilefold.runtime.streams import current_stream_of, handle_of
 
 from .launch import LaunchRequest, check_device, on_host, place_of, simulate
@@ -58,6 +57,19 @@ class GpuLaunches:
         launch, if this was one. Raises what building, preparing and launching raise.
         """
         return launch_built(self.build(bound, dim3("block", block)), ordinal, bound, grid, stream, attributes)
+
+    def prepared(self, bound: BoundArguments, block: Any, device: str) -> tuple[Prepared, list[bytes]] | None:
+        """The prepared kernel for arguments that are bound, and the bytes of its values. None where a launch would be
+        on the simulator, or on copies of the host's arrays.
+        """
+        ordinal = place_of(bound.arrays, device)
+        if ordinal is None or any(array.device is None for array in bound.arrays.values()):
+            return None
+        engine = devices.gpu_engine(ordinal)
+        with engine.driver.current():
+            built = self.build(bound, dim3("block", block))
+            prepared = engine.load(built.loaded_on(engine.driver.target.arch))
+            return prepared, PackedArguments(engine.driver, prepared.kernel.artifact, bound.values).values
 
 
 def run(

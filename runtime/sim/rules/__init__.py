@@ -14,7 +14,7 @@ COMMON = ("arith", "math", "scf", "vector", "func", "cf", "cute", "llvm", "ub")
 """The dialects whose operations can run anywhere, on the host too."""
 
 MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    "arith": ("integers", "floats", "casts"), "math": ("integers", "math_functions"), "scf": ("scf", "loops"),
+    "arith": ("integers", "floats", "casts"), "math": ("integers", "math_functions"), "scf": ("scf",),
     "vector": ("vector",), "func": ("calls",), "cf": ("calls",), "llvm": ("structs",), "ub": ("structs",),
     **dict.fromkeys(("cute.arithmetic", "cute.constructors", "cute.op"), ("cute",)),
     **dict.fromkeys(("gpu", "ptx.entry"), ("gpu",)),
@@ -41,12 +41,13 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     **dict.fromkeys(("tile.alias", "tile.fragments", "tile.memory", "tile.peer"), ("tile_memory",)),
     "tile.copies": ("tile_copies", "tile_bulk_copies"),
     **dict.fromkeys(("tile.tma", "tile.tma_memory"), ("tile_tensor_copies",)),
+    "tile.tensor_memory": ("tile_allocations",),
 })  # fmt: skip
 """By module of `dialects` that defines operations, ours or xDSL's, the modules here that have their rules."""
 
 
 _IN_STEP = frozenset((
-    "integers", "floats", "casts", "math_functions", "scf", "loops", "vector", "calls", "structs", "cute", "gpu",
+    "integers", "floats", "casts", "math_functions", "scf", "vector", "calls", "structs", "cute", "gpu",
     "ptx_memory", "ptx_sync", "ptx_compute", "ptx_lanes", "ptx_matrix", "mma", "tile_views", "tile_coordinates",
     "tile_maps", "tile_memory", "tile_copies",
 ))  # fmt: skip

@@ -21,8 +21,9 @@ from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import hopper_helpers
 
-from ..arguments import Array
-from .gemm_model import fastest
+from ..arguments import Array, refuse
+from .gemm_model import ranked
+from .gemm_shared_k import Exchange
 from .gemm_skinny import is_skinny, skinny_gemm
 from .parts import ROWS, WARPGROUP, Config, Stages, pipe_of, tiles_of, together
 
@@ -34,7 +35,9 @@ MANY = 24
 """So many tiles for each block are many."""
 
 
-def chosen_config(m: int, n: int, k: int, blocks: int, itemsize: int = 2, layers: int = 1) -> Config:
+def chosen_config(
+    m: int, n: int, k: int, blocks: int, itemsize: int = 2, layers: int = 1, shares_k: bool = False
+) -> Config:
     """The fastest configuration. A model of the time (gemm_model.py) chooses it for 16-bit elements and not too many
     tiles, of which the widest that take turns are fastest.
 
@@ -44,7 +47,7 @@ def chosen_config(m: int, n: int, k: int, blocks: int, itemsize: int = 2, layers
     """
     tiles = -(-m // 128) * -(-n // 128) * layers
     if itemsize == 2 and tiles < MANY * blocks:
-        return fastest(m, n, k, blocks, layers)
+        return ranked(m, n, k, blocks, layers, 1, shares_k)[0]
     if tiles < blocks:
         return Config(n=64, stages=8, takes_turns=False)
     if itemsize == 4:
@@ -84,6 +87,8 @@ def gemm_kernel(
     scale_n: cute.Tensor | None = None,
     gate: cute.Tensor | None = None,
     residual: cute.Tensor | None = None,
+    parts: cute.Tensor | None = None,
+    ready: cute.Tensor | None = None,
 ):
     mA, mB, mD = cute.append(mA, up_to_rank=3), cute.append(mB, up_to_rank=3), cute.append(mD, up_to_rank=3)
     t = cute.arch.thread_idx()[0]
@@ -127,7 +132,13 @@ def gemm_kernel(
     count = cute.ceil_div(mA.shape[1], depth)
     problem = cute.ceil_div(mA.shape[0], config.m), cute.ceil_div(mB.shape[0], config.n), mD.shape[2]
     params = utils.PersistentTileSchedulerParams(problem, (*config.cluster, 1), config.group, raster_along_m=False)
-    scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
+    block, part_of_k, begin, end = cute.arch.block_idx(), cute.Int32(0), cute.Int32(0), cute.Int32(count)
+    if config.splits > 1:  # blocks have one tile each, and the strips of K from `begin` to `end`
+        tiles = cute.size(problem)
+        part_of_k = config.splits - 1 - block[2] // tiles
+        begin, end = count * part_of_k // config.splits, count * (part_of_k + 1) // config.splits
+        block = 0, 0, block[2] % tiles
+    scheduler = utils.StaticPersistentTileScheduler.create(params, block, cute.arch.grid_dim())
     pipeline.pipeline_init_wait(config.cluster)
 
     if group == 0:
@@ -140,7 +151,7 @@ def gemm_kernel(
             work = scheduler.initial_work_tile_info()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
-                for k in cute.range(count):
+                for k in cute.range(begin, end):
                     stage = producer.acquire_and_advance()
                     with cute.arch.elect_one():
                         stages_a.load((m, k, layer), stage)
@@ -201,6 +212,7 @@ def gemm_kernel(
             cute.autovec_copy(part, loaded, pred=cute.bounds(by_columns(places), limits))
             return loaded.load().to(cute.Float32)
 
+        exchange = Exchange(parts, ready, config, block[2], part_of_k)
         cute.arch.griddepcontrol_wait()
         if config.takes_turns and own == 1:  # the other begins
             scheduler.advance_to_next_work()
@@ -211,16 +223,16 @@ def gemm_kernel(
             if config.takes_turns:
                 turn.wait()
             before = consumer.state.clone()
-            for k in cute.range(count):
+            for k in cute.range(begin, end):
                 stage = consumer.wait_and_advance()
                 warpgroup.fence()
                 for step in cute.range_constexpr(steps):
-                    mma.set(warpgroup.Field.ACCUMULATE, k > 0 if step == 0 else True)
+                    mma.set(warpgroup.Field.ACCUMULATE, k > begin if step == 0 else True)
                     at = (None, None, step, stage.index)
                     cute.gemm(mma, acc, rA[at], rB[at], acc)
                 warpgroup.commit_group()
                 warpgroup.wait_group(1)
-                if k > 0:  # what was multiplied before is complete
+                if k > begin:  # what was multiplied before is complete
                     pipe.consumer_release(before)
                     before.advance()
             if config.takes_turns:
@@ -229,38 +241,46 @@ def gemm_kernel(
             warpgroup.wait_group(0)
             pipe.consumer_release(before)
 
-            for strip in cute.range_constexpr(strips):
-                for chunk in cute.range_constexpr(config.n // columns):
-                    to = own * config.buffers + buffer.index
-                    buffer.advance()
-                    row = config.m // ROWS * m + (strip if config.takes_turns else config.sharing * strip + own)
-                    column = config.n // columns * n + chunk
-                    result = by_columns(chunks[None, None, None, chunk, strip]).load()
-                    if scale_m is not None:
-                        every_column = cute.make_layout(mD.shape[:2], stride=(1, 0))
-                        result = result * tile_of(cute.make_tensor(scale_m.iterator, every_column), row, column, False)
-                    if scale_n is not None:
-                        result = result * columns_of(scale_n, column)
-                    if bias is not None:
-                        result = result + columns_of(bias, column)
-                    if activation is not None:
-                        result = activation(result)
-                    if gate is not None:
-                        result = result * tile_of(gate, row, column)
-                    if residual is not None:
-                        result = result + tile_of(residual, row, column)
-                    by_columns(rD).store(result.to(type_d))
-                    if warp % 4 == 0:
-                        stores.producer_acquire()  # the buffer has been read
-                    together(own)
-                    cute.copy(r2s, tRrD, tRsD[None, None, None, to])
-                    cute.arch.fence_proxy("async.shared", space="cta")
-                    together(own)
-                    if warp % 4 == 0:
-                        with cute.arch.elect_one():
-                            if row < cute.size(tDgD, 1) and column < cute.size(tDgD, 2):
-                                cute.copy(store_d, tDsD[None, to], tDgD[None, row, column, layer])
-                            stores.producer_commit()
+            if config.splits > 1:
+                if part_of_k > 0:
+                    exchange.leave(acc, t - WARPGROUP)
+                else:
+                    exchange.complete(acc, t - WARPGROUP)
+            if config.splits == 1 or part_of_k == 0:
+                for strip in cute.range_constexpr(strips):
+                    for chunk in cute.range_constexpr(config.n // columns):
+                        to = own * config.buffers + buffer.index
+                        buffer.advance()
+                        row = config.m // ROWS * m + (strip if config.takes_turns else config.sharing * strip + own)
+                        column = config.n // columns * n + chunk
+                        result = by_columns(chunks[None, None, None, chunk, strip]).load()
+                        if scale_m is not None:
+                            every_column = cute.make_layout(mD.shape[:2], stride=(1, 0))
+                            result = result * tile_of(
+                                cute.make_tensor(scale_m.iterator, every_column), row, column, False
+                            )
+                        if scale_n is not None:
+                            result = result * columns_of(scale_n, column)
+                        if bias is not None:
+                            result = result + columns_of(bias, column)
+                        if activation is not None:
+                            result = activation(result)
+                        if gate is not None:
+                            result = result * tile_of(gate, row, column)
+                        if residual is not None:
+                            result = result + tile_of(residual, row, column)
+                        by_columns(rD).store(result.to(type_d))
+                        if warp % 4 == 0:
+                            stores.producer_acquire()  # the buffer has been read
+                        together(own)
+                        cute.copy(r2s, tRrD, tRsD[None, None, None, to])
+                        cute.arch.fence_proxy("async.shared", space="cta")
+                        together(own)
+                        if warp % 4 == 0:
+                            with cute.arch.elect_one():
+                                if row < cute.size(tDgD, 1) and column < cute.size(tDgD, 2):
+                                    cute.copy(store_d, tDsD[None, to], tDgD[None, row, column, layer])
+                                stores.producer_commit()
             scheduler.advance_to_next_work(config.consumers if config.takes_turns else 1)
             work = scheduler.get_current_work()
         if warp % 4 == 0:
@@ -313,6 +333,8 @@ def gemm(
         skinny_gemm(A, B, D, None, device, blocks, bias, activation, **options)
         return
     config = config or chosen_config(m, n, A.shape[1], blocks, A.dtype.itemsize, layers)
+    if config.splits > 1:
+        refuse("gemm", "blocks that share K need memory, which tilefold.kernels.gemm gives them")
     tiles = -(-m // config.m), -(-n // config.n), layers
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams(tiles, cluster)
