@@ -6,13 +6,13 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ...dialects import ptx
 from ..instructions import arch, cluster, mbarriers, warp
-from ..scalars.dtypes import Boolean, Int64
+from ..scalars.dtypes import Boolean, Int32, Int64
 from ..scalars.values import convert, wrap
 from ..tensors.raw_pointers import Address, RawPointer
 from ..tensors.tensors import Pointer, Tensor, address_of
 from ..tracing.state import emit
 from .arrays import Array
-from .enums import GridDepAction, MemScope, Proxy, SetMaxRegisterAction, SharedSpace
+from .enums import GridDepAction, MBarrierWait, MemScope, Proxy, SetMaxRegisterAction, SharedSpace
 
 cluster_ctarank = cluster.block_idx_in_cluster
 fence_mbarrier_init = cluster.mbarrier_init_fence
@@ -93,14 +93,17 @@ def mbarrier_inval(bar: object) -> None:
     emit(ptx.MbarrierInvalOp(address(bar).ssa))
 
 
-def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA) -> Any:
+def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, *, count: Any = 1) -> Any:
     """Arrives at an mbarrier of the block, and returns the state, which names the phase; or, by a pointer of `mapa`, at
-    one of another block, without a state. With the scope CLUSTER, the other block sees what was written before.
+    one of another block, without a state. With the scope CLUSTER, the other block sees what was written before. A
+    `count` of more than 1 arrives as often, without a state.
     """
     at = address(bar)
-    if at.ssa.type == ptx.SHARED:
+    if at.ssa.type == ptx.SHARED and count == 1:
         return wrap(emit(ptx.MbarrierArriveStateOp(at.ssa)).results[0])
-    mbarriers.mbarrier_arrive(at, scope=None if scope is MemScope.CLUSTER else scope.value)
+    number = None if count == 1 else convert(count, Int32).ssa
+    near = at.ssa.type == ptx.SHARED or scope is MemScope.CLUSTER
+    emit(ptx.MbarrierArriveOp(at.ssa, number, None if near else "cta"))
     return None
 
 
@@ -124,6 +127,17 @@ def mbarrier_try_wait_parity(bar: Any, parity: Any, time_limit: object = None) -
 def mbarrier_try_wait_timelimit(bar: Any, state: Any, time_limit: object = None) -> Any:
     """Does `mbarrier_try_wait_parity` for the phase that a state of `mbarrier_arrive` names."""
     return wrap(emit(ptx.MbarrierTryWaitStateOp(address(bar).ssa, convert(state, Int64).ssa)).results[0])
+
+
+def mbarrier_wait_parity(bar: Any, parity: Any, kind: MBarrierWait = MBarrierWait.WAIT) -> Any:
+    """Whether the phase of this parity has ended: by TEST at once, by TRY after a short wait at most (sm_90). By WAIT
+    it waits for that, and returns nothing.
+    """
+    at = address(bar)
+    if kind is MBarrierWait.WAIT:
+        mbarriers.mbarrier_wait(at, parity)
+        return None
+    return (mbarriers.mbarrier_try_wait if kind is MBarrierWait.TRY else mbarriers.mbarrier_test_wait)(at, parity)
 
 
 def cp_async_mbarrier_arrive(bar: object, noinc: bool = False) -> None:

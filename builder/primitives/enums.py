@@ -184,3 +184,11 @@ class CTAGroup(Enum):
 
     CTA_1 = 1
     CTA_2 = 2
+
+
+class MBarrierWait(Enum):
+    """Whether a wait for an mbarrier only looks, waits for a short time, or waits until the phase has ended."""
+
+    TEST = "test"
+    TRY = "try"
+    WAIT = "wait"

@@ -172,9 +172,9 @@ def _check_proxies(from_proxy: Proxy, to_proxy: Proxy) -> None:
 
 
 def create_tensor_map_tiled(
-    *,
     global_address: object,
     dtype: object,
+    *,
     global_dims: Sequence[Any],
     global_strides: Sequence[Any],
     box_dims: Sequence[int],
@@ -283,17 +283,19 @@ def cp_async_bulk_tensor_shared_cluster_global(
     cache_policy: object = None,
 ) -> None:
     """Does `cp_async_bulk_tensor_shared_cta_global`; with `multicast_mask` to the same place in each block of the
-    cluster that it names by a bit, whose own mbarrier counts the bytes. Raises TilefoldError (E2102) for offsets and
-    groups.
+    cluster that it names by a bit, whose own mbarrier counts the bytes. For the group of two blocks the mbarrier of
+    the even block counts them (sm_100a). Raises TilefoldError (E2102) for offsets.
     """
-    if im2col_offsets or group is CTAGroup.CTA_2:
-        lacking = "copies of tiles by im2col" if im2col_offsets else "copies for a pair of blocks"
-        raise TilefoldError(Code.TARGET_TOO_OLD, f"there are no {lacking}", "copy tiles, for one block or by a mask")
+    if im2col_offsets:
+        raise TilefoldError(Code.TARGET_TOO_OLD, "there are no copies of tiles by im2col", "copy tiles")
+    pair = group is CTAGroup.CTA_2
+    at = address(mbar).ssa
+    bar = emit(ptx.PairLeaderOp(at)).results[0] if pair and at.type == ptx.SHARED else at
     mask = None if multicast_mask is None else convert(multicast_mask, Uint16).ssa
     map = _map(tensor_map)
     emit(
         ptx.TensorLoadOp(
-            map.ssa, map.coordinates(coordinates), address(dst).ssa, address(mbar).ssa, mask, _policy(cache_policy)
+            map.ssa, map.coordinates(coordinates), address(dst).ssa, bar, mask, _policy(cache_policy), pair=pair
         )
     )
 
