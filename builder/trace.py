@@ -26,10 +26,11 @@ from ..compiler.frontend.source import Source
 from ..compiler.frontend.verify import refusal_of
 from ..dialects.gpu import ModuleOp as GpuModuleOp
 from ..dialects.kernel import LaunchBounds
-from ..dialects.ptx import ElectSyncOp, SetMaxNRegOp
+from ..dialects.ptx import ElectSyncOp, SetMaxNRegOp, TensorCommitOp
 from ..dialects.tile import (
     CoordTensorType,
     CopyOp,
+    GemmOp,
     PrefetchOp,
     ReturnOp,
     TensorType,
@@ -145,13 +146,23 @@ def _elect(copies: list[Operation], threads: ThreadValues) -> None:
 
 def _is_elected(op: Operation) -> bool:
     """Whether an elected thread of a warp issues an operation, as the contract of its atom says."""
-    if isinstance(op, PrefetchOp):
-        return op.tiles is not None
-    if not isinstance(op, CopyOp):
-        return False
-    if op.tma is not None:
-        return op.tma.type.tma_copy.atom.contract.agent is Agent.ELECTED
-    return op.copy_atom is not None and op.copy_atom.atom.contract.agent is Agent.ELECTED
+    match op:
+        case PrefetchOp():
+            return op.tiles is not None
+        case TensorCommitOp():
+            return True
+        case GemmOp():
+            return op.mma_atom.atom.contract.agent in _OF_ONE_THREAD
+        case CopyOp() if op.tma is not None:
+            return op.tma.type.tma_copy.atom.contract.agent in _OF_ONE_THREAD
+        case CopyOp():
+            return op.copy_atom is not None and op.copy_atom.atom.contract.agent in _OF_ONE_THREAD
+        case _:
+            return False
+
+
+_OF_ONE_THREAD = (Agent.ELECTED, Agent.BLOCK_PAIR)
+"""The agents of which one thread speaks."""
 
 
 MODULE = "kernels"

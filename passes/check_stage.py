@@ -24,7 +24,7 @@ _TENSOR_OPS = (
     "kernel", "return", "alloc", "alias", "choose", "peer", "tensor_at", "load", "store", "ptr", "print",
     "print_tensor", "view",
     "crd2idx", "get_scalars", "mma_call", "atom_call", "tensor_map", "tma_call", "prefetch",
-    "copy_tensor_map", "tensor_map_ptr", "update_tensor_map", "instruction",
+    "copy_tensor_map", "tensor_map_ptr", "update_tensor_map", "instruction", "tmem_alloc", "tmem_dealloc",
 )  # fmt: skip
 _EXPANDED = ("gemm", "copy", "prefetch_tensor", "fill", "map", "yield", "coord_tensor")
 LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({

@@ -86,6 +86,10 @@ def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
         case MovMatrix():
             value = emitter.value(LoadOp(op.src, i32, 4))
             emitter.insert(StoreOp(emitter.value(MovMatrixOp(value)), op.dst, 4))
+        case TmemLoad() | TmemStore():
+            from .writing.umma_instructions import expand_tmem_move
+
+            expand_tmem_move(emitter, op, atom)
         case BulkCopy() if atom.bits is not None:
             bytes = emitter.constant(atom.bits // 8, i32)
             if atom.loads:
@@ -93,17 +97,7 @@ def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
                 emitter.insert(BulkLoadOp(op.dst, op.src, bytes, op.mbarrier, op.policy))
             else:
                 emitter.insert(BulkStoreOp(op.dst, op.src, bytes, op.policy))
-        case (
-            Custom()
-            | Absent()
-            | AutoMove()
-            | WideMove()
-            | TensorCopy()
-            | BulkCopy()
-            | TmemLoad()
-            | TmemStore()
-            | TmemCp()
-        ):
+        case Custom() | Absent() | AutoMove() | WideMove() | TensorCopy() | BulkCopy() | TmemCp():
             raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", op)
         case _:
             assert_never(atom.instruction)

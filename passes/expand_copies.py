@@ -121,7 +121,7 @@ def _expand(op: CopyOp, scalars: Scalars, *, explained: bool = True) -> None:
         for number, tensor in enumerate(tensors)
     ]
     count = _predicate(emitter, atom, parts[2], plain_layout(values[2])) if len(parts) == 3 else None
-    src, dst = [adjacent(emitter, part) for part in parts[:2]]
+    src, dst = [adjacent(emitter, part, atom) for part in parts[:2]]
     if src is not parts[0]:
         _expand(move_registers(emitter, parts[0], src), scalars, explained=False)
     call = _call(op, atom, src, dst, count)

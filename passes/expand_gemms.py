@@ -188,7 +188,7 @@ class _Expansion:
         m, n, k = self._executions
         shared = [name for name, x in (("A", self.a), ("B", self.b)) if x.type.space.data is not RMEM]
         read = all(self.atom.atom.operand(name).named is not Named.VALUE for name in shared)
-        how = "read from shared memory" if read else "copied from shared memory for each K"
+        how = "read where they are" if read else "copied from shared memory for each K"
         copied = f"; {' and '.join(shared)} {how}" if shared else ""
         return f"{self.atom.atom.name}: {m} x {n} x {k} executions along M, N and K{copied}"
 

@@ -20,6 +20,7 @@ from ..dialects.tile import (
     RasterizeOp,
     RecastOp,
     StrideOp,
+    TensorAtOp,
     TensorMapOp,
     TensorType,
     TiledCopyOp,
@@ -80,7 +81,7 @@ class FoldLayoutsPass(ModulePass):
                 _fold_rasterize(inner)
             elif isinstance(inner, FragmentOp):
                 emitter = Emitter(inner)
-                emitter.replace([inner.described or emitter.value(AllocOp(inner.result.type))])
+                emitter.replace([inner.described or emitter.value(_memory_of(inner))])
             elif isinstance(inner, GemmOp):
                 emitter = Emitter(inner)
                 atom, accumulate = inner.mma_atom, inner.accumulate
@@ -96,6 +97,11 @@ class FoldLayoutsPass(ModulePass):
         coordinates.erase()
         leftover = (TiledCopyOp, TiledMmaOp, TensorMapOp, ViewOp, Crd2IdxOp, GetScalarsOp, *INDEX_ARITHMETIC)
         erase_unused([inner for inner in op.walk() if isinstance(inner, leftover)])
+
+
+def _memory_of(op: FragmentOp) -> AllocOp | TensorAtOp:
+    """The tensor that a fragment is: registers, or cells of tensor memory."""
+    return AllocOp(op.result.type) if op.address is None else TensorAtOp(op.address, op.result.type)
 
 
 def _fold_rasterize(op: RasterizeOp) -> None:

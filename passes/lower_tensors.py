@@ -53,6 +53,8 @@ from ..dialects.tile import (
     TileKernelOp,
     TmaCallOp,
     TmaType,
+    TmemAllocOp,
+    TmemDeallocOp,
     UpdateTensorMapOp,
     ViewOp,
 )
@@ -60,7 +62,7 @@ from ..dialects.tile.memory import LoadOp as TileLoadOp
 from ..dialects.tile.memory import StoreOp as TileStoreOp
 from ..dialects.tile.tma import instruction_of
 from ..layout.algebra.core import Layout, plain_layout
-from ..layout.atoms.instructions import WgMma
+from ..layout.atoms.instructions import TmemCp, Umma, WgMma
 from ..layout.tma.recipe import MapRecipe
 from .analysis.ranges import Ranges, set_range
 from .errors import LoweringError
@@ -113,6 +115,8 @@ class _Kernel:
         self.where: dict[SSAValue, Address] = {}
         self.names: dict[SSAValue, str] = {}
         self.map_arguments: dict[SSAValue, SSAValue] = {}
+        ended = [inner for inner in op.walk() if isinstance(inner, TmemDeallocOp)]
+        self.allocations = {inner: inner.allocation for inner in ended}
 
     @cached_property
     def maps(self) -> "TensorMaps":
@@ -246,6 +250,10 @@ class _Kernel:
                     result.replace_all_uses_with(scalar)
             case Crd2IdxOp():
                 pass  # its users compute it, in the unit and width that they need
+            case AtomCallOp() if isinstance(op.atom.atom.instruction, TmemCp):
+                from .writing.umma_instructions import lower_tmem_cp
+
+                lower_tmem_cp(emitter, self.addresses, op, (self._address(op.src), self._address(op.dst)))
             case AtomCallOp():
                 src, dst = [self._first(emitter, tensor) for tensor in (op.src, op.dst)]
                 call = AtomCallOp(op.atom, src, dst, op.count, op.mbarrier, op.policy)
@@ -290,6 +298,18 @@ class _Kernel:
             case MmaCallOp() if isinstance(op.atom.atom.instruction, WgMma):
                 d, a, b = [self._address(tensor) for tensor in (op.d, op.a, op.b)]
                 self.warpgroup_calls.lower(emitter, op, (d, a, b))
+            case TmemAllocOp():
+                from .writing.tensor_memory import lower_tmem_alloc
+
+                lower_tmem_alloc(emitter, op)
+            case TmemDeallocOp():
+                from .writing.tensor_memory import lower_tmem_dealloc
+
+                lower_tmem_dealloc(emitter, op, self.allocations[op])
+            case MmaCallOp() if isinstance(op.atom.atom.instruction, Umma):
+                from .writing.umma_instructions import lower_umma_call
+
+                lower_umma_call(emitter, self.addresses, op, [self._address(tensor) for tensor in (op.d, op.a, op.b)])
             case MmaCallOp():
                 from .writing.mma_instructions import lower_mma_call
 

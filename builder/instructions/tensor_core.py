@@ -9,8 +9,8 @@ from ...base.spaces import TMEM
 from ...dialects import ptx
 from ..scalars.dtypes import Int32, Uint16, as_dtype
 from ..scalars.values import Int, convert
+from ..tensors.nvgpu import CtaGroup
 from ..tensors.tensors import Pointer, Tensor, address_of, tensor_at
-from ..tensors.umma import CtaGroup
 from ..tracing.state import emit
 
 

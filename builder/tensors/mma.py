@@ -2,16 +2,16 @@
 """Tiled MMAs, a thread's part of their operands, and multiplying (CuTe's mma_atom.hpp and gemm.hpp)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from enum import Enum
+from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import TMEM
 from ...dialects.cute import LayoutAttr, TilerAttr
 from ...dialects.tile import (
-    GemmOp,
     MakeFragmentAOp,
     MakeFragmentBOp,
     MakeFragmentCOp,
@@ -22,23 +22,27 @@ from ...dialects.tile import (
     TiledMmaOp,
     TiledMmaType,
 )
-from ...layout.algebra.core import Layout
+from ...dialects.tile.fragments import CELL_BYTES
+from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.display import Displayed
 from ...layout.algebra.integers import Unknown
-from ...layout.atoms.contract import Role
+from ...layout.atoms.contract import Named, Role
+from ...layout.atoms.instructions import Umma
 from ...layout.atoms.mma_table import mma_atom
 from ...layout.text.printing import plain_style, thr_mma_lines, tiled_mma_lines
 from ...layout.tiling import tiled_mma as algebra
-from ..scalars.dtypes import Boolean
+from ..scalars.dtypes import Boolean, Int32, dtype_of
 from ..scalars.values import convert, index_of
-from ..tracing.state import checked, current, emit
+from ..tracing.state import checked, current
 from ..tracing.stateful import Stateful
 from .coordinates import as_layout, check_static, tuples
 from .memory import make_rmem_tensor
 from .modes import relaid
-from .nvgpu import MatrixOp, MmaUniversalOp
+from .nvgpu import MatrixOp
+from .pointers import make_tensor
 from .tensor_base import AnyTensor, emit_inferred, tensor_type
-from .tensors import Tensor
+from .tensors import Tensor, tensor_at
+from .umma import SCALES, SIGNS, adds_at_first, with_sign
 from .views import as_tensor
 from .warpgroup import Field
 
@@ -160,14 +164,25 @@ class _Parts(ABC):
         return self._fragment(MakeFragmentCOp, input)
 
     def _fragment(self, op: "type[MakeFragmentAOp | MakeFragmentBOp | MakeFragmentCOp]", part: Any) -> Tensor:
+        if self._mma.type.atom.atom.operand(op.OPERAND).named is Named.CELL:
+            return self._in_cells(op.OPERAND, part if isinstance(part, tuple | list) else part.shape)
         if isinstance(part, tuple | list):
             return make_rmem_tensor(part, self._mma.type.atom.element_types(op.OPERAND)[0])
         if not isinstance(part, AnyTensor):
             message = f"expected a thread's part of a tensor, or its shape, got {type(part).__name__}"
             raise TilefoldError(Code.BUILD_VALUE, message, "take it by partition_A, partition_B or partition_C")
-        made = Tensor(emit_inferred(op, [self._mma.value(), part.ssa], {}))
+        made = Tensor(emit_inferred(op, [self._mma.value(), part.ssa, None], {}))
         held = part.element_type if isinstance(part, Tensor) else None
         return Tensor(made.ssa, held) if held is not None and held.ir == tensor_type(made).element_type else made
+
+    def _in_cells(self, operand: str, shape: Any) -> Tensor:
+        """A part of a shape of an operand in tensor memory, at address 0: `make_tensor` gives its layout another."""
+        extents, type = tuples(shape), self._mma.type
+        check_static(extents, "tensors in tensor memory are static, but this is")
+        dtype = dtype_of(type.atom.element_types(operand)[0])
+        with checked():
+            layout = type.tiled_mma.make_fragment(operand, make_layout(extents))
+        return make_tensor(tensor_at(convert(0, Int32), dtype, TMEM.name, CELL_BYTES).iterator, layout)
 
 
 class TiledMma(_Parts, Displayed, Stateful):
@@ -177,12 +192,14 @@ class TiledMma(_Parts, Displayed, Stateful):
     `op` is the instruction or atom that it was made of.
     """
 
-    __slots__ = ("accumulate", "op", "type")
+    __slots__ = ("accumulate", "op", "scales_a", "scales_b", "type")
 
     def __init__(self, type: TiledMmaType, op: Any) -> None:
         self.type = type
         self.op = op
-        self.accumulate: Any = True
+        self.accumulate: Any = adds_at_first(type.atom)
+        self.scales_a: Any = None
+        self.scales_b: Any = None
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TiledMma) and self.type == other.type
@@ -190,17 +207,26 @@ class TiledMma(_Parts, Displayed, Stateful):
     def __hash__(self) -> int:
         return hash(self.type)
 
-    def set(self, field: Field, value: Any) -> None:
-        """Sets a field for the following multiplications: `set(Field.ACCUMULATE, k > 0)`, True at first. The value may
-        be a run-time value. Raises TilefoldError (E5002) for an atom without this field.
+    def set(self, field: Enum, value: Any) -> None:
+        """Sets a field for the following multiplications: `set(Field.ACCUMULATE, k > 0)`. The value may be a run-time
+        value. At first an instruction of a warpgroup adds C, and one of tcgen05 does not.
+
+        Of tcgen05, `Field.NEGATE_A` and `NEGATE_B` take what Python knows, and `SFA` and `SFB` where the scale factors
+        begin in tensor memory. Raises TilefoldError (E5002) for an atom without this field.
         """
-        if field is not Field.ACCUMULATE or not self.type.atom.atom.contract.has(Role.ACCUMULATE):
+        name, atom = field.value, self.type.atom.atom
+        if name == Field.ACCUMULATE.value and atom.contract.has(Role.ACCUMULATE):
+            self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)
+        elif name in SIGNS and isinstance(atom.instruction, Umma) and isinstance(value, bool):
+            self.type = with_sign(self.type, SIGNS[name], value)
+        elif name in SCALES and atom.has_scales:
+            setattr(self, SCALES[name], value)
+        else:
             raise TilefoldError(
                 Code.BUILD_VALUE,
-                f"{self.type.atom.atom.name} has no field {field}",
-                "instructions of warpgroups have Field.ACCUMULATE",
+                f"{atom.name} has no field {field} of {value!r}",
+                "instructions of warpgroups have Field.ACCUMULATE; those of tcgen05 signs, too, and scale factors",
             )
-        self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)
 
     @property
     def _mma(self) -> "TiledMma":
@@ -300,26 +326,29 @@ def partition(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any) -> Any:
 
 
 class WarpgroupAtom(Stateful):
-    """An MMA atom of a warpgroup, whose field says whether multiplications add C, as that of a tiled MMA does."""
+    """An MMA atom of a warpgroup or of tcgen05, whose field says whether multiplications add C, as that of a tiled MMA
+    does.
+    """
 
     __slots__ = ("accumulate", "atom", "op")
 
     def __init__(self, atom: MmaAtomAttr, op: Any) -> None:
         self.atom, self.op = atom, op
-        self.accumulate: Any = True
+        self.accumulate: Any = adds_at_first(atom)
 
-    def set(self, field: Field, value: Any) -> None:
-        """Sets a field for the following multiplications; see `TiledMma.set`."""
+    def set(self, field: Enum, value: Any) -> None:
+        """Sets `ACCUMULATE` for the following multiplications; see `TiledMma.set`."""
         self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)
 
 
 def make_mma_atom(op: Any) -> Any:
     """An MMA atom: of an instruction (of `nvgpu.warp` and `nvgpu.warpgroup`, `nvgpu.MmaOp`), or by CuTe's name."""
-    made = _atom_of(op)
+    made = atom_of(op)
     return WarpgroupAtom(made, op) if made.atom.contract.has(Role.ACCUMULATE) else made
 
 
-def _atom_of(op: "MatrixOp | MmaAtomAttr | WarpgroupAtom | str") -> MmaAtomAttr:
+def atom_of(op: "MatrixOp | MmaAtomAttr | WarpgroupAtom | str") -> MmaAtomAttr:
+    """The atom of an instruction or a name. Raises TilefoldError (E5002, E0302, E0304)."""
     if isinstance(op, WarpgroupAtom):
         return op.atom
     if isinstance(op, MmaAtomAttr):
@@ -342,7 +371,7 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk
     once: a size, a layout, or None for the extent that the atoms cover. Raises `LayoutError` if they do not fit
     together.
     """
-    properties: dict[str, Any] = {"atom": _atom_of(op_or_atom)}
+    properties: dict[str, Any] = {"atom": atom_of(op_or_atom)}
     if atom_layout_mnk is not None:
         properties["atoms"] = LayoutAttr(as_layout(atom_layout_mnk))
     if permutation_mnk is not None:
@@ -351,38 +380,3 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk
         (type,) = TiledMmaOp.infer((), properties)
     assert isinstance(type, TiledMmaType)
     return TiledMma(type, op_or_atom)
-
-
-def _with_scales(operand: Any) -> tuple[Any, ...]:
-    """A fragment, or a fragment and its scales."""
-    return tuple(cast("Sequence[Any]", operand)) if isinstance(operand, list | tuple) else (operand,)
-
-
-def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
-    """`gemm(mma, D, A, B, C)`: D = A * B + C on each thread's fragments; `gemm(mma, A, B, C)` with D = C.
-
-    A and B are fragments or in shared memory, C and D fragments. The ranks select the product: (V)x(V)->(V),
-    (M)x(N)->(M,N), (M,K)x(N,K)->(M,N), (V,M)x(V,N)->(V,M,N) or (V,M,K)x(V,N,K)->(V,M,N), where V are the values of one
-    execution of the atom. `atom` is a tiled MMA, an atom, or None for UniversalFMA of the types of the elements.
-
-    An atom of a warpgroup starts the multiplication, which goes on until `nvgpu.warpgroup.wait_group`. `atom.set`
-    decides whether it adds C. For an atom with scales A and B are pairs of a fragment and its scales, `[A, SFA]`.
-    """
-    if c is None:
-        d, a, b, c = b, d, a, b
-    (a, *scale_a), (b, *scale_b) = _with_scales(a), _with_scales(b)
-    scales: list[SSAValue] = [tensor.ssa for tensor in (*scale_a, *scale_b)]
-    if len(scales) not in (0, 2):
-        raise TilefoldError(Code.BUILD_VALUE, "A and B both have scales, or neither", "pass [A, SFA] and [B, SFB]")
-    for tensor in (d, a, b, c):
-        tensor_type(tensor)
-    tiled = atom.tiled_mma if isinstance(atom, ThrMma) else atom
-    into = None if d.ssa is c.ssa else d.ssa
-    plain = tiled if isinstance(tiled, MmaAtomAttr) else tiled.atom if isinstance(tiled, WarpgroupAtom) else None
-    types = [tensor.element_type for tensor in (d, a, b, c)]
-    if tiled is None and any(type.unsigned for type in types):
-        plain = _atom_of(MmaUniversalOp(*types))
-    value = tiled.value() if isinstance(tiled, TiledMma) else None
-    flag = tiled.accumulate if isinstance(tiled, TiledMma | WarpgroupAtom) else True
-    accumulate = None if flag is True else convert(flag, Boolean).ssa
-    emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, plain, accumulate, scales))

@@ -125,6 +125,13 @@ class MovMatrixOp(CopyOp):
         return movmatrix()
 
 
+class CtaGroup(Enum):
+    """The blocks that an instruction is of: one, or the two of a pair."""
+
+    ONE = 1
+    TWO = 2
+
+
 class TensorCopyOp(CopyOp):
     """The base of tensor copies (TMA, sm_90): one thread has a tile copied by a tensor map."""
 

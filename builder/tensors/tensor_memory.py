@@ -23,10 +23,9 @@ from ...layout.tmem.cells import count_columns
 from .coordinates import as_layout, tuples
 from .copies import TiledCopy, wrap_tiled
 from .copy_atoms import CopyAtom
-from .nvgpu import CopyOp
+from .nvgpu import CopyOp, CtaGroup
 from .tensor_base import tensor_type
 from .tensors import Tensor
-from .umma import CtaGroup
 
 
 class Repetition(Enum):

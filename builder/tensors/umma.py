@@ -4,25 +4,22 @@ layouts of shared memory for their operands (CuTe's mma_sm100_umma.hpp and mma_t
 
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 
 from ...base import spaces
 from ...base.errors import Code, TilefoldError
+from ...dialects.tile import MmaAtomAttr, TiledMmaType
 from ...layout.algebra.core import LayoutLike
 from ...layout.atoms import umma_smem
 from ...layout.atoms.contract import Major
+from ...layout.atoms.instructions import Umma
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.umma import UmmaFacts
-from ...layout.atoms.umma_names import make_umma
+from ...layout.atoms.umma_names import make_umma, with_signs
 from ..scalars.dtypes import DTYPES, DType, Float32, as_dtype
-from .nvgpu import MatrixOp, ptx_name
+from ..tracing.state import checked
+from .nvgpu import CtaGroup, MatrixOp, ptx_name
 from .warpgroup import OperandMajorMode
-
-
-class CtaGroup(Enum):
-    """The blocks that an instruction is of: one, or the two of a pair."""
-
-    ONE = 1
-    TWO = 2
 
 
 class OperandSource(Enum):
@@ -300,3 +297,24 @@ def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: object) -> Lay
     major, _, mode = SmemLayoutAtomKind(kind).value.partition("_")
     made: LayoutLike = umma_smem.umma_smem_atom(major, mode, as_dtype(element_type).bits)
     return made
+
+
+SIGNS = MappingProxyType({"negate_a": 0, "negate_b": 1})
+"""The operands whose signs fields change, by the values of these."""
+SCALES = MappingProxyType({"sf_a": "scales_a", "sf_b": "scales_b"})
+"""The attributes that have the places of scale factors, by the values of fields."""
+
+
+def adds_at_first(atom: MmaAtomAttr) -> bool:
+    """Whether multiplications add C until a field says otherwise."""
+    return not isinstance(atom.atom.instruction, Umma)
+
+
+def with_sign(type: TiledMmaType, operand: int, negates: bool) -> TiledMmaType:
+    """A tiled MMA of tcgen05 that changes the signs of an operand, A 0 or B 1, or does not."""
+    atom = type.atom.atom
+    assert isinstance(atom.instruction, Umma)
+    signs = list(atom.instruction.negates)
+    signs[operand] = negates
+    with checked():
+        return TiledMmaType(MmaAtomAttr(with_signs(atom, (signs[0], signs[1]))), type.atom_layout, type.permutation)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .rasterize import RasterizeOp
     from .recast import RecastOp
     from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp
+    from .tensor_memory import TmemAllocOp, TmemDeallocOp
     from .tiled_copy import TiledCopyOp
     from .tiled_mma import PartitionAOp, PartitionBOp, PartitionCOp, TiledMmaOp
     from .tma import CoordTensorOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp
@@ -59,6 +60,7 @@ __all__ = [
     "PrefetchOp", "PrefetchTensorOp", "PrintOp", "PrintTensorOp", "PtrOp", "RasterizeOp", "RecastOp", "RetileDOp",
     "RetileSOp", "ReturnOp", "SelectOp", "SliceOp", "StoreOp", "StrideOp", "TILE", "TensorAtOp", "TensorMapOp",
     "TensorMapPtrOp", "TensorType", "TileKernelOp", "TiledCopyOp", "TiledCopyType", "TiledDivideOp", "TiledMmaOp",
-    "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "UpdateTensorMapOp", "ViewOp", "YieldOp",
+    "TiledMmaType", "TmaCallOp", "TmaPartitionOp", "TmaTensorOp", "TmaType", "TmemAllocOp",
+    "TmemDeallocOp", "UpdateTensorMapOp", "ViewOp", "YieldOp",
     "ZippedDivideOp",
 ]  # fmt: skip

@@ -5,16 +5,18 @@ from math import gcd
 from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
-from ...base.spaces import GMEM, RMEM
+from ...base.spaces import GMEM, RMEM, TMEM
 from ...layout.algebra.coalesce import contiguous_values, steps
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
 from ...layout.algebra.divide import logical_divide
 from ...layout.algebra.integers import divisor
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.atoms.contract import Role
+from ...layout.tiling.tmem_copies import values_descriptor
 from .copy_types import CopyAtomAttr
 from .package_calls import check_values
 from .types import TensorType
+from .umma_rules import check_copied_cells, reaches_cells
 
 
 def atom_values(atom: CopyAtomAttr) -> tuple[int, int]:
@@ -65,10 +67,21 @@ def _name(atom: CopyAtomAttr) -> str:
 _ROLES = MappingProxyType({"source": Role.SOURCE, "destination": Role.DESTINATION})
 
 
+def register_align(atom: CopyAtomAttr, bits: int) -> int:
+    """The alignment in bits of a thread's registers for one execution of an atom, which have `bits`: those of tensor
+    memory have each register as an operand of its own.
+    """
+    return min(bits, 8 * REGISTER) if reaches_cells(atom.atom) else bits
+
+
+REGISTER = 4
+"""The bytes of a register."""
+
+
 def _check_side(atom: CopyAtomAttr, role: str, tensor: TensorType, values: LayoutLike, rest: LayoutLike) -> None:
     """Checks contiguity and alignment of one operand, where its values must be contiguous in memory."""
     count = size(values)
-    width = count * tensor.element_bits // 8
+    width = register_align(atom, count * tensor.element_bits) // 8
     run = contiguous_values(values)
     if run % count:
         raise LayoutError(
@@ -132,7 +145,9 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
                 "pass the results of partition_S and partition_D, or fragments like them",
             )
         repeats.append(size(split[1]))
-        if atom.atom.max_bits is None and tensor.space.data is not RMEM:
+        if reaches_cells(atom.atom) and tensor.space.data is not RMEM:
+            _check_memory(atom, role, tensor, split)
+        elif atom.atom.max_bits is None and tensor.space.data is not RMEM:
             rest: LayoutLike = layout
             if len(layout) == 1 and size(split[1]) == 1:
                 rest = layout_one(layout)
@@ -144,6 +159,14 @@ def check_tiled_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -
             Code.ATOM_VALUES,
             f"the source repeats {_name(atom)} {repeats[0]} times in mode 0, the destination {repeats[1]} times",
         )
+
+
+def _check_memory(atom: CopyAtomAttr, role: str, tensor: TensorType, split: tuple[LayoutLike, LayoutLike]) -> None:
+    """Checks the side in memory of a copy to or from tensor memory."""
+    if tensor.space.data is TMEM:
+        check_copied_cells(atom.atom, tensor, split[0])
+    else:
+        _ = values_descriptor(atom.atom, plain_layout(split[0]))
 
 
 def _without_values(layout: LayoutLike, split: tuple[LayoutLike, LayoutLike]) -> LayoutLike:
@@ -166,5 +189,7 @@ def check_atom_operands(atom: CopyAtomAttr, src: TensorType, dst: TensorType) ->
             raise LayoutError(
                 Code.ATOM_VALUES, f"{_name(atom)} moves {count} values per thread, the {role} has {size(layout)}"
             )
-        if tensor.space.data is not RMEM or count > 1:
+        if reaches_cells(atom.atom) and tensor.space.data is not RMEM:
+            _check_memory(atom, role, tensor, (layout, layout_one(layout)))
+        elif tensor.space.data is not RMEM or count > 1:
             _check_side(atom, role, tensor, layout, layout_one(layout))

@@ -14,8 +14,8 @@ from .types import TensorType
 
 _MODULES = (
     "kernel", "rasterize", "memory", "alias", "peer", "views", "local_partition", "recast", "run_time", "coordinates",
-    "tiled_copy", "partition", "tma", "tma_memory", "tiled_mma", "fragments", "gemm", "copies", "elementwise",
-    "folded", "custom",
+    "tiled_copy", "partition", "tma", "tma_memory", "tiled_mma", "tensor_memory", "fragments", "gemm", "copies",
+    "elementwise", "folded", "custom",
 )  # fmt: skip
 """The modules that define operations, in the order of the reference."""
 

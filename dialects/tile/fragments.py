@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Fragments: registers laid out for a part of a tensor (CuTe's make_fragment_A and make_fragment_like)."""
+"""Fragments: registers, or cells of tensor memory, laid out for a part of a tensor (CuTe's make_fragment_A and
+make_fragment_like)."""
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import operand_def, opt_prop_def, result_def
+from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, result_def
 
 from ...base.errors import Code, LayoutError
-from ...base.spaces import RMEM, SMEM
+from ...base.spaces import RMEM, SMEM, TMEM
 from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.product import make_fragment_like
 from ...layout.atoms.contract import Named
@@ -18,6 +19,7 @@ from ...layout.atoms.mma_atom import MmaAtom
 from ..cute import LayoutAttr
 from ..definitions import irdl_op_definition
 from ..ptx.base import SpaceAttr
+from ..ptx.tcgen05.base import TENSOR
 from .coord_type import CoordTensorType
 from .memory import check_allocation
 from .mma_types import TiledMmaType
@@ -37,7 +39,12 @@ class FragmentOp(InferringOp, ABC):
     @property
     def described(self) -> SSAValue | None:
         """The part in shared memory that is the result; None for a new fragment."""
-        return None if self.result.type.space.data is RMEM else self.operands[-1]
+        return self.operands[1] if self.result.type.space.data is SMEM else None
+
+    @property
+    def address(self) -> SSAValue | None:
+        """The address in tensor memory at which the result is; None for another."""
+        return None
 
     result = result_def(TensorType)
 
@@ -82,25 +89,40 @@ class _OperandFragmentOp(FragmentOp):
     coordinate tensor only the shape counts.
 
     An operand that the instruction reads from shared memory has no fragment: the result is the part itself, and each
-    execution takes a descriptor of it.
+    execution takes a descriptor of it. One in tensor memory is `at` an address there, and only the shape of the part
+    counts.
     """
 
     OPERAND: ClassVar[str]
     tiled_mma = operand_def(TiledMmaType)
     part = operand_def(TensorType | CoordTensorType)
+    at = opt_operand_def(TENSOR)
     assembly_format = (
         "custom<TiledMmaValue>($tiled_mma, type($tiled_mma)) `,` custom<Viewed>($part, type($part)) "
-        "attr-dict custom<Inferred>(type($result))"
+        "(`at` custom<Operand>($at)^)? attr-dict custom<Inferred>(type($result))"
     )
+
+    @property
+    def address(self) -> SSAValue | None:
+        return self.at
 
     @classmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
-        mma, part = operand_types
+        mma, part, *address = operand_types
         assert isinstance(mma, TiledMmaType)
         atom = mma.atom.atom
+        in_cells = atom.operand(cls.OPERAND).named is Named.CELL
+        if in_cells != bool(address):
+            message = f"operand {cls.OPERAND} of {atom.name} is {'' if in_cells else 'not '}in tensor memory"
+            hint = "write `at` and an address there, of tile.tmem_alloc" if in_cells else "leave out `at`"
+            raise LayoutError(Code.ATOM_SPACE, message, hint)
         if cls.OPERAND in "AB" and atom.operand(cls.OPERAND).named is Named.DESCRIPTOR:
             return [_infer_described(atom, cls.OPERAND, part)]
         allowed = mma.atom.element_types(cls.OPERAND)
+        if in_cells:
+            assert isinstance(part, TensorType | CoordTensorType)
+            given = part.element_type if isinstance(part, TensorType) else None
+            return [_infer_in_cells(mma, cls.OPERAND, allowed, given, part.plain_layout.shape)]
         if isinstance(part, CoordTensorType):
             return _fragment(allowed[0], mma.tiled_mma.make_fragment(cls.OPERAND, make_layout(part.plain_layout.shape)))
         assert isinstance(part, TensorType)
@@ -120,6 +142,19 @@ def _infer_described(atom: MmaAtom, operand: str, part: Attribute) -> TensorType
         )
     check_shared(atom, operand, part, part.layout.data)
     return part
+
+
+def _infer_in_cells(
+    mma: TiledMmaType, operand: str, allowed: Sequence[Attribute], given: Attribute | None, shape: Any
+) -> TensorType:
+    """The type of a part of a shape of an operand in tensor memory."""
+    element = given if given is not None and operand != "C" and given in allowed else allowed[0]
+    layout = mma.tiled_mma.make_fragment(operand, make_layout(shape))
+    return TensorType(element, SpaceAttr(TMEM), IntAttr(CELL_BYTES), LayoutAttr(layout))
+
+
+CELL_BYTES = 4
+"""The alignment of a tensor in tensor memory: that of a cell in bytes."""
 
 
 @irdl_op_definition
@@ -142,7 +177,8 @@ class MakeFragmentBOp(_OperandFragmentOp):
 class MakeFragmentCOp(_OperandFragmentOp):
     """`%r = tile.make_fragment_C %mma, %tCgC`: the accumulator for a thread's part of C, (MMA,MMA_M,MMA_N,...).
 
-    It has the element type of the instruction, whatever C has.
+    It has the element type of the instruction, whatever C has. `tile.make_fragment_C %mma, %tCgC at %address` is the
+    accumulator of tcgen05.mma in tensor memory.
     """
 
     name = "tile.make_fragment_C"

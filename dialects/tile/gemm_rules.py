@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
-from ...base.spaces import RMEM, SMEM, Space
+from ...base.spaces import RMEM, SMEM, TMEM, Space
 from ...layout.algebra.coalesce import steps
 from ...layout.algebra.complement import complement
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, rank, size
@@ -17,6 +17,7 @@ from .mma_types import MmaAtomAttr
 from .package_calls import check_values
 from .scale_rules import check_scales
 from .types import TensorType
+from .umma_rules import check_cells
 from .wgmma_rules import check_shared
 
 
@@ -102,7 +103,9 @@ def check_mma_call(atom: MmaAtomAttr, d: TensorType, a: TensorType, b: TensorTyp
     check_scales(atom, scales, [append(_one_mode(scale.layout.data), 3) for scale in scales])
 
 
-_LONG_NAMES = MappingProxyType({RMEM: "registers (rmem)", SMEM: "shared memory (smem)"})
+_LONG_NAMES = MappingProxyType({
+    RMEM: "registers (rmem)", SMEM: "shared memory (smem)", TMEM: "tensor memory (tmem)",
+})  # fmt: skip
 
 
 def _spaces(given: Operand) -> tuple[Space, ...]:
@@ -147,6 +150,8 @@ def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: S
             )
         if space is RMEM:
             _check_registers(atom, operand, tensor, layout)
+        elif given.named is Named.CELL:
+            check_cells(atom.atom, operand, layout[0])
         elif not check_values(atom.atom.contract, given, tensor, layout[0]) and given.named is Named.DESCRIPTOR:
             check_shared(atom.atom, operand, tensor, layout)
     _check_distinct(layouts[0])

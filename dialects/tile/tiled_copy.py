@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tiled copies, in all the ways in which CuTe makes them (copy_atom.hpp)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from xdsl.dialects.builtin import StringAttr
@@ -21,9 +22,13 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...base.errors import Code, LayoutError
+from ...base.spaces import TMEM
 from ...layout.algebra.core import Layout
+from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.tiling.tiled_copy import BY_COPY, TiledCopy, make_cotiled_copy, make_tiled_copy
 from ...layout.tiling.tiled_copy_mma import BY_MMA
+from ...layout.tiling.tmem_copies import make_tmem_copy, make_utccp_copy
 from ..cute import LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition
 from ..operands import parse_operand
@@ -31,13 +36,19 @@ from .copy_types import CopyAtomAttr, TiledCopyType
 from .directives import DIRECTIVES
 from .mma_types import TiledMmaType
 from .results import InferringOp
+from .types import TensorType
 
 BY_LAYOUTS = (("thr", "val"), ("tv", "tiler"), ("cotiled", "data"))
 """The ways that take two layouts, or a layout and a tiler, by the words before them."""
 
+BY_TENSOR: Mapping[str, Callable[[CopyAtom, Layout], TiledCopy]] = MappingProxyType({
+    "tmem": lambda atom, tensor: (make_utccp_copy if atom.threads <= 2 else make_tmem_copy)(atom, tensor)
+})  # fmt: skip
+"""The way that takes a tensor in tensor memory."""
+
 _EXPECTED = (
     'expected thr "..." val "...", tv "..." tiler "...", cotiled "..." data "...", one of A, B, C and C_atom with a '
-    "tiled MMA, or S or D with a tiled copy"
+    "tiled MMA, S or D with a tiled copy, or tmem with a tensor in tensor memory"
 )
 
 
@@ -52,7 +63,11 @@ class PartsOf(CustomDirective):
     def parse(self, parser: Parser, state: ParsingState) -> None:
         self.like.set_empty(state)
         self.type.set_empty(state)
-        for roles, kind, expected in ((BY_MMA, TiledMmaType, "a tiled MMA"), (BY_COPY, TiledCopyType, "a tiled copy")):
+        for roles, kind, expected in (
+            (BY_MMA, TiledMmaType, "a tiled MMA"),
+            (BY_COPY, TiledCopyType, "a tiled copy"),
+            (BY_TENSOR, TensorType, "a tensor in tensor memory"),
+        ):
             for role in roles:
                 if parser.parse_optional_keyword(role) is not None:
                     self.role.set(state, StringAttr(role))
@@ -80,6 +95,8 @@ class TiledCopyOp(InferringOp):
     `... A %mma`, `B %mma`, `C %mma`, `C_atom %mma`: the parts of an operand that the threads of a tiled MMA hold;
     `C_atom` takes only as many values of C in each thread as the atom moves. `... S %copy`, `D %copy`:
     the elements that another tiled copy reads, or writes.
+    `... tmem %tensor`, of an atom that reaches tensor memory: the copy of four warps between registers and a tensor
+    there, or that of a thread from shared memory (make_tmem_copy, make_utccp_copy).
     """
 
     name = "tile.tiled_copy"
@@ -91,7 +108,7 @@ class TiledCopyOp(InferringOp):
     cotiled = opt_prop_def(LayoutAttr)
     data = opt_prop_def(LayoutAttr)
     role = opt_prop_def(StringAttr)
-    like = opt_operand_def(TiledMmaType | TiledCopyType)
+    like = opt_operand_def(TiledMmaType | TiledCopyType | TensorType)
     result = result_def(TiledCopyType)
     traits = traits_def(Pure())
     assembly_format = (
@@ -114,6 +131,11 @@ class TiledCopyOp(InferringOp):
             made = BY_MMA[role.data](atom.atom, like.tiled_mma)
         elif isinstance(role, StringAttr) and isinstance(like, TiledCopyType):
             made = BY_COPY[role.data](atom.atom, like.tiled_copy)
+        elif isinstance(role, StringAttr) and isinstance(like, TensorType):
+            if like.space.data is not TMEM:
+                text = f"a copy to or from tensor memory is made for a tensor there, not in {like.space.data}"
+                raise LayoutError(Code.ATOM_SPACE, text, "pass the tensor whose space is tmem")
+            made = BY_TENSOR[role.data](atom.atom, like.plain_layout)
         elif "tv" in given:
             made = TiledCopy(atom.atom, given["tv"], given["tiler"])
         elif "cotiled" in given:
@@ -132,7 +154,10 @@ class TiledCopyOp(InferringOp):
             if layout is not None and not isinstance(layout.data, Layout):
                 raise VerifyException("the layouts of a tiled copy are plain ones, without a swizzle")
         if self.role is not None and self.like is not None:
-            allowed = BY_MMA if isinstance(self.like.type, TiledMmaType) else BY_COPY
+            type = self.like.type
+            allowed = (
+                BY_MMA if isinstance(type, TiledMmaType) else BY_COPY if isinstance(type, TiledCopyType) else BY_TENSOR
+            )
             if self.role.data not in allowed:
                 raise VerifyException(f"the part is '{self.role.data}'; {self.like.type} has {', '.join(allowed)}")
         super().verify_()

@@ -12,12 +12,14 @@ from ...base.target import MAX_REGISTERS, WARP
 from ...layout.algebra.core import ComposedLayout, LayoutLike, flat_modes, join, plain_layout
 from ...layout.algebra.integers import divisor
 from ...layout.atoms.contract import Act, AtOnce, Named, Role
+from ...layout.atoms.instructions import Umma
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.wgmma_smem import UNIT, MatrixDescriptor, find_operand_swizzle, operand_align, operand_descriptor
 from ..kernel import kernel_of
 from .threads import by_every_thread
 from .types import TensorType
+from .umma_rules import umma_alignment, umma_descriptor_of
 
 OTHER_REGISTERS = 24
 """The registers that a thread needs beside the operands of wgmma, at least: for descriptors, addresses and loops."""
@@ -39,11 +41,10 @@ def check_shared(atom: MmaAtom, operand: str, tensor: TensorType, layout: Layout
 
     Raises `LayoutError`: E0315 for another layout, E0312 for another alignment.
     """
-    _ = descriptor_of(atom, operand, layout[0])
-    bits = find_operand_swizzle(layout, tensor.element_bits)
-    align, at = operand_align(bits), f"operand {operand} of {atom.name}"
+    align, at = _described_alignment(atom, operand, tensor, layout), f"operand {operand} of {atom.name}"
+    is_swizzled = align > UNIT
     if tensor.align.data % align:
-        swizzle = f", as the hardware swizzles {64 << bits >> 2} bytes by bits of the address" if bits else ""
+        swizzle = f", as the hardware swizzles {align >> 3} bytes by bits of the address" if is_swizzled else ""
         raise LayoutError(
             Code.ATOM_MISALIGNED,
             f"{at} must be aligned to {align} bytes{swizzle}; it is known to be aligned to {tensor.align.data}",
@@ -60,12 +61,21 @@ def check_shared(atom: MmaAtom, operand: str, tensor: TensorType, layout: Layout
                 f"{at} begins at a multiple of {bytes} bytes; descriptors count units of {UNIT} bytes",
                 "take tiles of whole instructions by partition_A and partition_B",
             )
-        if bits and type(step) is int and bytes & (align - 1) & ~0x7F:
+        if is_swizzled and type(step) is int and bytes & (align - 1) & ~0x7F:
             raise LayoutError(
                 Code.NOT_A_WGMMA_OPERAND,
                 f"{at} begins within the {align} bytes of its swizzle, {bytes} bytes after the start of its tensor",
                 "let tiles begin at multiples of 8 rows of a K-major operand, or of 8 columns of an MN-major one",
             )
+
+
+def _described_alignment(atom: MmaAtom, operand: str, tensor: TensorType, layout: LayoutLike) -> int:
+    """The alignment in bytes of an operand that a descriptor describes."""
+    if isinstance(atom.instruction, Umma):
+        _ = umma_descriptor_of(atom, operand, layout[0])
+        return umma_alignment(atom, operand, layout)
+    _ = descriptor_of(atom, operand, layout[0])
+    return operand_align(find_operand_swizzle(layout, tensor.element_bits))
 
 
 def check_accumulation(atom: MmaAtom, separate: bool, accumulates: bool) -> None:
@@ -82,7 +92,7 @@ def check_accumulation(atom: MmaAtom, separate: bool, accumulates: bool) -> None
     if accumulates and not contract.has(Role.ACCUMULATE):
         raise LayoutError(
             Code.MMA_OPERAND,
-            f"{atom.name} always adds C; `accumulate` is for instructions of warpgroups",
+            f"{atom.name} always adds C; `accumulate` is for wgmma and tcgen05.mma",
             "fill C with zeros before the first multiplication",
         )
 

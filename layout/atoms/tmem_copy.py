@@ -116,6 +116,13 @@ def _registers(shape: str, num: int) -> Layout:
     return Layout(((4, 8), (each, 2, *repeats[0])), ((each, row), (1, 8 * row, *repeats[1])))
 
 
+def halves_apart(shape: str, num: int, packs: bool) -> int | None:
+    """The columns between what the halves of a warp reach, where PTX lets a load or a store choose them; here they
+    follow each other.
+    """
+    return num * (2 if packs else 1) if shape == "16x32bx2" else None
+
+
 CP_SHAPES: Mapping[str, tuple[str, str, Layout]] = MappingProxyType({
     "128dp256bit": ("128x256b", "", Layout((128, 256), (LANE_BITS, 1))),
     "128dp128bit": ("128x128b", "", Layout((128, 128), (LANE_BITS, 1))),

@@ -8,6 +8,7 @@ N the values along K that share one. Signs and saturation may follow. CuTe has n
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
 
@@ -65,6 +66,15 @@ def umma_atom(name: str) -> MmaAtom | None:
 def make_umma(facts: UmmaFacts) -> MmaAtom:
     """The atom of these facts; see `umma`."""
     return umma(facts, umma_name(facts))
+
+
+def with_signs(atom: MmaAtom, negates: tuple[bool, bool]) -> MmaAtom:
+    """An atom of tcgen05.mma that changes the signs of A and of B, or does not. Raises `LayoutError` (E0304) for
+    integers.
+    """
+    match = _NAME.fullmatch(_QUALIFIED.sub("", atom.name))
+    assert match is not None, "its name is one of this file"
+    return make_umma(replace(_facts(match, atom.name), negates=negates))
 
 
 def _facts(match: re.Match[str], name: str) -> UmmaFacts:

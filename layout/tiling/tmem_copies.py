@@ -72,18 +72,23 @@ def _values(atom: CopyAtom) -> Layout:
 
 def copy_descriptor(atom: CopyAtom, part: Layout, address: int) -> SmemDescriptor:
     """The descriptor of the matrix in shared memory that a tcgen05.cp reads, whose part ((CP,CP_Iter),Rest...) begins
-    at `address` (CuTe's get_utccp_smem_desc_tensor). Its rows are cut into core matrices of 8 rows by 16 bytes.
+    at `address` (CuTe's get_utccp_smem_desc_tensor). Raises `LayoutError` as `values_descriptor` does.
+    """
+    return values_descriptor(atom, part[0][0], address)
 
-    Raises `LayoutError` (E0315) for a matrix that has other ones.
+
+def values_descriptor(atom: CopyAtom, values: Layout, address: int = 0) -> SmemDescriptor:
+    """The descriptor of the values of one execution of tcgen05.cp, whose rows are cut into core matrices of 8 rows by
+    16 bytes. Raises `LayoutError` (E0315) for a matrix that has other ones.
     """
     rows, width = upcast(cells_of(atom), atom.val_bits).shape[:2]
-    matrix: Layout = recast_layout(with_shape(flatten_layout(part[0][0]), (rows, width)), atom.val_bits, 8 * UNIT)
+    matrix: Layout = recast_layout(with_shape(flatten_layout(values), (rows, width)), atom.val_bits, 8 * UNIT)
     starts = [matrix((row, 0)) for row in range(rows)]
     next_core = starts[8]
     if any(start != row % 8 + row // 8 * next_core for row, start in enumerate(starts)):
         raise LayoutError(
             Code.NOT_A_WGMMA_OPERAND,
-            f"no descriptor of tcgen05.cp describes {part}",
+            f"no descriptor of tcgen05.cp describes {values}",
             "its rows of 16 bytes follow each other in groups of 8",
         )
     across = matrix((0, 1)) if matrix[1].size > 1 else 1

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from ...base.spaces import RMEM
 from ...dialects.cute import LayoutAttr
 from ...dialects.tile import AllocOp, CopyAtomAttr, CopyOp, TensorType, ViewOp
+from ...dialects.tile.copy_rules import register_align
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout.algebra.coalesce import contiguous_values
 from ...layout.algebra.core import Layout, make_layout, plain_layout, size
@@ -18,15 +19,18 @@ from ...layout.atoms.universal import auto_vectorizing_copy
 from .emitter import Emitter
 
 
-def adjacent(emitter: Emitter, part: SSAValue) -> SSAValue:
-    """The moved registers: `part` itself, or new ones where the values of `part` lie apart in its fragment."""
+def adjacent(emitter: Emitter, part: SSAValue, atom: CopyAtomAttr) -> SSAValue:
+    """The registers that an atom moves: `part` itself, or new ones where the values of `part` lie apart in its
+    fragment.
+    """
     type = part.type
     assert isinstance(type, TensorType)
     layout = type.layout.data
     count = size(layout)
     if type.space.data is not RMEM or count == 1:
         return part
-    if contiguous_values(layout) % count == 0 and type.align.data * 8 % (count * type.element_bits) == 0:
+    together = contiguous_values(layout) % count == 0
+    if together and type.align.data * 8 % register_align(atom, count * type.element_bits) == 0:
         return part
     run = TensorType(type.element_type, type.space, IntAttr(FRAGMENT_ALIGN), LayoutAttr(make_layout(count)))
     return emitter.value(AllocOp(run))

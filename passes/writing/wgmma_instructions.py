@@ -4,19 +4,18 @@
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i1, i32, i64
+from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects import gpu
-from ...dialects.arith.semantics import constant_of
-from ...dialects.ptx import PtrAddOp, ShflSyncOp, SregOp, WgmmaDescriptorOp, WgmmaMmaAsyncOp
+from ...dialects.ptx import ShflSyncOp, SregOp, WgmmaDescriptorOp, WgmmaMmaAsyncOp
 from ...dialects.tile import MmaCallOp, TensorType
 from ...dialects.tile.wgmma_rules import descriptor_of
 from ...layout.atoms.contract import Named
-from ...layout.atoms.wgmma_smem import UNIT
-from .addresses import BYTE, Address, Addresses
-from .emitter import Emitter, SsaInt
+from .addresses import Address, Addresses
+from .emitter import Emitter
+from .matrix_descriptors import write_descriptor
 
 
 class WarpgroupCalls:
@@ -40,25 +39,15 @@ class WarpgroupCalls:
     def _descriptor(
         self, emitter: Emitter, op: MmaCallOp, operand: str, tensor: SSAValue, address: Address
     ) -> SSAValue:
-        """The descriptor of an operand: that of where its tensor begins, and the distances of the views of it, one by
-        one, so that those of the loops around are added there.
-        """
-        type = tensor.type
-        assert isinstance(type, TensorType)
-        pointer = self._addresses.within(emitter, address)
-        distances = [(part.value, type.element_bits) for part in address.offset or ()]
-        while isinstance(pointer.owner, PtrAddOp) and not pointer.owner.fixed:
-            distances.insert(0, (pointer.owner.offset, BYTE))
-            pointer = pointer.owner.ptr
-        fields = descriptor_of(op.atom.atom, operand, type.layout.data)
-        leading, stride = fields.leading_byte_offset, fields.stride_byte_offset
-        result = emitter.value(WgmmaDescriptorOp(pointer, leading, stride, fields.swizzle_bits))
-        for distance, bits in distances:
-            if constant_of(distance) != 0:
-                units = SsaInt(emitter, self._of_warp(distance)) >> (UNIT * 8 // bits).bit_length() - 1
-                wide = units.value if units.value.type == i64 else emitter.value(arith.ExtUIOp(units.value, i64))
-                result = emitter.value(arith.AddiOp(result, wide))
-        return result
+        """The descriptor of an operand in shared memory."""
+        assert isinstance(tensor.type, TensorType)
+        fields = descriptor_of(op.atom.atom, operand, tensor.type.layout.data)
+
+        def made(pointer: SSAValue) -> SSAValue:
+            leading, stride = fields.leading_byte_offset, fields.stride_byte_offset
+            return emitter.value(WgmmaDescriptorOp(pointer, leading, stride, fields.swizzle_bits))
+
+        return write_descriptor(self._addresses, emitter, tensor, address, made, self._of_warp)
 
     def _of_warp(self, value: SSAValue) -> SSAValue:
         """A distance that all lanes of a warp share. One that is computed from the thread's number is taken from the

@@ -20,6 +20,7 @@ tile.kernel @k(%A: !g, %B: !g, %x: i32) threads(32) {
 """
 """What the samples of `tile` find defined: tensors %A, %B, %s, %r, a tiled copy %c, coordinates %t and %w."""
 
+_UMMA = '#tile.mma_atom<"SM100_MMA_F16BF16_SS<half_t,half_t,float,64,64,Major::K,Major::K>">'
 _MBARRIER = (
     '%bars = tile.alloc : !tile.tensor<i64, smem, align<8>, "1:1">\n%bar = tile.ptr %bars(0)\n'
     "%p = arith.constant 1152921504606846976 : i64\n"
@@ -264,6 +265,19 @@ TILE_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         f'{_MMA}%0 = tile.make_fragment_C %m, %A : !tile.tensor<f32, rmem, align<16>, "(64,32):(1,64)">',
         f'{_MMA}%i = tile.identity "(4,2,3)" : !tile.coord_tensor<"(0,0,0) o (4,2,3):(1@0,1@1,1@2)">\n'
         '%0 = tile.make_fragment_C %m, %i : !tile.tensor<f32, rmem, align<16>, "(4,2,3):(1,4,8)">',
+    ),
+    "tile.tmem_alloc": ("%0 = tile.tmem_alloc 64 cta_group 1 {note}",),
+    "tile.tmem_dealloc": (
+        "%0 = tile.tmem_alloc 256 cta_group 2\n"
+        f'%1 = tile.tiled_mma {_UMMA} : !tile.tiled_mma<{_UMMA}, "(1,1,1):(0,0,0)", "(_,_,_)">\n'
+        '%2 = tile.identity "((64,64),1,1)" : '
+        '!tile.coord_tensor<"((0,0),0,0) o ((64,64),1,1):((1@0@0,1@1@0),1@1,1@2)">\n'
+        "%3 = tile.make_fragment_C %1, %2 at %0 : "
+        '!tile.tensor<f32, tmem, align<4>, "(((16,4),64),1,1):(((65536,2097152),1),0,0)">\n'
+        '%4 = tile.tiled_copy #tile.copy_atom<"SM100_TMEM_LOAD_16dp256b1x", f32> tmem %3 : '
+        '!tile.tiled_copy<#tile.copy_atom<"SM100_TMEM_LOAD_16dp256b1x", f32>, "((32,4),(8,16)):((0,1),(4,32))", '
+        '"[(32,16):(16,1);1:0;1:0]">\n'
+        "tile.tmem_dealloc %0 {note}",
     ),
     "tile.make_fragment_like": (
         '%0 = tile.make_fragment_like %r : !tile.tensor<f16, rmem, align<16>, "8:1">',

@@ -2,7 +2,7 @@
 # ruff: noqa: E501 - a fault and its message stand on one line
 """Faults of instructions of tcgen05: forms that PTX does not have, and constants into which no assembler looks."""
 
-from tests.dialects.faults import Fault, ptx_faults
+from tests.dialects.faults import Fault, ptx_faults, tile_faults
 from tests.dialects.tcgen05_samples import CELL
 
 
@@ -26,7 +26,39 @@ def _access(text: str, said: str) -> tuple[str, str]:
 
 
 F16 = 0x8100010
+_UMMA = '#tile.mma_atom<"SM100_MMA_F16BF16_SS<half_t,half_t,float,128,64,Major::K,Major::K>">'
+_X = "%x0 = tile.tmem_alloc 64 cta_group 1\n"
+
+
+def _tile_gemm(
+    said: str,
+    a: str = 'f16, smem, align<1024>, "S<3,3,3> o 0 o ((128,16),1,4):((64,1),0,16)"',
+    d: str = "((128,64),1,1):((65536,1),0,0)",
+) -> tuple[str, str]:
+    b = '!tile.tensor<f16, smem, align<1024>, "S<3,3,3> o 0 o ((64,16),1,4):((64,1),0,16)">'
+    return (
+        f'{_X}%a = tile.alloc : !tile.tensor<{a}>\n%b = tile.alloc : {b}\n%d = tile.tensor_at %x0 : !tile.tensor<f32, tmem, align<4>, "{d}">\n«tile.gemm» {_UMMA} %a, %b, %d',
+        said,
+    )
+
+
 TCGEN05_FAULTS: list[Fault] = [
+    *tile_faults(
+        "tile.tmem_alloc",
+        ("%0 = «tile.tmem_alloc» 96 cta_group 1", "96 columns cannot be allocated"),
+        ("%0 = «tile.tmem_alloc» 64 cta_group 3", "cta_group is 1 or 2, not 3"),
+        (f"{_X}%0 = «tile.tmem_alloc» 64 cta_group 1", "allocates tensor memory once"),
+    ),
+    *tile_faults("tile.tmem_dealloc", (f"{_X}%0 = arith.constant 1 : i32\n%1 = ptx.ptr_add %x0, %0 : !ptx.ptr<tmem>, i32 -> !ptx.ptr<tmem>\n«tile.tmem_dealloc» %1", "the address is that of tile.tmem_alloc")),
+    *tile_faults(
+        "tile.gemm",
+        _tile_gemm("has its values in tensor memory at", d="((128,64),1,1):((65536,2),0,0)"),
+        _tile_gemm("E0315", a='f16, smem, align<1024>, "((128,16),1,4):((24,1),0,4096)"'),
+        _tile_gemm("as the hardware swizzles 128 bytes", a='f16, smem, align<512>, "S<3,3,3> o 0 o ((128,16),1,4):((64,1),0,16)"'),
+        _tile_gemm("is in rmem; it can be in smem", a='f16, rmem, align<16>, "((128,16),1,4):((16,1),0,2048)"'),
+    ),
+    *tile_faults("tile.make_fragment_C", (f"%m = tile.tiled_mma {_UMMA}\n%0 = tile.make_fragment_C «%m, %A»", "is in tensor memory")),
+    *tile_faults("tile.tiled_copy", ('%0 = tile.tiled_copy «#tile.copy_atom<"SM100_TMEM_LOAD_32dp32b1x", f16> tmem %A»', "is made for a tensor there, not in gmem")),
     *ptx_faults(
         "ptx.tcgen05.alloc",
         ("«ptx.tcgen05.alloc» cta_group 3 %s, %x", "cta_group is 1 or 2, not 3"),

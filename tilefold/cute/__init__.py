@@ -73,6 +73,8 @@ if TYPE_CHECKING:
     from tilefold.builder.tensors.fragments import ReductionOp, empty_like, full, full_like
     from tilefold.builder.tensors.fragments import ReductionOp as ReductionKind
     from tilefold.builder.tensors.fragments import Vec as TensorSSA
+    from tilefold.builder.tensors.gemm import gemm
+    from tilefold.builder.tensors.gemm import gemm as mma_atom_call
     from tilefold.builder.tensors.layouts import (
         assume,
         blocked_product,
@@ -143,9 +145,8 @@ if TYPE_CHECKING:
         make_smem_tensor,
     )
     from tilefold.builder.tensors.memory import make_rmem_tensor as make_fragment
-    from tilefold.builder.tensors.mma import ThrMma, TiledMma, gemm, make_mma_atom, make_tiled_mma
+    from tilefold.builder.tensors.mma import ThrMma, TiledMma, make_mma_atom, make_tiled_mma
     from tilefold.builder.tensors.mma import TiledMma as MmaAtom
-    from tilefold.builder.tensors.mma import gemm as mma_atom_call
     from tilefold.builder.tensors.modes import (
         append,
         coalesce,

@@ -41,6 +41,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     **dict.fromkeys(("tile.alias", "tile.fragments", "tile.memory", "tile.peer"), ("tile_memory",)),
     "tile.copies": ("tile_copies", "tile_bulk_copies"),
     **dict.fromkeys(("tile.tma", "tile.tma_memory"), ("tile_tensor_copies",)),
+    "tile.tensor_memory": ("tile_allocations",),
 })  # fmt: skip
 """By module of `dialects` that defines operations, ours or xDSL's, the modules here that have their rules."""
 

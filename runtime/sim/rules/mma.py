@@ -18,7 +18,7 @@ from ....dialects.tile.gemm_rules import infer_gemm_modes
 from ....layout.algebra.core import Layout, join, plain_layout, size
 from ....layout.algebra.modes import append
 from ....layout.atoms.contract import Agent, AtOnce
-from ....layout.atoms.instructions import Custom, MmaSync
+from ....layout.atoms.instructions import Custom, MmaSync, Umma
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
@@ -33,6 +33,7 @@ from ..translate import Rules, Translator
 from ..values import Value, ValueKind, kind_of
 from ..warp import Warp
 from .tile_packages import package_gemm
+from .tile_tensor_memory import tensor_call, tensor_gemm
 from .tile_wgmma import warpgroup_call, warpgroup_gemm
 
 Bytes: TypeAlias = NDArray[np.uint8]
@@ -81,7 +82,7 @@ def _gemm(op: tile.GemmOp, t: Translator) -> Step:
         return package_gemm(op, t)
     if _outlives(atom.atom):
         t.launch.leave_lockstep()
-        return warpgroup_gemm(op, t)
+        return (tensor_gemm if isinstance(atom.atom.instruction, Umma) else warpgroup_gemm)(op, t)
     d, a, b, c = op.types
     modes = infer_gemm_modes(atom, d, a, b, c)
     slots = t.slots((op.d, op.a, op.b, op.c))
@@ -125,7 +126,7 @@ def _scales(op: tile.GemmOp | tile.MmaCallOp, atom: MmaAtom, t: Translator) -> l
 def _mma_call(op: tile.MmaCallOp, t: Translator) -> Step:
     if _outlives(op.atom.atom):
         t.launch.leave_lockstep()
-        return warpgroup_call(op, t)
+        return (tensor_call if isinstance(op.atom.atom.instruction, Umma) else warpgroup_call)(op, t)
     slots = t.slots((op.d, op.a, op.b, op.c))
     d, *others = op.types
     target = elements(op, d, plain_layout(d.layout.data), "store", t)

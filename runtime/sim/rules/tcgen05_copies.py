@@ -5,6 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.ir import Operation
 
 from ....base.errors import Code
 from ....base.spaces import SMEM
@@ -62,19 +63,19 @@ def _cells(shape: str, count: int, packed: bool) -> tuple[NDArray[np.int64], NDA
     return lanes, columns
 
 
-class _Access:
-    """The cells of a load or a store."""
+class Access:
+    """Loads and stores of a shape, executed `count` times, by one operation of the program."""
 
-    def __init__(self, op: TensorLoadRegistersOp | TensorStoreRegistersOp | TensorLoadReducedOp, t: Translator) -> None:
-        self.site, self.form, self.cells = site_of(op), op.form, TensorCells(site_of(op), t)
-        self.packed, self.distance = op.packs, op.distance
-        self.address, self.name = t.slot(op.address), op.mnemonic()
-        self.lanes, self.columns = _cells(op.shape.data, op.count, self.packed)
+    def __init__(self, site: Site, t: Translator, name: str, shape: str, count: int, packed: bool,
+                 distance: int) -> None:  # fmt: skip
+        self.site, self.form, self.cells = site, shape_named(shape), TensorCells(site, t)
+        self.packed, self.distance, self.name = packed, distance, name
+        self.lanes, self.columns = _cells(shape, count, packed)
 
-    def area(self, warp: Warp) -> Area:
-        """The cells, of the warp's own lanes."""
+    def _area(self, warp: Warp, address: Value) -> Area:
+        """The cells from an address on, of the warp's own lanes."""
         check_whole(warp, self.site, self.name)
-        lane, column = self.cells.address(warp, warp.registers[self.address])
+        lane, column = self.cells.address(warp, address)
         first = self.cells.own_lane(warp, lane, self.form.lanes)
         columns = self.columns + column
         if self.distance:
@@ -83,33 +84,44 @@ class _Access:
         self.cells.check_columns(warp, found)
         return found
 
+    def load(self, warp: Warp, address: Value) -> Words:
+        """The registers of a load, (lanes of the warp, registers)."""
+        found = self._area(warp, address)
+        self.cells.begin(warp, Use(self.site, warp, 0, "ld", (found.region,), ()))
+        words = self.cells.read(warp, found)
+        if self.packed:
+            low, high = words[..., 0] & np.uint32(0xFFFF), words[..., 1] & np.uint32(0xFFFF)
+            words = low | high << np.uint32(16)
+        return np.ascontiguousarray(words)
+
+    def store(self, warp: Warp, address: Value, words: Words) -> None:
+        """A store of registers, (lanes of the warp, registers)."""
+        found = self._area(warp, address)
+        self.cells.begin(warp, Use(self.site, warp, 0, "st", (), (found.region,)))
+        if self.packed:
+            words = np.stack([words & np.uint32(0xFFFF), words >> np.uint32(16)], axis=2)
+        self.cells.write(warp, found, words)
+
+
+def _access(op: TensorLoadRegistersOp | TensorStoreRegistersOp | TensorLoadReducedOp, t: Translator) -> Access:
+    return Access(site_of(op), t, op.mnemonic(), op.shape.data, op.count, op.packs, op.distance)
+
 
 def _load(op: TensorLoadRegistersOp, t: Translator) -> Step:
-    access, result = _Access(op, t), t.slot(op.result)
+    access, address, result = _access(op, t), t.slot(op.address), t.slot(op.result)
 
     def step(warp: Warp) -> None:
-        warp.registers[result] = _loaded(access, warp).view(np.int32)
+        warp.registers[result] = access.load(warp, warp.registers[address]).view(np.int32)
 
     return step
 
 
-def _loaded(access: _Access, warp: Warp) -> Words:
-    """The registers of a load."""
-    found = access.area(warp)
-    access.cells.begin(warp, Use(access.site, warp, 0, "ld", (found.region,), ()))
-    words = access.cells.read(warp, found)
-    if access.packed:
-        low, high = words[..., 0] & np.uint32(0xFFFF), words[..., 1] & np.uint32(0xFFFF)
-        words = low | high << np.uint32(16)
-    return np.ascontiguousarray(words)
-
-
 def _load_reduced(op: TensorLoadReducedOp, t: Translator) -> Step:
-    access, result, reduced = _Access(op, t), t.slot(op.result), t.slot(op.reduced)
+    access, address, result, reduced = _access(op, t), t.slot(op.address), t.slot(op.result), t.slot(op.reduced)
     act, *more, type = op.kind.data.split(".")
 
     def step(warp: Warp) -> None:
-        words = _loaded(access, warp)
+        words = access.load(warp, warp.registers[address])
         warp.registers[result] = words.view(np.int32)
         if type != "f32":
             numbers = words.view(np.int32 if type == "s32" else np.uint32)
@@ -126,53 +138,58 @@ def _load_reduced(op: TensorLoadReducedOp, t: Translator) -> Step:
 
 
 def _store(op: TensorStoreRegistersOp, t: Translator) -> Step:
-    access, value = _Access(op, t), t.slot(op.value)
+    access, address, value, count = _access(op, t), t.slot(op.address), t.slot(op.value), op.registers
 
     def step(warp: Warp) -> None:
-        found = access.area(warp)
-        access.cells.begin(warp, Use(access.site, warp, 0, "st", (), (found.region,)))
-        given = np.broadcast_to(np.asarray(warp.registers[value]), (WARP, access.lanes.shape[1]))
-        words = np.ascontiguousarray(given).view(np.uint32)
-        if access.packed:
-            words = np.stack([words & np.uint32(0xFFFF), words >> np.uint32(16)], axis=2)
-        access.cells.write(warp, found, words)
+        given = np.broadcast_to(np.asarray(warp.registers[value]), (WARP, count))
+        access.store(warp, warp.registers[address], np.ascontiguousarray(given).view(np.uint32))
 
     return step
 
 
+class SharedCopies:
+    """Copies of a shape from shared memory by one operation of the program, for a block or a pair."""
+
+    def __init__(self, op: Operation, t: Translator, name: str, shape: str, blocks: int) -> None:
+        self.site, self.cells, self.shape = site_of(op), TensorCells(site_of(op), t), COPY_SHAPES[shape]
+        self.blocks, self.name = blocks, name
+        self.shared, self.access = t.spaces.shared, t.access(op, SMEM, "matrix", ROW)
+        self.lanes = np.array([self.shape.lanes(row) for row in range(self.shape.rows)])
+
+    def start(self, warp: Warp, lane: int, address: Value, descriptor: int) -> None:
+        """Starts a copy of the matrix of a descriptor to the cells from an address on."""
+        shape, cells, shared = self.shape, self.cells, self.shared
+        first, column = cells.address(warp, address)
+        rows: list[NDArray[np.int64]] = []
+        found: list[tuple[Area, Words]] = []
+        for block in peers(warp, self.blocks, self.site):
+            part = area(block.rank, self.lanes[:, :, None] + first, column + np.arange(shape.columns)[None, None])
+            cells.check_columns(warp, part)
+            given = shared_matrix(descriptor & (1 << 64) - 1, shape.rows, 4 * shape.columns, 8, False)
+            if given.problem:
+                warp.fault(Code.SIM_DESCRIPTOR, self.site, lane, f"the descriptor of the matrix: {given.problem}")
+            at = bulk.rows_at(shared, warp, self.access, lane, given.addresses.ravel(), reads=True)
+            at = at + (block.rank - warp.block.rank) * (shared.arena.span // ROW)
+            content = bulk.read(shared, warp, self.access, lane, at)
+            words = np.ascontiguousarray(content).view(np.uint32).reshape(shape.rows, 1, shape.columns)
+            found.append((part, np.broadcast_to(words, part.lanes.shape)))
+            rows.append(at)
+        use = Use(self.site, warp, lane, "cp", (), tuple([part.region for part, _ in found]), shape.name)
+        cells.begin(warp, use)
+        for part, words in found:
+            cells.write(warp, part, words, lane)
+        issue(TensorWork(use, shared, np.unique(np.concatenate(rows)), ROW))
+
+
 def _copy(op: TensorCopySharedOp, t: Translator) -> Step:
-    site, cells, shape = site_of(op), TensorCells(site_of(op), t), COPY_SHAPES[op.shape.data]
-    address, matrix, blocks, name = t.slot(op.address), t.slot(op.matrix), op.blocks, op.mnemonic()
-    shared, access = t.spaces.shared, t.access(op, SMEM, "matrix", ROW)
-    lanes = np.array([shape.lanes(row) for row in range(shape.rows)])
-    unpacks = op.unpack is not None
+    name, site, address, matrix = op.mnemonic(), site_of(op), t.slot(op.address), t.slot(op.matrix)
+    copies, unpacks = SharedCopies(op, t, name, op.shape.data, op.blocks), op.unpack is not None
 
     def step(warp: Warp) -> None:
         lane = one_lane(warp, site, name)
         if unpacks:
             warp.fault(Code.SIM_UNSUPPORTED, site, lane, "the simulator does not unpack elements in tcgen05.cp")
-        first, column = cells.address(warp, warp.registers[address])
-        rows: list[NDArray[np.int64]] = []
-        found: list[tuple[Area, Words]] = []
-        for block in peers(warp, blocks, site):
-            part = area(block.rank, lanes[:, :, None] + first, column + np.arange(shape.columns)[None, None])
-            cells.check_columns(warp, part)
-            given = shared_matrix(
-                same(warp, warp.registers[matrix]) & (1 << 64) - 1, shape.rows, 4 * shape.columns, 8, False
-            )
-            if given.problem:
-                warp.fault(Code.SIM_DESCRIPTOR, site, lane, f"the descriptor of the matrix: {given.problem}")
-            at = bulk.rows_at(shared, warp, access, lane, given.addresses.ravel(), reads=True)
-            at = at + (block.rank - warp.block.rank) * (shared.arena.span // ROW)
-            content = bulk.read(shared, warp, access, lane, at)
-            words = np.ascontiguousarray(content).view(np.uint32).reshape(shape.rows, 1, shape.columns)
-            found.append((part, np.broadcast_to(words, part.lanes.shape)))
-            rows.append(at)
-        use = Use(site, warp, lane, "cp", (), tuple([part.region for part, _ in found]), shape.name)
-        cells.begin(warp, use)
-        for part, words in found:
-            cells.write(warp, part, words, lane)
-        issue(TensorWork(use, shared, np.unique(np.concatenate(rows)), ROW))
+        copies.start(warp, lane, warp.registers[address], same(warp, warp.registers[matrix]))
 
     return step
 

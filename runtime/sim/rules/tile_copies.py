@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for copies of tensors and for single executions of copy atoms, by the atoms' tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 
 import numpy as np
@@ -14,13 +14,14 @@ from ....dialects.cute.values import unknowns
 from ....dialects.ptx.effects import Proxy
 from ....dialects.tile.bulk_rules import runs_of
 from ....dialects.tile.copy_rules import atom_values, split_atom_mode
+from ....dialects.tile.umma_rules import reaches_cells
 from ....layout.algebra.core import make_layout, size
 from ....layout.atoms.contract import CP_ASYNC_GROUP, AtOnce
 from ....layout.atoms.instructions import Custom
 from ...arrays.storage import distances
 from ..atoms.exchange import Exchange, exchange_of
 from ..events import Step
-from ..faults import SimulationError, site_of
+from ..faults import SimulationError, Site, site_of
 from ..memory.elements import Elements
 from ..memory.ragged_guard import check_all
 from ..memory.tensors import check_count, port, tensor_value
@@ -33,6 +34,7 @@ from .predicates import leading_values, one_for_all, read_predicates, under
 from .tile_bulk_copies import BulkMove
 from .tile_packages import package_copy
 from .tile_tensor_copies import tensor_copy
+from .tile_tensor_memory import Execution, executions
 
 Flags = NDArray[np.bool_]
 """Predicates in each active lane: an array (active, values)."""
@@ -200,6 +202,8 @@ def _by_atom(
 ) -> Move:
     """Executes an atom as often as the operands hold its values."""
     record = atom.atom
+    if reaches_cells(record):
+        return _in_turn(executions(op, record, src, dst, first, second, t), record.src[1].size, site_of(op))
     lanes = max(WARP, record.threads)
     exchange = exchange_of(record, lanes) if lanes == WARP else None
     site = site_of(op)
@@ -243,6 +247,18 @@ def _by_atom(
                 continue
             chosen = None if given is None else one_for_all(warp, site, given)
             under(warp, chosen, partial(execute, warp, source, target, a, b))
+
+    return move
+
+
+def _in_turn(calls: Sequence[Execution], values: int, site: Site) -> Move:
+    """Executions of an atom of so many values one after the other."""
+
+    def move(warp: Warp, source: TensorValue, target: TensorValue, flags: Flags | None) -> None:
+        for number, call in enumerate(calls):
+            given = None if flags is None else flags[:, number * values : (number + 1) * values]
+            chosen = None if given is None else one_for_all(warp, site, given)
+            under(warp, chosen, partial(call, warp, source, target))
 
     return move
 

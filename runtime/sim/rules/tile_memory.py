@@ -33,6 +33,8 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
     type = op.result.type
     if isinstance(op, tile.FragmentOp) and op.described is not None:
         return t.compute(op.result, lambda part: part, op.described)  # the instruction reads it where it is
+    if isinstance(op, tile.FragmentOp) and op.address is not None:
+        return t.compute(op.result, TensorValue, op.address)
     start = static_offset(type)
     if type.space.data.allocation is Allocation.STATIC:
         name = op.result.name_hint

@@ -4,6 +4,7 @@
 import sys
 
 from tilefold.builder.instructions.tensor_core import commit
+from tilefold.builder.tensors.nvgpu import CtaGroup
 from tilefold.builder.tensors.tensor_memory import (
     Cp2x64x128b0123Op,
     Cp2x64x128b0213Op,
@@ -34,7 +35,6 @@ from tilefold.builder.tensors.tensor_memory import (
     tile_to_mma_shape,
 )
 from tilefold.builder.tensors.umma import (
-    CtaGroup,
     Field,
     MmaF8F6F4Op,
     MmaF16BF16Op,

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Multiplications of tensors by a tiled MMA or an atom (CuTe's gemm.hpp)."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.ir import SSAValue
+
+from ...base.errors import Code, TilefoldError
+from ...dialects.tile import GemmOp, MmaAtomAttr
+from ..scalars.dtypes import Boolean
+from ..scalars.values import convert
+from ..tracing.state import emit
+from .mma import ThrMma, TiledMma, WarpgroupAtom, atom_of
+from .nvgpu import MmaUniversalOp
+from .tensor_base import tensor_type
+
+
+def _with_scales(operand: Any) -> tuple[Any, ...]:
+    """A fragment, or a fragment and its scales."""
+    return tuple(cast("Sequence[Any]", operand)) if isinstance(operand, list | tuple) else (operand,)
+
+
+def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
+    """`gemm(mma, D, A, B, C)`: D = A * B + C on each thread's fragments; `gemm(mma, A, B, C)` with D = C.
+
+    A and B are fragments or in shared memory, C and D fragments. The ranks select the product: (V)x(V)->(V),
+    (M)x(N)->(M,N), (M,K)x(N,K)->(M,N), (V,M)x(V,N)->(V,M,N) or (V,M,K)x(V,N,K)->(V,M,N), where V are the values of one
+    execution of the atom. `atom` is a tiled MMA, an atom, or None for UniversalFMA of the types of the elements.
+
+    An atom of a warpgroup starts the multiplication, which goes on until `nvgpu.warpgroup.wait_group`. `atom.set`
+    decides whether it adds C. For an atom with scales A and B are pairs of a fragment and its scales, `[A, SFA]`.
+    """
+    if c is None:
+        d, a, b, c = b, d, a, b
+    (a, *scale_a), (b, *scale_b) = _with_scales(a), _with_scales(b)
+    scales: list[SSAValue] = [tensor.ssa for tensor in (*scale_a, *scale_b)]
+    if len(scales) not in (0, 2):
+        raise TilefoldError(Code.BUILD_VALUE, "A and B both have scales, or neither", "pass [A, SFA] and [B, SFB]")
+    for tensor in (d, a, b, c):
+        tensor_type(tensor)
+    tiled = atom.tiled_mma if isinstance(atom, ThrMma) else atom
+    into = None if d.ssa is c.ssa else d.ssa
+    plain = tiled if isinstance(tiled, MmaAtomAttr) else tiled.atom if isinstance(tiled, WarpgroupAtom) else None
+    types = [tensor.element_type for tensor in (d, a, b, c)]
+    if tiled is None and any(type.unsigned for type in types):
+        plain = atom_of(MmaUniversalOp(*types))
+    value = tiled.value() if isinstance(tiled, TiledMma) else None
+    flag = tiled.accumulate if isinstance(tiled, TiledMma | WarpgroupAtom) else True
+    accumulate = None if flag is True else convert(flag, Boolean).ssa
+    emit(GemmOp(a.ssa, b.ssa, c.ssa, into, value, plain, accumulate, scales))

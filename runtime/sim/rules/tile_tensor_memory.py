@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Multiplications of tensors into tensor memory, and copies of tensors to and from it: the instructions that they stand
+for, in their order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.spaces import TMEM
+from ....dialects import ptx, tile
+from ....dialects.arith.integer_range import wrap_signed
+from ....dialects.tile.copy_rules import split_atom_mode
+from ....dialects.tile.gemm_rules import infer_gemm_modes
+from ....dialects.tile.umma_rules import umma_descriptor_of
+from ....layout.algebra.core import Layout, LayoutLike, plain_layout, size
+from ....layout.atoms.copy_atom import CopyAtom
+from ....layout.atoms.instructions import TmemCp, TmemLoad, TmemStore, Umma
+from ....layout.atoms.ptx_text import copy_text, mma_mnemonic
+from ....layout.atoms.tmem_copy import halves_apart
+from ....layout.atoms.umma_descriptors import Kind
+from ....layout.atoms.umma_encoding import instruction_descriptor_of
+from ....layout.tiling.tmem_copies import values_descriptor
+from ..events import Step
+from ..faults import Site, site_of
+from ..memory.descriptors import descriptor_at
+from ..memory.elements import Elements
+from ..memory.tensors import port, tensor_value
+from ..tcgen05.multiply import Call, Multiplication
+from ..translate import Translator
+from ..values import TensorValue, Value, add_address
+from ..warp import Warp
+from .tcgen05_copies import Access, SharedCopies, one_lane, same
+
+Indices = NDArray[np.int64]
+Execution = Callable[[Warp, TensorValue, TensorValue], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """An operand in a slot, of modes (V,X,Y) in elements of `bits` eighths of a unit of addresses; `fields` of its
+    descriptors, unless it is in tensor memory.
+    """
+
+    slot: int
+    layout: Layout
+    bits: int
+    site: Site
+    fields: int | None
+
+    def at(self, warp: Warp, x: int, y: int) -> Value:
+        """The address of the execution at coordinates of the last modes, or its descriptor."""
+        tensor = tensor_value(warp.registers[self.slot])
+        index = self.layout[1](x) + self.layout[2](y)
+        address = add_address(tensor.address, (tensor.offset + index) * self.bits // 8)
+        return address if self.fields is None else same(warp, descriptor_at(warp, self.site, address, self.fields))
+
+
+def tensor_gemm(op: tile.GemmOp, t: Translator) -> Step:
+    """The rule of a multiplication into tensor memory: K by K, of each M and N one execution."""
+    modes = infer_gemm_modes(op.mma_atom, *op.types)
+    return _multiplications(op, op.mma_atom, (modes.a, modes.b, modes.c), t)
+
+
+def tensor_call(op: tile.MmaCallOp, t: Translator) -> Step:
+    """The rule of one execution of a multiplication into tensor memory."""
+    wholes = [value.type.plain_layout for value in (op.a, op.b, op.c) if isinstance(value.type, tile.TensorType)]
+    a, b, c = [Layout((inner.shape, 1, 1), (inner.stride, 0, 0)) for inner in wholes]
+    return _multiplications(op, op.atom, (a, b, c), t)
+
+
+def _multiplications(
+    op: tile.GemmOp | tile.MmaCallOp, attr: tile.MmaAtomAttr, layouts: tuple[LayoutLike, ...], t: Translator
+) -> Step:
+    """Starts the executions of operands (V,M,K), (V,N,K) and (V,M,N)."""
+    t.launch.leave_lockstep()
+    atom, site, instruction = attr.atom, site_of(op), attr.atom.instruction
+    assert isinstance(instruction, Umma)
+    name, idesc = mma_mnemonic(atom), instruction_descriptor_of(atom).value
+    multiply = Multiplication(op, t, Kind(instruction.kind), atom.threads, name)
+    operands: list[_Operand] = []
+    for letter, value, layout in zip("ABC", (op.a, op.b, op.c), layouts, strict=True):
+        type = value.type
+        assert isinstance(type, tile.TensorType)
+        fields = None
+        if type.space.data is not TMEM:
+            mode: LayoutLike = type.layout.data if isinstance(op, tile.MmaCallOp) else type.layout.data[0]
+            fields = wrap_signed(umma_descriptor_of(atom, letter, mode).value, 64)
+        operands.append(_Operand(t.slot(value), plain_layout(layout), type.step_bits, site, fields))
+    a, b, c = operands
+    m, n, k = size(c.layout[1]), size(c.layout[2]), size(a.layout[2])
+    flag = None if op.accumulate is None else t.slot(op.accumulate)
+
+    def step(warp: Warp) -> None:
+        warp.launch.spend(m * n * k, site)
+        lane = one_lane(warp, site, name)
+        accumulates = True if flag is None else bool(same(warp, warp.registers[flag]))
+        for p in range(k):
+            for i in range(m):
+                left = a.at(warp, i, p)
+                for j in range(n):
+                    first = multiply.cells.address(warp, left) if a.fields is None else left
+                    call = Call(
+                        multiply.cells.address(warp, c.at(warp, i, j)), first, b.at(warp, j, p), idesc, accumulates
+                    )  # fmt: skip
+                    multiply.start(warp, lane, call)
+            accumulates = True
+
+    return step
+
+
+def executions(
+    op: tile.CopyOp | tile.AtomCallOp,
+    record: CopyAtom,
+    src: tile.TensorType | ptx.PtrType,
+    dst: tile.TensorType | ptx.PtrType,
+    first: Indices,
+    second: Indices,
+    t: Translator,
+) -> list[Execution]:
+    """The executions of an atom that reaches tensor memory, for the places of all values in source and destination."""
+    t.launch.leave_lockstep()
+    sent, received = record.src[1].size, record.dst[1].size
+    begins = list(zip(first.reshape(-1, sent), second.reshape(-1, received), strict=True))
+    return [_execution(op, record, src, dst, a, b, t) for a, b in begins]
+
+
+def _execution(
+    op: tile.CopyOp | tile.AtomCallOp,
+    record: CopyAtom,
+    src: tile.TensorType | ptx.PtrType,
+    dst: tile.TensorType | ptx.PtrType,
+    first: Indices,
+    second: Indices,
+    t: Translator,
+) -> Execution:
+    name, site, instruction = copy_text(record), site_of(op), record.instruction
+    if isinstance(instruction, TmemCp):
+        return _from_shared(op, record, instruction, int(first[0]), int(second[0]), t)
+    assert isinstance(instruction, TmemLoad | TmemStore)
+    loads = isinstance(instruction, TmemLoad)
+    shape, num, packs = (instruction.shape, instruction.num, instruction.pack if loads else instruction.unpack)
+    access = Access(site, t, name, shape, num, packs, halves_apart(shape, num, packs) or 0)
+    cells, held = (first, second) if loads else (second, first)
+    start = int(cells[0]) * _step_bits(src if loads else dst, record) // 8
+    registers = Elements(port(op, dst if loads else src, "store" if loads else "load", t, record.val_bits), held)
+
+    def load(warp: Warp, source: TensorValue, target: TensorValue) -> None:
+        words = access.load(warp, add_address(source.address, start))
+        registers.store(warp, target, words.view(np.uint8))
+
+    def store(warp: Warp, source: TensorValue, target: TensorValue) -> None:
+        content = np.ascontiguousarray(registers.load(warp, source))
+        access.store(warp, add_address(target.address, start), content.view(np.uint32))
+
+    return load if loads else store
+
+
+def _from_shared(
+    op: tile.CopyOp | tile.AtomCallOp, record: CopyAtom, instruction: TmemCp, first: int, second: int, t: Translator
+) -> Execution:
+    """A copy from shared memory, of the values from two places on."""
+    assert isinstance(op.src.type, tile.TensorType)
+    layout = op.src.type.layout.data
+    split = split_atom_mode(layout, record.src[1].size) if isinstance(op, tile.CopyOp) else (layout, layout)
+    assert split is not None, "the verifier checks this"
+    site, name, bits = site_of(op), copy_text(record), record.val_bits
+    fields = wrap_signed(values_descriptor(record, plain_layout(split[0])).value, 64)
+    shape = ".".join(filter(None, (instruction.shape, instruction.multicast)))
+    copies = SharedCopies(op, t, name, shape, record.threads)
+
+    def copy(warp: Warp, source: TensorValue, target: TensorValue) -> None:
+        lane = one_lane(warp, site, name)
+        matrix = descriptor_at(warp, site, add_address(source.address, first * bits // 8), fields)
+        copies.start(warp, lane, add_address(target.address, second * TMEM.step_bits(bits) // 8), same(warp, matrix))
+
+    return copy
+
+
+def _step_bits(type: tile.TensorType | ptx.PtrType, record: CopyAtom) -> int:
+    """The distance of neighbouring values in tensor memory in eighths of a cell."""
+    return type.step_bits if isinstance(type, tile.TensorType) else TMEM.step_bits(record.val_bits)
