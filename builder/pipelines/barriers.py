@@ -174,7 +174,7 @@ def alloc_reserved_mbarrier(num_stages: int) -> Pointer:
 
 
 def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int = 1, counts_bytes: bool = False) -> None:
-    """Makes mbarriers, each for a number of arrivals, which may count the bytes of copies; one thread does. Then all
+    """Makes mbarriers, each for a number of arrivals, which copies or commits may complete; one thread does. Then all
     threads of the block wait, or of a cluster of several blocks, if asked to.
     """
 

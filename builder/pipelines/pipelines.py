@@ -30,12 +30,13 @@ from .transactions import Transactions
 
 
 @dataclass(frozen=True)
-class _Stages:
+class Stages:
     """The stages of a pipeline: each thread that fills or reads one arrives at its mbarriers. The masks are those of
     programs that make a pipeline of its parts: the ranks of the blocks at whose mbarriers a side arrives.
     """
 
     producer_op: ClassVar[PipelineOp]
+    consumer_op: ClassVar[PipelineOp] = PipelineOp.AsyncThread
 
     sync_object_full: MbarrierArray
     sync_object_empty: MbarrierArray
@@ -58,9 +59,11 @@ class _Stages:
         bars = barriers.mbarriers(storage, 2 * stages)
         sizes = [producers.size] * stages + [consumers.size] * stages
         counts = [(bars.ptr(i), size) for i, size in enumerate(sizes)]
-        barriers.init(counts, not defer_sync, blocks, cls.producer_op is PipelineOp.TmaLoad)
+        of_threads = (PipelineOp.AsyncThread, PipelineOp.AsyncLoad)
+        completes = cls.producer_op not in of_threads or cls.consumer_op not in of_threads
+        barriers.init(counts, not defer_sync, blocks, completes)
         full = MbarrierArray(bars, stages, (cls.producer_op, producers), tx_count, is_made=True, of_warps=True)
-        threads = (PipelineOp.AsyncThread, consumers)
+        threads = (cls.consumer_op, consumers)
         return cls(full, MbarrierArray(bars, stages, threads, is_made=True, first=stages), stages)
 
     @staticmethod
@@ -135,7 +138,7 @@ class _Stages:
 
 
 @dataclass(frozen=True)
-class PipelineAsync(_Stages):
+class PipelineAsync(Stages):
     """A pipeline between threads: each thread of the producer group arrives when it has filled a stage, each of the
     consumer group when it has read it.
     """
@@ -187,7 +190,7 @@ class PipelineCpAsync(PipelineAsync):
 
 
 @dataclass(frozen=True)
-class PipelineTmaAsync(_Stages):
+class PipelineTmaAsync(Stages):
     """A pipeline whose producer warps fill stages by tensor and bulk copies, which count `tx_count` bytes (sm_90).
 
     Whole warps call its methods. Of a producer warp one thread arrives and expects the bytes; of a consumer warp one

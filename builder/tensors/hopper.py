@@ -47,6 +47,8 @@ class LayoutEnum(Enum):
         """The major mode of an operand A (M,K) or B (N,K)."""
         return OperandMajorMode.K if self is LayoutEnum.ROW_MAJOR else OperandMajorMode.MN
 
+    mma_major_mode = sm90_mma_major_mode
+
     def is_k_major_a(self) -> bool:
         """Whether K of A (M,K) is contiguous."""
         return self is LayoutEnum.ROW_MAJOR
@@ -83,13 +85,13 @@ def get_smem_layout_atom(layout: LayoutEnum, element_type: object, major_mode_si
 def make_smem_layout_a(a_layout: LayoutEnum, mma_tiler_mnk: object, a_dtype: object, num_stages: int) -> LayoutLike:
     """The layout of shared memory for stages of A: (M,K,stages), in the order of `a_layout`."""
     m, _, k = as_tuple(tuples(mma_tiler_mnk))
-    return _add_stages(a_layout, (m, k), a_dtype, num_stages)
+    return add_stages(a_layout, (m, k), a_dtype, num_stages)
 
 
 def make_smem_layout_b(b_layout: LayoutEnum, mma_tiler_mnk: object, b_dtype: object, num_stages: int) -> LayoutLike:
     """The layout of shared memory for stages of B: (N,K,stages), in the order of `b_layout`."""
     _, n, k = as_tuple(tuples(mma_tiler_mnk))
-    return _add_stages(b_layout, (n, k), b_dtype, num_stages)
+    return add_stages(b_layout, (n, k), b_dtype, num_stages)
 
 
 def make_smem_layout_epi(
@@ -105,10 +107,10 @@ def make_smem_layout_epi(
     """
     m, n = as_tuple(tuples(epi_tile))
     shape = None if smem_trg_shape is None else as_tuple(tuples(smem_trg_shape))
-    return _add_stages(epi_layout, (m, n), epi_dtype, epi_stage, shape, smem_order)
+    return add_stages(epi_layout, (m, n), epi_dtype, epi_stage, shape, smem_order)
 
 
-def _add_stages(
+def add_stages(
     layout: LayoutEnum,
     tile: tuple[int, int],
     dtype: Any,

@@ -33,7 +33,7 @@ from ...layout.tma.tensor_map import UNIT
 from ..cute import CoordAttr, LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition, typed_operand
 from ..errors import refuse, refusing
-from ..ptx.base import GLOBAL, SHARED
+from ..ptx.base import GLOBAL, PtrType
 from ..ptx.tensor_copy import TensorCopyOp, TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStoreOp
 from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType
@@ -292,7 +292,7 @@ def instruction_of(
         return TensorPrefetchOp(map, coords, policy)
     if copy.loads:
         assert mbarrier is not None, "the verifiers check this"
-        return TensorLoadOp(map, coords, smem, mbarrier, multicast, policy)
+        return TensorLoadOp(map, coords, smem, mbarrier, multicast, policy, pair=copy.atom.is_paired)
     if copy.atom.reduction:
         return TensorReduceOp(copy.atom.reduction, map, coords, smem, policy)
     return TensorStoreOp(map, coords, smem, policy)
@@ -310,7 +310,7 @@ class TmaCallOp(TileOp):
     tma = typed_operand(TmaType)
     coords = var_operand_def(IndexType)
     smem = opt_operand_def(TensorType)
-    mbarrier = opt_operand_def(SHARED)
+    mbarrier = opt_operand_def(PtrType)
     multicast = opt_operand_def(I16)
     policy = opt_operand_def(I64)
     descriptor = opt_operand_def(GLOBAL)
