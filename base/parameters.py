@@ -2,7 +2,7 @@
 """The parameters of kernels: how a launch passes a value, and the names of its type in LLVM IR and C.
 
 Whatever passes, stores, exports or emits parameters asks their kinds for these facts. A new kind is a class with the
-members of `ParameterKind`, which the type of the IR names (`dialects.parameters.passed_as`).
+members of `ParameterKind`, which the type of the IR names (`dialects.kernel.passed_as`).
 """
 
 import struct

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Definitions of operations: their decorators, typed operands, and the operations of a dialect.
+"""Definitions of operations: their decorators, typed operands, the operations of a dialect, and how an error of the
+layout algebra becomes one of the IR.
 
 An operation may be a row of a table: the fields of its class, with their types, make its constructor.
 
@@ -11,13 +12,17 @@ An operation may be a row of a table: the fields of its class, with their types,
 
 is called as `BulkWaitGroupOp(1, read=True)`. The types of results follow from the definition: each is one type, or that
 of an operand. Fields without a type are no arguments.
+
+The `TilefoldError` stays reachable as the `__cause__` of an exception of the parser or verifier, so that a diagnostic
+can show its stable code and its hint.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, dataclass_transform
 
 from xdsl import irdl
 from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, UnitAttr, i64
@@ -33,8 +38,11 @@ from xdsl.irdl import (
     prop_def,
 )
 from xdsl.irdl.declarative_assembly_format import FormatProgram
-from xdsl.parser import Parser
+from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import ParseError, VerifyException
+
+from ..base.errors import TilefoldError
 
 T = TypeVar("T", bound=Attribute)
 Op = TypeVar("Op", bound=irdl.IRDLOperation)
@@ -238,3 +246,34 @@ def _single(definition: Any) -> Any:
     """The constraint of one operand or result."""
     constraint = definition.constr
     return getattr(constraint, "constraint", constraint).constr
+
+
+def raise_at(parser: AttrParser, error: TilefoldError, start: int, end: int) -> NoReturn:
+    """Raises a ParseError at characters `start` to `end` of the parsed text, caused by `error`."""
+    try:
+        parser.raise_error(error.message, start, end)
+    except ParseError as parse_error:
+        raise parse_error from error
+
+
+def parse_kind(parser: AttrParser, kind: type[T], expected: str) -> T:
+    """Parses an attribute of a kind; a ParseError says what is `expected` where something else stands."""
+    at = parser.pos
+    attribute = parser.parse_optional_attribute()
+    if not isinstance(attribute, kind):
+        parser.raise_error(f"expected {expected}", at, parser.pos)
+    return attribute
+
+
+def refuse(error: TilefoldError) -> NoReturn:
+    """Raises a VerifyException for the operation that is being verified, caused by `error`."""
+    raise VerifyException(error.message) from error
+
+
+@contextmanager
+def refusing() -> Generator[None, None, None]:
+    """Within it, a TilefoldError refuses the operation or attribute that is being verified."""
+    try:
+        yield
+    except TilefoldError as error:
+        refuse(error)

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels as they are at every stage: a symbol, named arguments and a block of threads. Its parts of the assembly."""
+"""Kernels as they are at every stage: a symbol, named arguments and a block of threads. Its parts of the assembly.
+
+A launch passes arguments by name: a tensor counts once, whatever becomes of it on the way to PTX. From stage `index`
+on, a tensor whose type has `?` is a pointer and one integer for each `?`, those of the shape first; its layout stays
+with the pointer, so that a launch can take the integers from a tensor.
+"""
 
 import re
 from abc import ABC, abstractmethod
@@ -19,25 +24,71 @@ from xdsl.dialects.builtin import (
     UnitAttr,
     i64,
 )
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, opt_prop_def, prop_def, region_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ..base.errors import Code, TilefoldError
+from ..base.parameters import SCALARS, ParameterKind
 from ..base.target import MAX_BLOCK, MAX_BLOCKS, MAX_CLUSTER, MAX_REGISTERS, MAX_THREADS, PORTABLE_CLUSTER
 from ..layout.algebra.core import Layout
 from ..layout.text.layouts import parse_layout, to_text
 from ..layout.tma.recipe import MapRecipe
 from ..layout.tma.recipe_text import parse_recipe, print_recipe
 from .cute import parse_quoted
-from .errors import refuse
-from .parameters import Parameter
+from .definitions import refuse
+from .element_types import element_of
 
 ONE_BLOCK = "a kernel's body is one block; use scf.if, scf.for and scf.while for control flow"
 """The rule for the kernels of files."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+
+
+class ParameterType(ABC):
+    """The base of a type of the IR whose values a launch does not pass as numbers."""
+
+    @abstractmethod
+    def passed_as(self) -> ParameterKind | None:
+        """How a launch passes a value; None for one that a launch cannot pass."""
+
+
+def passed_as(type: Attribute) -> ParameterKind | None:
+    """How a launch passes a value of a type, from stage `index` on; None for a type that a launch cannot pass."""
+    if isinstance(type, ParameterType):
+        return type.passed_as()
+    element = element_of(type)
+    return None if element is None else SCALARS.get(element.mlir)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a kernel: its name, the type and alignment of its first argument, the layout of a tensor with `?`
+    (None for any other), and the block's arguments that it becomes.
+    """
+
+    name: str
+    type: Attribute
+    align: int
+    layout: Layout | None
+    arguments: Sequence[SSAValue]
+
+    @property
+    def kind(self) -> ParameterKind | None:
+        """How a launch passes the first argument; None if it cannot, and for a tensor before stage `index`."""
+        return passed_as(self.type)
+
+
+def scalar_names(name: str, count: int, taken: set[str]) -> list[str]:
+    """Names for the integers of tensor `name`, none of them in `taken`: `A_0`, `A_1`."""
+    names: list[str] = []
+    for number in range(count):
+        candidate = f"{name}_{number}"
+        while candidate in taken:
+            candidate += "_"
+        names.append(candidate)
+    return names
 
 
 class KernelOp(IRDLOperation, ABC):

@@ -15,8 +15,7 @@ from xdsl.rewriter import Rewriter
 from ..base.errors import Code
 from ..base.spaces import Allocation
 from ..dialects.cute.values import unknowns
-from ..dialects.kernel import kernels_in
-from ..dialects.parameters import scalar_names
+from ..dialects.kernel import kernels_in, scalar_names
 from ..dialects.ptx import (
     CustomOp,
     CvtaTensorMapOp,

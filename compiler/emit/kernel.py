@@ -9,7 +9,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code
 from ...base.parameters import MAX_PARAMETER_BYTES, offsets_of
 from ...base.target import STATIC_SHARED_BYTES
-from ...dialects.parameters import passed_as
+from ...dialects.kernel import passed_as
 from ...dialects.ptx import EntryOp, PtrType, RetOp
 from ...passes.analysis.joined_loads import find_joined_loads
 from ...passes.analysis.machine_calls import multiplies_by_warpgroups

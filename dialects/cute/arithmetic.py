@@ -13,8 +13,7 @@ from ...base.errors import Code
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.integers import Tree, add, ceil_div_int, sub
 from ...layout.algebra.inttuple import ceil_div, congruent, has_underscore, leaves, product, shape_div, show, wrap
-from ..definitions import irdl_op_definition
-from ..errors import refuse
+from ..definitions import irdl_op_definition, refuse
 from .op import AlgebraOp, CuteOp, PureOp
 from .types import CoordType, CuteType, IntTupleType, LayoutType, ShapeType, StrideType, TileType
 from .values import undefined_error

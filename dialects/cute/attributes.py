@@ -18,7 +18,7 @@ from ...layout.algebra.core import LayoutLike, Tiler
 from ...layout.algebra.integers import Coord, IntTuple
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.text.layouts import parse_coord, parse_int_tuple, parse_layout, parse_swizzle, parse_tiler, to_text
-from ..errors import raise_at
+from ..definitions import raise_at
 
 T = TypeVar("T")
 

@@ -18,8 +18,7 @@ from ...layout.algebra.core import ComposedLayout, Layout, make_identity_layout,
 from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import show, weakly_congruent
 from ...layout.algebra.swizzle import Swizzle
-from ..definitions import irdl_op_definition
-from ..errors import refuse
+from ..definitions import irdl_op_definition, refuse
 from .op import CuteOp, PureOp, Signature
 from .types import (
     ComposedLayoutType,

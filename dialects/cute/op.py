@@ -20,7 +20,7 @@ from xdsl.utils.exceptions import ParseError, VerifyException
 
 from ...layout.algebra.core import ComposedLayout, Layout, flat_modes
 from ...layout.algebra.inttuple import unflatten
-from ..errors import refuse, refusing
+from ..definitions import refuse, refusing
 from .attributes import parse_quoted
 from .brackets import Bracket, Nothing, parameter
 from .types import ComposedLayoutType, CuteType, LayoutType, type_of

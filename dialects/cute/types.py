@@ -18,7 +18,7 @@ from ...layout.algebra.core import ComposedLayout, Layout, make_layout
 from ...layout.algebra.integers import Tree, Unknown
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.text.layouts import parse_coord, parse_int_tuple, parse_layout, parse_swizzle, parse_tiler, to_text
-from ..errors import refusing
+from ..definitions import refusing
 from .attributes import parse_quoted
 from .value_rules import check_composed, check_layout, check_leaves, check_strides, check_tile
 from .values import is_static_value, public

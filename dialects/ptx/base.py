@@ -21,10 +21,9 @@ from ...base.target import TargetFamily, Targets
 from ...layout.tma.recipe import MapRecipe
 from ...layout.tma.recipe_text import parse_recipe, print_recipe
 from ..cute import QuotedAttr
-from ..definitions import RowBase
+from ..definitions import RowBase, refusing
 from ..element_types import FLOATS, NARROW_FLOATS
-from ..errors import refusing
-from ..parameters import ParameterType
+from ..kernel import ParameterType
 
 
 @irdl_attr_definition

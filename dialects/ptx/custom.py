@@ -12,8 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.target import Targets
 from ...layout.atoms.contract import Operand
 from ...layout.atoms.custom import CustomInstruction, Given, custom_instruction
-from ..definitions import irdl_op_definition
-from ..errors import refusing
+from ..definitions import irdl_op_definition, refusing
 from .base import PtrType, PtxOp
 
 CUSTOM_FORMAT = "$instruction `(` ($args^ `:` type($args))? `)` attr-dict"

@@ -35,12 +35,12 @@ from ..definitions import irdl_op_definition, prop, row, text
 from ..kernel import (
     KernelOp,
     LaunchBounds,
+    Parameter,
     parse_kernel_args,
     parse_launch_bounds,
     parse_optional_number,
     print_kernel_args,
 )
-from ..parameters import Parameter
 from .base import GLOBAL, MAP, PtrType, PtxOp, RecipeAttr
 from .effects import Unit, by_thread, ends
 

@@ -11,8 +11,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...layout.atoms.cache_hints import POLICIES, hint_requires, with_policy
 from ...layout.atoms.cache_hints import check_hint as check_text
-from ..definitions import irdl_op_definition
-from ..errors import refusing
+from ..definitions import irdl_op_definition, refusing
 from .base import PtxOp
 
 

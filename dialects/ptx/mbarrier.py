@@ -20,8 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import SMEM
 from ...base.target import Target
-from ..definitions import fields, flag, operand, optional_operand, optional_prop, row, some_text
-from ..errors import refuse
+from ..definitions import fields, flag, operand, optional_operand, optional_prop, refuse, row, some_text
 from ..operands import Defined
 from .base import SHARED, SHARED_CLUSTER, PtrType, PtxOp
 from .effects import Group, Mbarrier, Proxy, arrives, by_thread, changes, ends, issued, waits

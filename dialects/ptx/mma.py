@@ -27,8 +27,7 @@ from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.mma_table import mma_atom
 from ...layout.atoms.ptx_text import mma_mnemonic
-from ..definitions import fields, irdl_op_definition, prop, text
-from ..errors import raise_at, refusing
+from ..definitions import fields, irdl_op_definition, prop, raise_at, refusing, text
 from .base import PtxOp
 from .effects import EXCHANGES, Unit, by_warp, issues
 

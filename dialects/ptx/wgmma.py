@@ -23,8 +23,7 @@ from ...layout.atoms.contract import Named
 from ...layout.atoms.instructions import WgMma
 from ...layout.atoms.mma_registers import OPERANDS, registers
 from ...layout.atoms.wgmma import WGMMA_TARGETS
-from ..definitions import flag, irdl_op_definition, number, operand, optional_prop, prop, row
-from ..errors import refuse
+from ..definitions import flag, irdl_op_definition, number, operand, optional_prop, prop, refuse, row
 from .base import LOCAL, PtxOp
 from .effects import Group, Proxy, Unit, Via, by_warpgroup, ends, fences, issued, reads, waits, writes
 from .mma import MmaAtomOp

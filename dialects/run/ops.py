@@ -18,10 +18,8 @@ from ...layout.algebra.core import Layout
 from ...layout.algebra.scalars import scalars_of
 from ...layout.text.layouts import to_text
 from ..cute.values import unknowns
-from ..definitions import irdl_op_definition
-from ..errors import refuse
-from ..kernel import KernelOp, format_dim3, parse_dim3
-from ..parameters import Parameter
+from ..definitions import irdl_op_definition, refuse
+from ..kernel import KernelOp, Parameter, format_dim3, parse_dim3
 from ..ptx.base import scalar_bits
 from ..tile.types import TensorType
 

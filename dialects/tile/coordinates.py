@@ -32,8 +32,7 @@ from ...layout.algebra.integers import Unknown, add
 from ...layout.algebra.inttuple import is_fully_static, leaves, repeat_like, show
 from ...layout.text.parser import size_fits
 from ..cute import CoordAttr, LayoutAttr, ShapeAttr
-from ..definitions import irdl_op_definition, typed_operand
-from ..errors import refusing
+from ..definitions import irdl_op_definition, refusing, typed_operand
 from ..ptx.base import SpaceAttr
 from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType

@@ -24,8 +24,7 @@ from ...base.spaces import GMEM
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import rank
 from ...layout.atoms.contract import Role
-from ..definitions import irdl_op_definition, typed_operand
-from ..errors import refuse, refusing
+from ..definitions import irdl_op_definition, refuse, refusing, typed_operand
 from ..ptx.base import GLOBAL, SHARED, PtrType
 from .assembly import AnyTensor, parse_defined, parse_tensor
 from .bulk_rules import bulk_runs, check_bulk_operands

@@ -19,8 +19,8 @@ from ...layout.atoms.numbers import Transposed
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_copy import TiledCopy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
+from ..definitions import parse_kind, raise_at, refusing
 from ..element_types import PACKED_TYPES
-from ..errors import parse_kind, raise_at, refusing
 from ..ptx.base import scalar_bits
 
 

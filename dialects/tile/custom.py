@@ -14,9 +14,8 @@ from ...layout.algebra.core import Layout, size
 from ...layout.atoms.contract import Operand
 from ...layout.atoms.custom import CustomInstruction, Given, custom_instruction
 from ...layout.text.layouts import to_text
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, refusing
 from ..element_types import ir_type
-from ..errors import refusing
 from ..ptx.custom import CUSTOM_FORMAT, check_operands
 from .types import TensorType
 

@@ -31,7 +31,7 @@ from ...layout.text.layouts import to_text
 from ..cute import CoordAttr, parse_quoted
 from ..cute.attributes import QuotedAttr
 from ..cute.brackets import parameter
-from ..errors import raise_at
+from ..definitions import raise_at
 from ..operands import Defined, Operand, begin, parse_operand
 from .assembly import parse_coordinate, print_coordinate, unwrap
 from .coord_type import CoordTensorType

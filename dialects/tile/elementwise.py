@@ -14,8 +14,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import size
 from ...layout.algebra.inttuple import is_fully_static, rank, show
-from ..definitions import irdl_op_definition, typed_operand
-from ..errors import refuse
+from ..definitions import irdl_op_definition, refuse, typed_operand
 from .assembly import parse_tensor
 from .directives import TileOp
 from .types import TensorType

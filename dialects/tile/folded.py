@@ -15,8 +15,7 @@ from ...layout.algebra.core import Layout, LayoutLike
 from ...layout.algebra.integers import Unknown
 from ..cute import CoordAttr, LayoutAttr
 from ..cute.values import unknowns, with_scalars
-from ..definitions import irdl_op_definition, typed_operand
-from ..errors import refusing
+from ..definitions import irdl_op_definition, refusing, typed_operand
 from .assembly import check_operands, fill_coordinate, unwrap
 from .directives import TileOp
 from .types import TensorType

@@ -26,9 +26,8 @@ from ...base.spaces import RMEM
 from ...layout.algebra.core import size
 from ...layout.atoms.mma_registers import thread_values
 from ...layout.atoms.scalar_mma import fma_of
-from ..definitions import irdl_op_definition
+from ..definitions import irdl_op_definition, refusing
 from ..element_types import element_of
-from ..errors import refusing
 from .assembly import parse_defined
 from .directives import TileOp
 from .gemm_rules import check_gemm, check_mma_call

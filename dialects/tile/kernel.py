@@ -16,8 +16,15 @@ from ...base.spaces import GMEM
 from ...layout.algebra.core import plain_layout
 from ..cute.values import unknowns
 from ..definitions import irdl_op_definition
-from ..kernel import KernelOp, LaunchBounds, parse_kernel_args, parse_launch_bounds, print_kernel_args
-from ..parameters import Parameter, passed_as
+from ..kernel import (
+    KernelOp,
+    LaunchBounds,
+    Parameter,
+    parse_kernel_args,
+    parse_launch_bounds,
+    passed_as,
+    print_kernel_args,
+)
 from ..ptx.base import scalar_bits
 from .types import TensorType
 

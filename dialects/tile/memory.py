@@ -16,8 +16,7 @@ from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import is_fully_static, show
 from ..cute import CoordAttr
 from ..cute.values import unknowns
-from ..definitions import irdl_op_definition, typed_operand
-from ..errors import refusing
+from ..definitions import irdl_op_definition, refusing, typed_operand
 from ..ptx.base import PtrType
 from .assembly import check_operands, fill_coordinate, unwrap
 from .directives import TileOp

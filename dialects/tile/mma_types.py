@@ -19,8 +19,8 @@ from ...layout.atoms.mma_table import mma_atom
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tiling.tiled_mma import TiledMma, make_tiled_mma
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
+from ..definitions import parse_kind, raise_at, refusing
 from ..element_types import ir_types
-from ..errors import parse_kind, raise_at, refusing
 
 
 @irdl_attr_definition

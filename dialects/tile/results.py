@@ -11,7 +11,7 @@ from typing import Any, Self
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ..errors import refusing
+from ..definitions import refusing
 from .directives import TileOp
 
 

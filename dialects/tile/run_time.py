@@ -18,8 +18,7 @@ from ...layout.text.layouts import to_text
 from ...layout.text.operations import mode_of
 from ..cute import LayoutAttr
 from ..cute.values import unknowns
-from ..definitions import irdl_op_definition, typed_operand
-from ..errors import refusing
+from ..definitions import irdl_op_definition, refusing, typed_operand
 from .assembly import AnyTensor
 from .coord_type import CoordTensorType
 from .directives import TileOp

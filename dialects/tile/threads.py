@@ -14,7 +14,7 @@ from ...layout.atoms.contract import Counted
 from ...layout.tiling.tiled_copy import TiledCopy
 from ...layout.tiling.tiled_mma import TiledMma
 from .. import gpu
-from ..errors import refusing
+from ..definitions import refusing
 from ..kernel import KernelOp, kernel_of
 from .view_base import LayoutViewOp, SlicedViewOp, TilingViewOp
 

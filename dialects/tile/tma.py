@@ -31,8 +31,7 @@ from ...layout.tiling.copy_loops import with_outer
 from ...layout.tma.partition import by_instructions
 from ...layout.tma.tensor_map import UNIT
 from ..cute import CoordAttr, LayoutAttr, TilerAttr
-from ..definitions import irdl_op_definition, typed_operand
-from ..errors import refuse, refusing
+from ..definitions import irdl_op_definition, refuse, refusing, typed_operand
 from ..ptx.base import GLOBAL, PtrType
 from ..ptx.tensor_copy import TensorCopyOp, TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStoreOp
 from .assembly import check_operands, fill_coordinate, unwrap

@@ -14,8 +14,7 @@ from ...layout.algebra.core import Layout, plain_layout
 from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import congruent, leaves, unflatten
 from ...layout.tma.tma_copy import in_bytes
-from ..definitions import irdl_op_definition, typed_operand
-from ..errors import refusing
+from ..definitions import irdl_op_definition, refusing, typed_operand
 from ..ptx.base import GLOBAL, MAP, SHARED, PtrType
 from .directives import TileOp
 from .tma_types import TmaType

@@ -20,8 +20,8 @@ from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
 from ...layout.tma.tensor_map import check_stored_rows, check_stride
 from ...layout.tma.tma_copy import TmaCopy, make_tma_copy
 from ..cute import LayoutAttr, TilerAttr, parse_quoted
+from ..definitions import refusing
 from ..element_types import element_of
-from ..errors import refusing
 
 
 @irdl_attr_definition

@@ -16,8 +16,8 @@ from ...layout.algebra.inttuple import leaves
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.text.layouts import parse_layout, to_text
 from ..cute import LayoutAttr, parse_quoted
+from ..definitions import refuse
 from ..element_types import PACKED_TYPES
-from ..errors import refuse
 from ..ptx.base import SpaceAttr, parse_space, scalar_bits
 
 MAX_ALIGN = 1 << 16

@@ -16,8 +16,7 @@ from ...layout.algebra.inttuple import rank
 from ...layout.algebra.modes import group_modes, select
 from ...layout.tiling.partition import check_tiler, everything, padded, project
 from ..cute import CoordAttr, TilerAttr
-from ..definitions import irdl_op_definition
-from ..errors import refusing
+from ..definitions import irdl_op_definition, refusing
 from .assembly import check_operands, fill_coordinate
 from .tma_shifts import check_shift
 from .view_base import RESULT, VIEWED, LayoutViewOp, SlicedViewOp, TilingViewOp

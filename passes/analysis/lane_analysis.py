@@ -11,7 +11,7 @@ from ...base.target import SECTOR_BYTES, WARP
 from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.arith.semantics import INTEGER_OPERATIONS, compare, constant_of, int_width
 from ...dialects.cute.values import unknowns
-from ...dialects.parameters import Parameter
+from ...dialects.kernel import Parameter
 from ...dialects.ptx import EntryOp, LoadOp, PtrAddOp, PtrType, SmemAddrOp, SregOp
 from . import lane_values as lv
 from .lane_values import LaneValue

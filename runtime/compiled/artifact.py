@@ -13,7 +13,7 @@ from ...layout.algebra.inttuple import leaves
 from ...layout.tma.recipe import MapRecipe
 
 if TYPE_CHECKING:
-    from ...dialects.parameters import Parameter as EntryParameter
+    from ...dialects.kernel import Parameter as EntryParameter
     from ...dialects.ptx import EntryOp
 
 

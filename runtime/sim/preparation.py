@@ -15,8 +15,7 @@ from xdsl.ir import Attribute, Operation
 from ...base.errors import Code, LayoutError
 from ...base.parameters import SCALARS, TENSOR_MAP, ParameterKind, Placed, Scalar
 from ...dialects.cute.values import with_scalars
-from ...dialects.kernel import KernelOp
-from ...dialects.parameters import passed_as
+from ...dialects.kernel import KernelOp, passed_as
 from ...dialects.ptx import CvtaTensorMapOp, EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size

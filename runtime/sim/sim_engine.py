@@ -19,8 +19,7 @@ from ...base.limits import Limits
 from ...base.target import WARP, Target
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
-from ..counters import Counters
-from ..engine import Argument, LaunchConfig, RunResult
+from ..engine import Argument, Counters, LaunchConfig, RunResult
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
 from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of

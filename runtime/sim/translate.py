@@ -21,7 +21,7 @@ from ...base.errors import Code as ErrorCode
 from ...base.spaces import Space as MemorySpace
 from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
-from ..counters import InstructionCount
+from ..engine import InstructionCount
 from .events import BODIES_BETWEEN_PAUSES, Event, Executions, Part, Pause, Step, Suspending, Suspension
 from .faults import SimulationError, Site, site_of
 from .launch import LaunchState

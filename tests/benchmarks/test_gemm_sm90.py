@@ -45,6 +45,7 @@ def _loop(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.sampled(2)
 def test_launches_leave_the_kernel_to_the_driver(name: str) -> None:
     kernel, _ = _built(name)
     build = kernel.program.build(SM90A)
@@ -54,6 +55,7 @@ def test_launches_leave_the_kernel_to_the_driver(name: str) -> None:
 
 @needs_ptxas
 @pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.sampled(3)
 def test_the_loop_multiplies_and_moves_nothing(name: str) -> None:
     kernel, config = _built(name)
     build = kernel.program.machine_build(SM90A)

@@ -3,11 +3,10 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Set
 from pathlib import Path
 from typing import Any
 
-import pytest
 from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
@@ -162,34 +161,35 @@ def test_faults_that_passes_find() -> None:
     session(talk)
 
 
-@pytest.mark.parametrize(
-    ("typed", "expected", "others"),
-    [
-        ("    tile.copy %", {"%A", "%n", "%t", "%c0", "%part"}, {"@scale"}),
-        ("    %x = tile.", {"tile.copy", "tile.slice"}, {"arith.addi"}),
-        ("    %x = ar", {"arith"}, set[str]()),
-        ("    %m = tile.tiled_mma #m : !", {"!A", "!tile.tensor"}, {"#tile.mma_atom"}),
-        ('    %m = tile.tiled_mma #tile.mma_atom<"SM80', {"SM80_16x8x16_F32F16F16F32_TN"}, set[str]()),
-        ('    %s = tile.alloc : "${', {"N", "L"}, set[str]()),
-        ("    // no words in a comment %", set[str](), {"%A"}),
-    ],
-)
-def test_completion(typed: str, expected: set[str], others: set[str]) -> None:
-    text = TEXT.replace("    tile.return", f"{typed}\n    tile.return")
+COMPLETIONS: Mapping[str, tuple[Set[str], Set[str]]] = {
+    "    tile.copy %": ({"%A", "%n", "%t", "%c0", "%part"}, {"@scale"}),
+    "    %x = tile.": ({"tile.copy", "tile.slice"}, {"arith.addi"}),
+    "    %x = ar": ({"arith"}, set()),
+    "    %m = tile.tiled_mma #m : !": ({"!A", "!tile.tensor"}, {"#tile.mma_atom"}),
+    '    %m = tile.tiled_mma #tile.mma_atom<"SM80': ({"SM80_16x8x16_F32F16F16F32_TN"}, set()),
+    '    %s = tile.alloc : "${': ({"N", "L"}, set()),
+    "    // no words in a comment %": (set(), {"%A"}),
+}
+"""By a line that is typed, words that are offered there, and others that are not."""
 
+
+def test_completion() -> None:
     async def talk(editor: Editor) -> None:
-        await editor.open(text)
-        line = text[: text.index(typed)].count("\n")
-        at = lsp.CompletionParams(FILE, lsp.Position(line, len(typed)))
-        found = await editor.text_document_completion_async(at)
-        assert isinstance(found, lsp.CompletionList)
-        assert not found.is_incomplete
-        labels = {item.label for item in found.items}
-        assert expected <= labels
-        assert not others & labels
-        for item in found.items:
-            assert isinstance(item.text_edit, lsp.TextEdit)
-            assert item.text_edit.range.end.character == len(typed)
+        await editor.open(TEXT)
+        for typed, (expected, others) in COMPLETIONS.items():
+            text = TEXT.replace("    tile.return", f"{typed}\n    tile.return")
+            await editor.change(text)
+            line = text[: text.index(typed)].count("\n")
+            at = lsp.CompletionParams(FILE, lsp.Position(line, len(typed)))
+            found = await editor.text_document_completion_async(at)
+            assert isinstance(found, lsp.CompletionList)
+            assert not found.is_incomplete
+            labels = {item.label for item in found.items}
+            assert expected <= labels, typed
+            assert not others & labels, typed
+            for item in found.items:
+                assert isinstance(item.text_edit, lsp.TextEdit)
+                assert item.text_edit.range.end.character == len(typed)
 
     session(talk)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.analysis.access_costs import MemoryAccess, memory_accesses
-from tilefold.runtime.counters import Counters
+from tilefold.runtime.engine import Counters
 from tilefold.runtime.sim.faults import site_of
 from xdsl.dialects.builtin import ModuleOp
 

@@ -56,12 +56,14 @@ def test_hypothesis_generates_the_same_examples_in_every_run(tmp_path: Path) -> 
     assert examples(tmp_path, "import tilefold.driver.lowering, tilefold.compiler.emit") == first
 
 
+@pytest.mark.sampled(0)
 def test_the_profile_of_the_night_generates_new_ones(tmp_path: Path) -> None:
     nightly = [examples(tmp_path, "", "--hypothesis-profile=nightly") for _ in range(2)]
     assert nightly[0] != nightly[1]
 
 
 @pytest.mark.parametrize("options", [("-n0",), ("-n1",)], ids=["in one process", "in a worker"])
+@pytest.mark.sampled(1)
 def test_a_hang_is_a_failure_with_the_stacks_of_all_threads(options: tuple[str, ...], tmp_path: Path) -> None:
     ran = run_pytest(tmp_path, HANGS, "--timeout=5", "--override-ini=faulthandler_timeout=2", *options)
     assert ran.returncode

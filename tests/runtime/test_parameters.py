@@ -26,7 +26,7 @@ from tilefold.base.target import Target
 from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
-from tilefold.dialects.parameters import ParameterType, passed_as
+from tilefold.dialects.kernel import ParameterType, passed_as
 from tilefold.dialects.ptx import GLOBAL, SHARED, EntryOp
 from tilefold.layout.algebra.core import Layout
 from tilefold.runtime.compiled.artifact import Artifact, Parameter, make_artifact

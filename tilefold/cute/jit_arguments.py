@@ -17,7 +17,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.parameters import SCALARS, ParameterKind
 from tilefold.builder.scalars.dtypes import DType, Int64, dtype_of
 from tilefold.builder.tensors.address_space import AddressSpace
-from tilefold.dialects.parameters import passed_as
+from tilefold.dialects.kernel import passed_as
 from tilefold.runtime.errors import argument_error
 
 

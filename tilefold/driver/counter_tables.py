@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 
 from tilefold.base.spaces import traffic_of
-from tilefold.runtime.counters import AccessCount, Counters
+from tilefold.runtime.engine import AccessCount, Counters
 
 
 def print_counters(counters: Counters, indent: str = "") -> str:

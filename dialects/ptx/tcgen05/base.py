@@ -10,8 +10,7 @@ from xdsl.ir import SSAValue
 from ....base.errors import Code, TilefoldError
 from ....base.spaces import TMEM
 from ....base.target import TargetFamily, Targets
-from ...definitions import fields, number, prop
-from ...errors import refuse
+from ...definitions import fields, number, prop, refuse
 from ...kernel import kernel_of
 from ..base import PtrType, PtxOp, SpaceAttr
 

@@ -17,7 +17,7 @@ from ....base.spaces import Sharer
 from ....base.spaces import Space as MemorySpace
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
 from ....layout.tiling import warp_accesses
-from ...counters import AccessCount
+from ...engine import AccessCount
 from ..faults import Site
 from ..ordering.races import RaceShadow
 from ..warp import Warp

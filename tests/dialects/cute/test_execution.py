@@ -81,6 +81,7 @@ def after(text: str, passes: str) -> Program:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
+@pytest.mark.sampled(60)
 def test_static(case: Case) -> None:
     text, expected = case.program(Form.STATIC), wanted(case, dynamic=False)
     for passes in STEPS:
@@ -89,6 +90,7 @@ def test_static(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
+@pytest.mark.sampled(60)
 def test_dynamic(case: Case) -> None:
     expect_runs(case, Form.DYNAMIC)
     if not case.refused:
@@ -97,11 +99,13 @@ def test_dynamic(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
+@pytest.mark.sampled(60)
 def test_known_at_run_time_alone(case: Case) -> None:
     expect_runs(case, Form.RUN_TIME)
 
 
 @pytest.mark.parametrize("case", DYNAMIC, ids=name_of)
+@pytest.mark.sampled(40)
 def test_known_at_run_time_alone_in_a_kernel(case: Case) -> None:
     program = load(plain_source(case.program(Form.KERNEL), "test"))
     for stage in STAGES:
@@ -109,6 +113,7 @@ def test_known_at_run_time_alone_in_a_kernel(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", DYNAMIC, ids=name_of)
+@pytest.mark.sampled(20)
 def test_each_thread_has_its_own_values(case: Case) -> None:
     each = [case.with_numbers([number + lane for number in case.numbers]) for lane in range(LANES)]
     alone = [printed(after(one.program(Form.RUN_TIME), "")).splitlines(keepends=True) for one in each]

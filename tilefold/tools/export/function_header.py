@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.ir import Attribute
 
-from tilefold.dialects.parameters import passed_as
+from tilefold.dialects.kernel import passed_as
 from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown

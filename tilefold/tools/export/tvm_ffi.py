@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.element_types import element_of
-from tilefold.dialects.parameters import passed_as
+from tilefold.dialects.kernel import passed_as
 from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown

@@ -20,8 +20,7 @@ from tilefold.driver.lowering import Program
 from tilefold.driver.trial import Outcome, Trial, difference
 from tilefold.layout.algebra.core import ComposedLayout
 from tilefold.layout.text.layouts import to_text
-from tilefold.runtime.counters import AccessCount, Counters
-from tilefold.runtime.engine import RunResult
+from tilefold.runtime.engine import AccessCount, Counters, RunResult
 from tilefold.runtime.sim.faults import Site, site_of
 from tilefold.runtime.sim.memory.sampler import Sampled, Sampler
 from tilefold.runtime.sim.preparation import SimProgram

@@ -18,7 +18,7 @@ from tilefold.driver.lowering import Program
 from tilefold.driver.trial import Outcome, Trial
 from tilefold.layout.tiling.warp_accesses import find_worst_bank
 from tilefold.passes.writing.emitter import remarks_in
-from tilefold.runtime.counters import AccessCount, Counters
+from tilefold.runtime.engine import AccessCount, Counters
 from tilefold.runtime.sim.faults import Site, site_of
 from tilefold.runtime.sim.memory.sampler import Sampler
 from tilefold.runtime.sim.preparation import SimProgram
