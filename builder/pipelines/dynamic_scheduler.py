@@ -70,7 +70,11 @@ class ClcDynamicPersistentTileScheduler(Stateful):
         """
         rows, columns, _ = self.params.cluster_shape_mnk
         bar = address_of(mbarrier_addr)
-        if_(elect_one(), lambda: emit(ptx.TryCancelOp(self.response.ssa, bar.ssa, rows * columns > 1)))
+
+        def ask() -> None:
+            emit(ptx.TryCancelOp(self.response.ssa, bar.ssa, rows * columns > 1))
+
+        if_(elect_one(), ask)
         self.num_tiles_executed = self.num_tiles_executed + 1
 
     def get_current_work(self) -> WorkTileInfo:

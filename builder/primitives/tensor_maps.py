@@ -19,7 +19,7 @@ from ...dialects.tile import PtrOp, TensorMapPtrOp
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
 from ...layout.algebra.integers import ScaledBasis
 from ...layout.algebra.swizzle import Swizzle
-from ..scalars.dtypes import Int32, Int64, Uint16, as_dtype, dtype_of
+from ..scalars.dtypes import DType, Int32, Int64, Uint16, as_dtype, dtype_of
 from ..scalars.values import Int, convert, wrap
 from ..tensors.nvgpu import CopyBulkTensorTileG2SOp
 from ..tensors.pointers import make_tensor
@@ -37,6 +37,10 @@ class TensorMapSwizzle(Enum):
     s32b = "s32b"
     s64b = "s64b"
     s128b = "s128b"
+
+    def to(self, kind: type[Enum]) -> Any:
+        """The swizzle as descriptors of the tensor core name it (`Tcgen05SmemSwizzle`)."""
+        return kind["NONE" if self is TensorMapSwizzle.none else f"SWIZZLE_{self.value[1:].upper()}"]
 
 
 class TensorMapDataFormat(Enum):
@@ -110,6 +114,17 @@ class TensorMap:
     def get_ptr(self) -> MapPointer:
         """The address of the map."""
         return MapPointer(emit(TensorMapPtrOp(self.atom.ssa)).results[0], self.order)
+
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.atom.dtype
+
+    @property
+    def swizzle(self) -> TensorMapSwizzle:
+        """How copies swizzle the bytes of a box."""
+        bits = self.atom.type.tma_copy.swizzle_bits
+        return TensorMapSwizzle("none" if not bits else f"s{16 << bits}b")
 
     def global_tx_bytes(self) -> int:
         """The bytes that a copy of a box moves, as an mbarrier counts them."""

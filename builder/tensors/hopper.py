@@ -8,14 +8,15 @@ from typing import Any
 
 from ...base.errors import Code, TilefoldError
 from ...layout import tile_to_shape
-from ...layout.algebra.core import LayoutLike, flat_modes, plain_layout
+from ...layout.algebra.core import Layout, LayoutLike, flat_modes, plain_layout
 from ...layout.atoms.wgmma_smem import find_widest_mode
 from ..scalars.dtypes import DType, as_dtype
 from .coordinates import as_tuple, tuples
 from .copy_atoms import CopyAtom, make_copy_atom
 from .mma import TiledMma, make_tiled_mma
 from .nvgpu import CopyUniversalOp, StMatrix8x8x16bOp
-from .tensor_base import AnyTensor, tensor_type
+from .tensor_base import tensor_type
+from .tensors import Tensor
 from .warpgroup import (
     MmaF8Op,
     MmaF16BF16Op,
@@ -35,9 +36,13 @@ class LayoutEnum(Enum):
     COL_MAJOR = "col"
 
     @staticmethod
-    def from_tensor(tensor: AnyTensor) -> "LayoutEnum":
-        """The major of a tensor of two modes or more. Raises TilefoldError (E5002) where neither is contiguous."""
-        layout = plain_layout(tensor_type(tensor).layout.data)
+    def from_tensor(tensor: Any) -> "LayoutEnum":
+        """The major of a tensor of two modes or more, or of an array of the host as launches take it. Raises
+        TilefoldError (E5002) where neither mode is contiguous.
+        """
+        held = getattr(tensor, "layout", None)
+        is_array = isinstance(held, Layout) and not isinstance(tensor, Tensor)
+        layout = held if is_array else plain_layout(tensor_type(tensor).layout.data)
         for mode, name in zip(list(layout), (LayoutEnum.COL_MAJOR, LayoutEnum.ROW_MAJOR), strict=False):
             if any(type(step) is int and step == 1 for _, step in flat_modes(mode)):
                 return name

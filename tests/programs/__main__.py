@@ -45,7 +45,9 @@ def run(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str
                 return "stops", str(error)
             file = Path(scratch, file.name)
             file.write_text(text, encoding="utf-8")
-        env = {**os.environ, "TILEFOLD_SIM_RACES": "1" if program.races else "0"}
+        switches = {"TILEFOLD_SIM_RACES": program.races, "TILEFOLD_SIM_TCGEN05_FENCES": program.fences}
+        env = {**os.environ, **{name: "1" if value else "0" for name, value in switches.items()}}
+        env |= {} if on_gpu or not program.target else {"CUTE_DSL_ARCH": program.target}
 
         def execute(file: Path, arguments: str) -> subprocess.CompletedProcess[str]:
             command = [sys.executable, "-m", "tilefold.cutlass", str(file.resolve()), "--", *shlex.split(arguments)]

@@ -24,6 +24,7 @@ from tilefold.builder.pipelines.tile_scheduler import (
     WorkTileInfo,
 )
 from tilefold.builder.pipelines.tmem_allocator import TmemAllocator, get_num_tmem_alloc_cols
+from tilefold.builder.tensors.blackwell import compute_epilogue_tile_shape
 from tilefold.builder.tensors.hopper import LayoutEnum
 from tilefold.builder.tensors.hopper import make_smem_layout_a as sm90_make_smem_layout_a
 from tilefold.builder.tensors.hopper import make_smem_layout_b as sm90_make_smem_layout_b
@@ -40,9 +41,9 @@ __all__ = [
     "GroupSearchState", "GroupedGemmTileSchedulerHelper", "HardwareInfo", "LayoutEnum", "PersistentTileSchedulerParams",
     "SmemAllocator", "SmemPartition", "StaticPersistentGroupTileScheduler", "StaticPersistentTileScheduler",
     "TensorMapManager", "TensorMapUpdateMode", "TmemAllocator", "WorkTileInfo", "block_copy",
-    "create_cute_tensor_for_fp8", "create_initial_search_state", "get_num_tmem_alloc_cols",
-    "get_smem_capacity_in_bytes", "hopper_helpers", "is_fp8_dtype", "print_latex", "print_latex_tv",
-    "sm90_make_smem_layout_a", "sm90_make_smem_layout_b", "sm90_make_smem_layout_epi",
+    "compute_epilogue_tile_shape", "create_cute_tensor_for_fp8", "create_initial_search_state",
+    "get_num_tmem_alloc_cols", "get_smem_capacity_in_bytes", "hopper_helpers", "is_fp8_dtype", "print_latex",
+    "print_latex_tv", "sm90_make_smem_layout_a", "sm90_make_smem_layout_b", "sm90_make_smem_layout_epi",
 ]  # fmt: skip
 
 publish(__name__)
