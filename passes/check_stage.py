@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from ..base.errors import Code, TilefoldError
 from ..dialects.gpu import COORDINATES
 from ..dialects.ptx.base import float_bits, split_vector
-from .analysis.loop_hints import MAX_COPIES, UNROLL, body_copies, cannot_unroll, find_malformed_hint
+from .analysis.loop_hints import MAX_COPIES, UNROLL, body_copies, find_malformed_hint
 from .errors import LoweringError
 
 COMMON = ("builtin", "gpu", "run", "arith", "scf", "math", "vector", "ptx")
@@ -84,14 +84,10 @@ def _refusal(module: ModuleOp, stage: str) -> tuple[Code, str, Operation, str] |
         if stage == "instr" and _computes(op) and any(map(_is_narrow, (*op.operands, *op.results))):
             hint = "8-bit floats can only be converted: extend them with arith.extf and compute in f32 or f16"
             return Code.EMIT_UNSUPPORTED, f"'{op.name}' of 8-bit floats", op, hint
-        if stage == "instr" and isinstance(op, scf.ForOp):
-            if cannot_unroll(op):
-                message = "the loop cannot be unrolled completely: its number of iterations is known only at run time"
-                return Code.LOOP_HINT, message, op, "give it constant bounds, or unroll it in part: {unroll = 4 : i64}"
-            if (copies := body_copies(op)) > MAX_COPIES:
-                message = f"unrolling would make {copies} copies of the loop's body; at most {MAX_COPIES} are possible"
-                hint = "unroll it in part, {unroll = 4 : i64}, or move work to an outer loop or to other threads"
-                return Code.LOOP_HINT, message, op, hint
+        if stage == "instr" and isinstance(op, scf.ForOp) and (copies := body_copies(op)) > MAX_COPIES:
+            message = f"unrolling would make {copies} copies of the loop's body; at most {MAX_COPIES} are possible"
+            hint = "unroll it in part, {unroll = 4 : i64}, or move work to an outer loop or to other threads"
+            return Code.LOOP_HINT, message, op, hint
     return None
 
 

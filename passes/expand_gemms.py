@@ -136,7 +136,8 @@ class _Expansion:
             later = emitter.value(arith.CmpiOp(k, emitter.index(0), "ne"))
             accumulate = emitter.value(arith.OrIOp(accumulate, later))
         a, b, c = self.a.at(emitter, [m, k]), self.b.at(emitter, [n, k]), self.c.at(emitter, [m, n])
-        self._call(emitter, c, a, b, c, accumulate)
+        scales = [scale.at(emitter, [at, k]) for scale, at in zip(self.scales, (m, n), strict=False)]
+        self._call(emitter, c, a, b, c, accumulate, scales)
 
     def _products(self, emitter: Emitter, k: SSAValue, c: _Operand) -> None:
         """All products of one K."""

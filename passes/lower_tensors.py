@@ -308,7 +308,8 @@ class _Kernel:
             case MmaCallOp() if isinstance(op.atom.atom.instruction, Umma):
                 from .writing.umma_instructions import lower_umma_call
 
-                lower_umma_call(emitter, self.addresses, op, [self._address(tensor) for tensor in (op.d, op.a, op.b)])
+                tensors = (op.d, op.a, op.b, *op.scales)
+                lower_umma_call(emitter, self.addresses, op, [self._address(tensor) for tensor in tensors])
             case MmaCallOp():
                 from .writing.mma_instructions import lower_mma_call
 

@@ -5,10 +5,13 @@ Triton compiles without a GPU. Its PTX is run, and messages are at the lines of 
 """
 
 import inspect
-from collections.abc import Collection, Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH, WARP, Target
@@ -85,8 +88,11 @@ class _Compiled:
         module = PtxModule.compiled(compiled.asm["ptx"], PtxSource(source, text, text))
         function = module.find(compiled.metadata.name)
         passed = {name: value for name, value in values.items() if name not in fixed}
-        scratch = range(len(function.parameters) - len(passed))  # addresses that kernels without scratch do not use
-        passed |= {f"scratch_{number}": 0 for number in scratch}
+        scratch: list[Any] = [0] * (len(function.parameters) - len(passed))  # addresses that not every kernel uses
+        if scratch and (size := compiled.metadata.global_scratch_size):
+            blocks = math.prod(cast("Sequence[int]", sizes)) if isinstance(sizes, Sequence) else int(sizes)
+            scratch[0] = np.zeros(size * blocks * compiled.metadata.num_ctas, np.uint8)
+        passed |= {f"scratch_{number}": given for number, given in enumerate(scratch)}
         call = PtxKernelCall(PtxKernel(module, function, tuple(passed)), tuple(passed.values()))
         return cls(call, sizes, WARP * compiled.metadata.num_warps, compiled.metadata.shared)
 

@@ -134,7 +134,8 @@ def make_range(
 ) -> Range:  # fmt: skip
     """`range(stop)`, `range(start, stop)` or `range(start, stop, step)` as a loop of the kernel (`scf.for`).
 
-    `unroll` iterations are done in one, or all with `unroll_full`; with 1 the assembler, too, leaves the loop as it is.
+    `unroll` iterations are done in one, or all with `unroll_full`, if the kernel's code can know their number; with 1
+    the assembler, too, leaves the loop as it is.
     Without either, it unrolls the loop where it expects a gain, and LLVM does so only if the bounds are static and the
     body indexes fragments at run time, which registers do not allow. `prefetch_stages`, `vectorize` and other hints
     have no effect: the loop neither prefetches nor joins iterations. Raises TilefoldError (E5002) for anything but

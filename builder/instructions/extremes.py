@@ -6,6 +6,7 @@ from typing import Any
 from ..scalars.dtypes import Float32, Int32
 from ..scalars.values import convert, is_scalar
 from ..tensors.fragments import combined, unary_of
+from . import math
 from .bits import bitcast
 from .math import where
 
@@ -21,6 +22,16 @@ def fmax(a: object, b: object, *, abs: bool = False, nan: bool = False, ftz: boo
 def fmin(a: object, b: object, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
     """The smaller of two Float32, as `fmax` (PTX ISA, min)."""
     return _extreme("min", a, b, abs, nan, ftz)
+
+
+def maximum(a: object, b: object, ftz: bool = False) -> Any:
+    """The larger of two; of a number and NaN the number. With `ftz`, of Float32, subnormal numbers are zeros."""
+    return fmax(a, b, ftz=True) if ftz else math.maximum(a, b)
+
+
+def minimum(a: object, b: object, ftz: bool = False) -> Any:
+    """The smaller of two, as `maximum`."""
+    return fmin(a, b, ftz=True) if ftz else math.minimum(a, b)
 
 
 def _extreme(kind: str, a: Any, b: Any, magnitudes: bool, keeps_nan: bool, flushes: bool) -> Any:

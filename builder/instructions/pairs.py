@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ...base.errors import Code, TilefoldError
-from .math import fma
+from .math import exp, fma
 
 Pair: TypeAlias = tuple[Any, Any]
 
@@ -51,6 +51,11 @@ def add_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool 
     """The sums of pairs."""
     _check_rounding(rnd, ftz)
     return src_a[0] + src_b[0], src_a[1] + src_b[1]
+
+
+def exp_packed_f32x2(src_a: Pair) -> Pair:
+    """e to the power of both, by an approximation (PTX ISA, ex2.approx)."""
+    return exp(src_a[0], fastmath=True), exp(src_a[1], fastmath=True)
 
 
 def sub_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool = False) -> Pair:

@@ -15,7 +15,7 @@ from ..tensors.coordinates import as_tuple
 from ..tensors.fragments import Vec
 from ..tensors.raw_pointers import RawPointer
 from ..tensors.tensor_base import allocate, slice_modes
-from ..tensors.tensors import Tensor
+from ..tensors.tensors import Pointer, Tensor
 
 LARGE = 1024
 """Arrays in shared memory of at least this size in bytes begin at a multiple of it, where swizzles of addresses begin,
@@ -28,25 +28,36 @@ VECTOR = 16
 class Array:
     """Elements in memory, `shape` with the last mode the fastest, or the elements of a tensor by its own strides.
 
-    `Array(Float32, (4, 8), space=AddressSpace.smem)` allocates shared memory, without `space` registers. `a[i, j]` is
-    an element, `a[i, :]` and `a[i]` are a row; `a[i:n]` are the `n` elements from `i` on as a vector. All can be
-    assigned to.
+    `Array(Float32, (4, 8), space=AddressSpace.smem)` allocates shared memory, without `space` registers;
+    `Array(pointer, dtype=Float32, shape=(4, 8))` is memory from a pointer on. `a[i, j]` is an element, `a[i, :]` and
+    `a[i]` are a row; `a[i:n]` are the `n` elements from `i` on as a vector. All can be assigned to.
     """
 
     __slots__ = ("pointer", "tensor")
 
-    def __init__(self, dtype: object, shape: object, space: object = RMEM.name, alignment: int = 1) -> None:
-        element = as_dtype(dtype)
+    def __init__(
+        self,
+        source: object = None,
+        shape: object = 1,
+        space: object = RMEM.name,
+        alignment: int = 1,
+        *,
+        dtype: object = None,
+        addrspace: object = None,
+    ) -> None:
         extents: tuple[Any, ...] = as_tuple(shape)
+        if isinstance(source, Pointer | RawPointer):  # which knows its memory, whatever `addrspace` is
+            pointer = source.raw_ptr() if dtype is None else source.raw_ptr().recast(dtype)
+            self._set(Tensor(pointer.view(_row_major(extents), alignment).ssa, pointer.dtype), pointer)
+            return
+        element = as_dtype(source if dtype is None else dtype)
         where = space_named(str(getattr(space, "name", space)))
         if where is None:
             known = ", ".join(row.name for row in tensor_spaces())
             raise TilefoldError(Code.BUILD_VALUE, f"no array can be in {space}", f"the memories are {known}")
         bytes = -(-prod(extents) * element.bits // 8)
         least = FRAGMENT_ALIGN if where is RMEM else LARGE if bytes >= LARGE else VECTOR
-        order = tuple(range(len(extents), 0, -1))
-        layout = make_ordered_layout(extents, order) if len(extents) != 1 else Layout(prod(extents), 1)
-        self._set(Tensor(allocate(element, where, max(least, alignment), layout), element))
+        self._set(Tensor(allocate(element, where, max(least, alignment), _row_major(extents)), element))
 
     def _set(self, tensor: Tensor, pointer: RawPointer | None = None) -> None:
         self.tensor = tensor
@@ -153,6 +164,11 @@ class Array:
 def make_array_view(tensor: Tensor) -> Array:
     """A tensor in memory as an array: `a[i, j]` by its strides."""
     return Array.of(tensor)
+
+
+def _row_major(extents: tuple[Any, ...]) -> Layout:
+    order = tuple(range(len(extents), 0, -1))
+    return make_ordered_layout(extents, order) if len(extents) != 1 else Layout(prod(extents), 1)
 
 
 def _from_and_count(index: object) -> tuple[Any, int] | None:

@@ -12,7 +12,16 @@ from ..tensors.raw_pointers import Address, RawPointer
 from ..tensors.tensors import Pointer, Tensor, address_of
 from ..tracing.state import emit
 from .arrays import Array
-from .enums import GridDepAction, MBarrierWait, MemScope, Proxy, SetMaxRegisterAction, SharedSpace
+from .enums import (
+    GridDepAction,
+    MBarrierScope,
+    MBarrierWait,
+    MemOrder,
+    MemScope,
+    Proxy,
+    SetMaxRegisterAction,
+    SharedSpace,
+)
 
 cluster_ctarank = cluster.block_idx_in_cluster
 fence_mbarrier_init = cluster.mbarrier_init_fence
@@ -40,9 +49,9 @@ def raw_pointer(x: object) -> RawPointer:
     return x.raw_ptr()
 
 
-def griddepcontrol(action: GridDepAction) -> None:
+def griddepcontrol(kind: GridDepAction) -> None:
     """Waits until the launch before this one has ended, or lets the next one begin (PTX ISA, griddepcontrol)."""
-    wait = action is GridDepAction.WAIT
+    wait = kind is GridDepAction.WAIT
     (arch.griddepcontrol_wait if wait else arch.griddepcontrol_launch_dependents)()
 
 
@@ -93,10 +102,10 @@ def mbarrier_inval(bar: object) -> None:
     emit(ptx.MbarrierInvalOp(address(bar).ssa))
 
 
-def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, *, count: Any = 1) -> Any:
+def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, relaxed: bool = False, *, count: Any = 1) -> Any:
     """Arrives at an mbarrier of the block, and returns the state, which names the phase; or, by a pointer of `mapa`, at
-    one of another block, without a state. With the scope CLUSTER, the other block sees what was written before. A
-    `count` of more than 1 arrives as often, without a state.
+    one of another block, without a state. With the scope CLUSTER, the other block sees what was written before; a
+    `relaxed` arrival releases no less. A `count` of more than 1 arrives as often, without a state.
     """
     at = address(bar)
     if at.ssa.type == ptx.SHARED and count == 1:
@@ -124,20 +133,36 @@ def mbarrier_try_wait_parity(bar: Any, parity: Any, time_limit: object = None) -
     return mbarriers.mbarrier_try_wait(address(bar), parity)
 
 
+def mbarrier_wait_parity(
+    bar: Any,
+    parity: Any,
+    wait: MBarrierWait = MBarrierWait.TRY,
+    *,
+    scope: MBarrierScope = MBarrierScope.CTA,
+    order: MemOrder = MemOrder.ACQUIRE,
+) -> Any:
+    """Whether the phase of this parity has ended (PTX ISA, mbarrier.try_wait and mbarrier.test_wait). If so, the
+    thread sees the writes of the `scope` before the arrivals, also where `order` asks for less.
+    """
+    ended = mbarriers.mbarrier_test_wait if wait is MBarrierWait.TEST else mbarriers.mbarrier_try_wait
+    return ended(address(bar), parity, "cluster" if scope is MBarrierScope.CLUSTER else None)
+
+
+def mbarrier_complete_tx(bar: Any, tx_count: Any) -> None:
+    """Counts bytes as moved, like an asynchronous copy does."""
+    mbarriers.mbarrier_complete_tx(address(bar), tx_count)
+
+
+def fence_sync_restrict(order: MemOrder) -> None:
+    """Orders accesses to shared memory of the cluster; a fence of the cluster, which orders no less (PTX ISA,
+    fence.sync_restrict; sm_90). `order` is ACQUIRE or RELEASE.
+    """
+    arch.fence_acq_rel_cluster()
+
+
 def mbarrier_try_wait_timelimit(bar: Any, state: Any, time_limit: object = None) -> Any:
     """Does `mbarrier_try_wait_parity` for the phase that a state of `mbarrier_arrive` names."""
     return wrap(emit(ptx.MbarrierTryWaitStateOp(address(bar).ssa, convert(state, Int64).ssa)).results[0])
-
-
-def mbarrier_wait_parity(bar: Any, parity: Any, kind: MBarrierWait = MBarrierWait.WAIT) -> Any:
-    """Whether the phase of this parity has ended: by TEST at once, by TRY after a short wait at most (sm_90). By WAIT
-    it waits for that, and returns nothing.
-    """
-    at = address(bar)
-    if kind is MBarrierWait.WAIT:
-        mbarriers.mbarrier_wait(at, parity)
-        return None
-    return (mbarriers.mbarrier_try_wait if kind is MBarrierWait.TRY else mbarriers.mbarrier_test_wait)(at, parity)
 
 
 def cp_async_mbarrier_arrive(bar: object, noinc: bool = False) -> None:

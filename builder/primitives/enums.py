@@ -108,6 +108,48 @@ class ReductionType(Enum):
     F64 = "Float64"
 
 
+class CpReduceOp(Enum):
+    """How a bulk copy combines numbers of shared memory with those of global memory."""
+
+    ADD = "add"
+    MIN = "min"
+    MAX = "max"
+    INC = "inc"
+    DEC = "dec"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+
+
+class CpReduceType(Enum):
+    """The numbers that a bulk copy combines, by their names in PTX."""
+
+    U32 = "u32"
+    S32 = "s32"
+    U64 = "u64"
+    S64 = "s64"
+    B32 = "b32"
+    B64 = "b64"
+    F16 = "f16"
+    BF16 = "bf16"
+    F32 = "f32"
+    F64 = "f64"
+
+
+class MBarrierWait(Enum):
+    """Whether a wait for an mbarrier may last a short time."""
+
+    TRY = "try"
+    TEST = "test"
+
+
+class MBarrierScope(Enum):
+    """The threads whose writes a wait for an mbarrier makes visible."""
+
+    CTA = "cta"
+    CLUSTER = "cluster"
+
+
 class MMALayout(Enum):
     """Whether matrices are moved as they are (ROW), or transposed (COL)."""
 
@@ -184,11 +226,3 @@ class CTAGroup(Enum):
 
     CTA_1 = 1
     CTA_2 = 2
-
-
-class MBarrierWait(Enum):
-    """Whether a wait for an mbarrier only looks, waits for a short time, or waits until the phase has ended."""
-
-    TEST = "test"
-    TRY = "try"
-    WAIT = "wait"

@@ -22,7 +22,7 @@ def vote_sync(mask: object, predicate: object, kind: VoteSync) -> Any:
 
 
 def shfl_sync(
-    mask: Any, value: Any, offset: Any, mask_and_clamp: Any, kind: Shfl, return_value_and_is_valid: bool = False
+    thread_mask: Any, val: Any, offset: Any, mask_and_clamp: Any, kind: Shfl, return_value_and_is_valid: bool = False
 ) -> Any:
     """The value of another lane, by the operands of the instruction (PTX ISA, shfl.sync); with
     `return_value_and_is_valid` also whether the segment of the executing lane has it.
@@ -31,11 +31,13 @@ def shfl_sync(
     valid: list[Any] = []
 
     def word(ssa: SSAValue) -> SSAValue:
-        result, has_lane = emit(ptx.ShflSyncValidOp(kind.value, ssa, lane, control, warp.lane_mask(mask))).results
+        result, has_lane = emit(
+            ptx.ShflSyncValidOp(kind.value, ssa, lane, control, warp.lane_mask(thread_mask))
+        ).results
         valid.append(wrap(has_lane))
         return result
 
-    moved = warp.by_words(word, as_value(value))
+    moved = warp.by_words(word, as_value(val))
     return (moved, valid[0]) if return_value_and_is_valid else moved
 
 

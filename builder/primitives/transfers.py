@@ -11,7 +11,7 @@ from ..scalars.dtypes import Int32, Uint32
 from ..scalars.values import convert, wrap
 from ..tracing.state import emit
 from .barriers import address
-from .enums import LoadShape, LoadSrcFormat, MMALayout, StoreShape
+from .enums import CpReduceOp, CpReduceType, LoadShape, LoadSrcFormat, MMALayout, StoreShape
 
 cp_async_commit_group = arch.cp_async_commit_group
 cp_async_wait_group = arch.cp_async_wait_group
@@ -35,6 +35,17 @@ def cp_async_bulk_shared_cluster_global(dst: Any, src: Any, mbar: Any, size: Any
 def cp_async_bulk_global_shared_cta(dst: Any, src: Any, size: Any) -> None:
     """Starts a copy of contiguous bytes from shared to global memory, in the thread's bulk group (sm_90)."""
     arch.cp_async_bulk_store(address(dst), address(src), size)
+
+
+def cp_reduce_async_bulk_global_shared_cta(
+    dst: Any, src: Any, size: Any, *, op: CpReduceOp, type: CpReduceType, noftz: bool = False
+) -> None:
+    """Starts to combine contiguous numbers of shared memory with those of global memory, one by one and atomically, in
+    the thread's bulk group (PTX ISA, cp.reduce.async.bulk; sm_90). Sums of f16 and bf16 keep subnormal numbers,
+    whatever `noftz` is.
+    """
+    count = convert(size, Int32).ssa
+    emit(ptx.BulkReduceOp(f"{op.value}.{type.value}", address(dst).ssa, address(src).ssa, count))
 
 
 def cp_async_bulk_prefetch(src: Any, size: Any) -> None:

@@ -26,6 +26,7 @@ from ...layout.algebra.display import Displayed
 from ...layout.algebra.inttuple import wrap
 from ...layout.atoms.cp_async import cp_async
 from ...layout.atoms.instructions import CpAsync
+from ...layout.atoms.universal import auto_vectorizing_copy
 from ...layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ...layout.tiling import tiled_copy as algebra
 from ...layout.tiling.tiled_copy import make_cotiled_copy as _cotiled
@@ -33,14 +34,14 @@ from ...layout.tiling.tiled_copy_mma import BY_MMA
 from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .address_space import AddressSpace
-from .coordinates import as_layout, check_static, tuples
+from .coordinates import as_layout, as_tuple, check_static, tuples
 from .copy_atoms import CopyAtom, make_copy_atom
 from .copying import emit_copy
 from .fragments import Vec
 from .memory_attributes import CacheEvictionPriority
 from .mma import TiledMma, partition, static_or_unknown
 from .modes import prepend, relaid
-from .tensor_base import tensor_type
+from .tensor_base import Elements, tensor_type
 from .tensors import Tensor, address_of
 from .tma import TmaAtom, policy_of, tensor_copy, tensor_prefetch
 from .views import as_tensor
@@ -293,7 +294,9 @@ def copy(
         held = as_tensor(src)
         if tensor_type(held).element_type != tiled.type.atom.value_type:  # moves of any width move any type
             tiled = make_copy_atom(nvgpu.CopyUniversalOp(), held.element_type)
-    if isinstance(tiled, CopyAtom):
+    if isinstance(tiled, CopyAtom) and pred is None and _copies_any(tiled, src, dst):
+        emit_copy(src, dst, None)
+    elif isinstance(tiled, CopyAtom):
         emit_copy(src, dst, pred, atom=tiled.attribute, **others)
     elif isinstance(tiled, TiledCopy):  # pyright: ignore[reportUnnecessaryIsInstance]
         emit_copy(src, dst, pred, tiled_copy=tiled.value())
@@ -332,6 +335,15 @@ def autovec_copy(
 
 
 basic_copy = autovec_copy
+
+
+def _copies_any(atom: CopyAtom, src: Any, dst: Any) -> bool:
+    """Whether an atom copies tensors of one nested mode element by element (CuTe's AutoVectorizingCopy)."""
+    held = atom.attribute
+    if held.load or held.store or held.atom_name != auto_vectorizing_copy().name:
+        return False
+    shapes = [as_tuple(part.shape) for part in (src, dst) if isinstance(part, Elements)]
+    return len(shapes) == 2 and all(len(shape) == 1 and isinstance(shape[0], tuple) for shape in shapes)
 
 
 def _record(atom: CopyAtom) -> Any:

@@ -44,11 +44,14 @@ class Vec(Ordered, Bits, NumpyMethods):
 
     __slots__ = ("__weakref__", "expression")
 
-    def __init__(self, expression: Expression, inside: bool = False) -> None:
+    def __init__(
+        self, expression: "Expression | Vec", shape: object = None, dtype: object = None, inside: bool = False
+    ) -> None:
+        if isinstance(expression, Vec):  # `TensorSSA(value, shape, dtype)`, as programs write it
+            expression = expression.to(dtype or expression.dtype).reshape(shape or expression.shape).expression
         if not isinstance(expression, Expression):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TilefoldError(
-                Code.BUILD_VALUE, "the class Vec does not make fragments", "write t.load() or cute.full"
-            )
+            problem, hint = "the class Vec does not make fragments", "write t.load() or cute.full"
+            raise TilefoldError(Code.BUILD_VALUE, problem, hint)
         self.expression = expression
         if not expression.is_materialized:
             current().defer(self, inside)

@@ -183,11 +183,13 @@ def cosize(x: object, mode: object = None) -> Any:
 
 
 def ceil_div(input: object, tiler: object) -> Any:
-    """`a / b` rounded up; for tuples, leaf by leaf, and of a `SymInt` another one."""
+    """`a / b` rounded up; for tuples, leaf by leaf, of a number by a tuple with the product of it, and of a `SymInt`
+    another one (CuTe's ceil_div).
+    """
     if (rounded := getattr(input, "rounded_up_quotient", None)) is not None:
         return rounded(tuples(tiler))
     if not isinstance(input, tuple | list):
-        return ceil_div_int(tuples(input), tuples(tiler))
+        return ceil_div_int(tuples(input), inttuple.product(tuples(tiler)))
     extents, divisors = as_tuple(input), as_tuple(tuples(tiler))  # pyright: ignore[reportUnknownArgumentType]
     if not isinstance(tuples(tiler), tuple):
         divisors *= len(extents)

@@ -111,6 +111,7 @@ class RawPointer:
         return self
 
     llvm_ptr = property(raw_ptr)
+    to_llvm_ptr = raw_ptr
 
     def __bool__(self) -> bool:
         refuse_presence("a pointer is neither true nor false", "p.load() is the element")
@@ -129,13 +130,13 @@ class RawPointer:
     def __setitem__(self, index: Any, value: Any) -> None:
         (self + index).store(value)
 
-    def view(self, count: int, alignment: int | None = None) -> Elements:
-        """The next `count` elements as a tensor. `alignment` promises more bytes than are known, as far as the
-        memory has them.
+    def view(self, count: int | Layout, alignment: int | None = None) -> Elements:
+        """The next `count` elements, or those of a layout, as a tensor. `alignment` promises more bytes than are known,
+        as far as the memory has them.
         """
         memory: TensorType = self.base.ir_type
         align = max(self.alignment, min(alignment or 1, memory.align.data))
-        layout = Layout(1, 0) if count == 1 else Layout(count, 1)
+        layout = count if isinstance(count, Layout) else Layout(1, 0) if count == 1 else Layout(count, 1)
         with checked():
             made = memory.with_layout(layout, align)
         offset = index_of(self.offset)

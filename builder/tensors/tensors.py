@@ -122,6 +122,10 @@ class Pointer:
         """
         return PointerNumber(self) if host() is not None else self.tensor.ptr().number()
 
+    def to_llvm_ptr(self) -> "Pointer":
+        """The pointer itself, as `llvm_ptr`."""
+        return self
+
     @property
     def llvm_ptr(self) -> "Pointer":
         """The pointer itself, for programs that pass it to an operation of an IR."""

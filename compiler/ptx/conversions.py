@@ -15,7 +15,7 @@ from ...dialects.ptx.convert import CVT_FORMS
 from .arithmetic import as_text
 from .inference import GENERIC_SHARED, SPACES
 from .moves import Rule, address_of, flushed, is_float
-from .registers import Registers, type_of
+from .registers import Registers, bits_of, type_of
 from .syntax import TYPE_BITS, Instruction, Register
 
 _ROUND_TO_INTEGER = MappingProxyType(
@@ -51,7 +51,7 @@ def _convert(r: Registers, i: Instruction) -> None:
         if words == ["rz"]:
             value = _toward_zero(r, value, given, signed=source[0] == "s")
     else:
-        if words:
+        if words not in ([], ["sat"]):
             raise r.refuse(f"the modifier .{words[0]} is not supported")
         if isinstance(i.operands[1], Register) and i.operands[1].name in r.texts:
             assert isinstance(i.operands[0], Register)
@@ -61,9 +61,24 @@ def _convert(r: Registers, i: Instruction) -> None:
         if pointer is not None and pointer.type in (SHARED, SHARED_CLUSTER, LOCAL):
             r.write(i.operands[0], pointer)  # as wide as the window, or extended
             return
-        given = r.read(i.operands[1], type_of(source))
-        value = r.resized(given, TYPE_BITS[target], signed=source[0] == "s")
+        value = r.read(i.operands[1], type_of(source))
+        if words:
+            value = _clamped(r, value, target, signed=source[0] == "s")
+        value = r.resized(value, TYPE_BITS[target], signed=source[0] == "s")
     r.write(i.operands[0], value, signed=target[0] == "s")
+
+
+def _clamped(r: Registers, value: SSAValue, target: str, *, signed: bool) -> SSAValue:
+    """An integer, or the nearest to it that the type of the target has (.sat)."""
+    bits = TYPE_BITS[target] - (target[0] == "s")
+    least, most = -(1 << bits) if target[0] == "s" else 0, (1 << bits) - 1
+    own = bits_of(value.type)
+    if signed and least > -(1 << own - 1):
+        value = r.emit(arith.MaxSIOp(value, r.constant(least, value.type)))
+    if most < (1 << own - signed) - 1:
+        limit = r.constant(most, value.type)
+        value = r.emit((arith.MinSIOp if signed else arith.MinUIOp)(value, limit))
+    return value
 
 
 def _between_floats(r: Registers, i: Instruction, words: list[str], target: str, source: str) -> SSAValue:
@@ -101,9 +116,11 @@ def _toward_zero(r: Registers, nearest: SSAValue, given: SSAValue, *, signed: bo
 
 
 def _to_integer(r: Registers, i: Instruction, words: list[str], target: str, source: str) -> SSAValue:
+    value = r.read(i.operands[1], type_of(source))
+    if "ftz" in words and source == "f32":
+        value, words = flushed(r, value), [word for word in words if word != "ftz"]
     if len(words) != 1 or words[0] not in _ROUND_TO_INTEGER:
         raise r.refuse("the rounding is not supported")
-    value = r.read(i.operands[1], type_of(source))
     if words[0] != "rzi":
         value = r.emit(_ROUND_TO_INTEGER[words[0]](value))
     kind = arith.FPToSIOp if target[0] == "s" else arith.FPToUIOp

@@ -102,7 +102,7 @@ def _bulk_copy(r: Registers, i: Instruction) -> None:
             r.add(ptx.BulkCommitGroupOp())
         case ("wait_group",) | ("wait_group", "read") if isinstance(operands[0], Integer):
             r.add(ptx.BulkWaitGroupOp(operands[0].value, "read" in words))
-        case ("tensor", _, "shared::cluster", "global", *rest):
+        case ("tensor", _, "shared::cluster" | "shared::cta", "global", *rest):
             left = [word for word in rest if word not in ("tile", "mbarrier::complete_tx::bytes")]
             mask, policy = _optional(r, left, operands[3:])
             map, coords = tensor_map(r, operands[1])
@@ -112,7 +112,7 @@ def _bulk_copy(r: Registers, i: Instruction) -> None:
             _, policy = _optional(r, [word for word in rest if word not in ("tile", "bulk_group")], operands[2:])
             map, coords = tensor_map(r, operands[0])
             r.add(ptx.TensorStoreOp(map, coords, address(r, operands[1], 16, SHARED), policy))
-        case ("shared::cluster", "global", "mbarrier::complete_tx::bytes", *rest):
+        case ("shared::cluster" | "shared::cta", "global", "mbarrier::complete_tx::bytes", *rest):
             _, policy = _optional(r, rest, operands[4:])
             to, source = address(r, operands[0], 16, SHARED), address(r, operands[1], 16, GLOBAL)
             bar = address(r, operands[3], 8, SHARED)

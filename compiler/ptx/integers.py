@@ -30,9 +30,14 @@ def _select(r: Registers, chosen: SSAValue, a: SSAValue, b: SSAValue) -> SSAValu
     return r.emit(arith.SelectOp(chosen, a, b))
 
 
+def _not(r: Registers, value: SSAValue) -> SSAValue:
+    return r.emit(arith.XOrIOp(value, r.constant(1, i1)))
+
+
 def with_carry(r: Registers, i: Instruction) -> bool:
     """Appends an addition, a subtraction or a product with a sum that reads or writes the carry; False for another
-    instruction.
+    instruction. A subtraction adds the complement: its carry says that nothing was borrowed, which also an addition
+    that follows reads so.
     """
     sets, reads = "cc" in i.modifiers, i.opcode in ("addc", "subc", "madc")
     if not sets and not reads:
@@ -54,15 +59,16 @@ def with_carry(r: Registers, i: Instruction) -> bool:
     subtracts = i.opcode in ("sub", "subc")
     kind: Binary = arith.SubiOp if subtracts else arith.AddiOp
     total = r.emit(kind(first, second))
-    carry = _compare(r, first, second, "ult") if subtracts else _compare(r, total, first, "ult")
+    wraps = _compare(r, first, second, "ult") if subtracts else _compare(r, total, first, "ult")
     if reads:
-        given = r.resized(r.read(Register(CARRY), i1), TYPE_BITS[type])
+        given = r.read(Register(CARRY), i1)
+        given = r.resized(_not(r, given) if subtracts else given, TYPE_BITS[type])
         again = r.emit(kind(total, given))
         more = _compare(r, total, given, "ult") if subtracts else _compare(r, again, total, "ult")
-        total, carry = again, r.emit(arith.OrIOp(carry, more))
+        total, wraps = again, r.emit(arith.OrIOp(wraps, more))
     r.write(target, total)
     if sets:
-        r.write(Register(CARRY), carry)
+        r.write(Register(CARRY), _not(r, wraps) if subtracts else wraps)
     return True
 
 

@@ -101,6 +101,8 @@ class _ModuleParser(StatementParser):
                 sizes[word] = self._three()
             elif word in _IGNORED:
                 self._skip_numbers()
+                if word == ".pragma":
+                    self.accept(";")
             else:
                 self.fail(f"unknown directive '{word}' of a function")
         directives = linkage, " ".join(self.text_from(begin).split())
@@ -115,7 +117,6 @@ class _ModuleParser(StatementParser):
     def _skip_numbers(self) -> None:
         while self.token.kind in ("integer", "string") or self.token.text == ",":
             self.advance()
-        self.accept(";")
 
     def _three(self) -> tuple[int, int, int]:
         sizes = [self.integer()]

@@ -226,6 +226,8 @@ class Registers:
                 through = self.emit(arith.OrIOp(bit, below))
                 chosen = {"eq": bit, "lt": below, "le": through, "gt": through, "ge": below}[register[-2:]]
                 return self.emit(arith.XOrIOp(chosen, self.constant(-1, i32))) if register[-2] == "g" else chosen
+            case _ if name in self.types:  # that no instruction writes
+                return self.undefined(type_of(self.types[name]))
             case _:
                 raise self.refuse(
                     f"the register {name} is never written, or is a special register that is not supported"

@@ -30,7 +30,7 @@ from ...dialects.tile import LoadOp as TileLoadOp
 from ...dialects.tile import StoreOp as TileStoreOp
 from ...dialects.tile import TileKernelOp
 from ...dialects.tile.threads import ThreadViewOp, is_thread_x
-from ...passes.analysis.loop_hints import trip_values, unroll_count
+from ...passes.analysis.loop_hints import cannot_unroll, trip_values, unroll_count
 from ...passes.analysis.machine_calls import find_calls
 from ...passes.writing.emitter import remarks_in
 from ..frontend.diagnostics import Diagnostic, Place, Severity, place_of
@@ -197,7 +197,8 @@ def _unrolling(loop: scf.ForOp) -> str:
     count, trips = unroll_count(loop), trip_values(loop)
     known = "" if trips is None else f": {len(trips)} iteration{'s' if len(trips) != 1 else ''}"
     if count is None:
-        return f"stays a loop{known}"
+        unknown = ": its number of iterations is known only at run time" if cannot_unroll(loop) else ""
+        return f"stays a loop{known or unknown}"
     if count == 1:
         return f"stays a loop, in machine code too{known}"
     return f"unrolled, {count} iterations at a time{known}" if count else f"unrolled completely{known}"

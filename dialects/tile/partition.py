@@ -7,6 +7,7 @@ from typing import Any
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import LayoutLike, size
 from ...layout.algebra.integers import Coord
+from ...layout.atoms.instructions import TmemCp
 from ..definitions import irdl_op_definition, typed_operand
 from .copy_types import TiledCopyType
 from .threads import ThreadViewOp
@@ -39,7 +40,8 @@ class PartitionSOp(_PartitionOp):
 
     @classmethod
     def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
-        cls.check_tiles(given, layout, given.tiling.tiler)
+        if not isinstance(given.tiling.atom.instruction, TmemCp):  # whose tile counts each row as often as it is copied
+            cls.check_tiles(given, layout, given.tiling.tiler)
         return given.tiling.tidfrg_S(layout)
 
 

@@ -7,13 +7,15 @@ from xdsl.dialects.builtin import i8
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
-from ...base.spaces import RMEM
+from ...base.spaces import RMEM, TMEM
 from ...layout.algebra.coalesce import steps
 from ...layout.algebra.core import LayoutLike, join, plain_layout, size
 from ...layout.atoms.contract import Role
+from ...layout.atoms.instructions import Umma
 from ..element_types import ir_types
 from .mma_types import MmaAtomAttr
 from .types import TensorType
+from .umma_rules import check_factors
 
 _ROLES = (Role.SCALE_A, Role.SCALE_B)
 
@@ -26,12 +28,18 @@ def check_scales(atom: MmaAtomAttr, scales: Sequence[TensorType], layouts: Seque
     if bool(scales) != atom.atom.has_scales:
         message = "has no scales" if scales else "needs the scales of A and B"
         raise LayoutError(Code.MMA_OPERAND, f"{atom.atom.name} {message}")
+    if isinstance(atom.atom.instruction, Umma):
+        for operand, role, tensor, layout in zip("AB", _ROLES, scales, layouts, strict=False):
+            _check_element(atom, role, tensor)
+            if tensor.space.data is not TMEM:
+                text = f"{role.value} of {atom.atom.name} are in tmem, not in {tensor.space.data}"
+                raise LayoutError(Code.ATOM_SPACE, text, "copy them there by SM100_UTCCP_4x32dp128bit")
+            check_factors(atom.atom, operand, layout[0])
+        return
     k, each, count = atom.atom.shape[2], atom.atom.products.scaled, atom.atom.products.factors
     for role, tensor, layout in zip(_ROLES, scales, layouts, strict=False):
-        name, allowed = role.value, (*ir_types(BY_PTX[atom.atom.contract.operand(role).element]), i8)
-        if tensor.element_type not in allowed:
-            types = " or ".join(map(str, allowed))
-            raise LayoutError(Code.MMA_OPERAND, f"{name} of {atom.atom.name} are {types}, not {tensor.element_type}")
+        name = role.value
+        _check_element(atom, role, tensor)
         if tensor.space.data is not RMEM:
             raise LayoutError(Code.ATOM_SPACE, f"{name} of {atom.atom.name} are in rmem, not in {tensor.space.data}")
         modes = plain_layout(layout)
@@ -47,3 +55,11 @@ def check_scales(atom: MmaAtomAttr, scales: Sequence[TensorType], layouts: Seque
                 f"{name} {layout}, aligned to {tensor.align.data} bytes, are {count} bytes for an execution, which do "
                 "not all begin at a multiple of that",
             )
+
+
+def _check_element(atom: MmaAtomAttr, role: Role, tensor: TensorType) -> None:
+    allowed = (*ir_types(BY_PTX[atom.atom.contract.operand(role).element]), i8)
+    if tensor.element_type not in allowed:
+        types = " or ".join(map(str, allowed))
+        text = f"{role.value} of {atom.atom.name} are {types}, not {tensor.element_type}"
+        raise LayoutError(Code.MMA_OPERAND, text)

@@ -42,7 +42,7 @@ BY_LAYOUTS = (("thr", "val"), ("tv", "tiler"), ("cotiled", "data"))
 """The ways that take two layouts, or a layout and a tiler, by the words before them."""
 
 BY_TENSOR: Mapping[str, Callable[[CopyAtom, Layout], TiledCopy]] = MappingProxyType({
-    "tmem": lambda atom, tensor: (make_utccp_copy if atom.threads <= 2 else make_tmem_copy)(atom, tensor)
+    TMEM.name: lambda atom, tensor: (make_utccp_copy if atom.threads <= 2 else make_tmem_copy)(atom, tensor)
 })  # fmt: skip
 """The way that takes a tensor in tensor memory."""
 

@@ -12,7 +12,7 @@ from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.tmem_copy import cells_of
 from ...layout.atoms.umma_descriptors import SmemDescriptor
 from ...layout.atoms.umma_smem import operand_alignment, swizzling_of, umma_descriptor
-from ...layout.tmem.fragments import place_operand, stored_bits
+from ...layout.tmem.fragments import place_factors, place_operand, stored_bits
 from .types import TensorType
 
 
@@ -40,6 +40,13 @@ def check_cells(atom: MmaAtom, operand: str, values: LayoutLike) -> None:
     _check_places(f"operand {operand} of {atom.name}", values, expected)
 
 
+def check_factors(atom: MmaAtom, operand: str, values: LayoutLike) -> None:
+    """The same for the scale factors of operand "A" or "B"."""
+    *others, last = place_factors(atom, operand)
+    if coalesce(plain_layout(values)) not in [coalesce(other) for other in others]:
+        _check_places(f"the scales of {operand} of {atom.name}", values, last)
+
+
 def reaches_cells(atom: CopyAtom) -> bool:
     """Whether a copy reads or writes tensor memory."""
     return isinstance(atom.instruction, TmemLoad | TmemStore | TmemCp)
@@ -55,6 +62,6 @@ def _check_places(subject: str, values: LayoutLike, expected: LayoutLike) -> Non
     if found != wanted:
         raise LayoutError(
             Code.ATOM_VALUES,
-            f"{subject} has its values in tensor memory at {wanted}, but mode 0 is {found}",
+            f"the values of {subject} are in tensor memory at {wanted}, but mode 0 is {found}",
             "make the tensor by tile.make_fragment_C of the tiled MMA, and the copy for it by tile.tmem_copy",
         )

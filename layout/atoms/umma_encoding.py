@@ -12,6 +12,8 @@ from .numbers import MmaOperation
 from .umma import SCALE_ELEMENTS, ULTRA_K
 from .umma_descriptors import InstructionDescriptor, Kind
 
+SCALE_IDS = (29, 4)
+"""The bits of the instruction descriptor at which the numbers of the scale factors of A and of B begin."""
 _SHIFTS = {0: 0, 8: 1, 16: 2, 32: 3}
 _SCALE_TYPES = {"ue4m3": 0, "ue8m0": 1}
 

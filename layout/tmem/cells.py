@@ -5,6 +5,8 @@ Addressing; CuTe's pointer.hpp, tmem_ptr).
 A column is 32 bits, and a lane 65536 columns; in elements of 16 bits that is 2 and 131072.
 """
 
+from typing import Any
+
 from ...base.errors import Code, LayoutError
 from ...base.spaces import LANE_SHIFT, TMEM, Cells
 from ..algebra.core import Layout, LayoutLike, cosize
@@ -28,14 +30,18 @@ def lane_stride(bits: int) -> int:
     return (CELL << LANE_SHIFT) // bits
 
 
-def add_elements(address: int, index: int, bits: int) -> int:
-    """The address `index` elements of `bits` bits after another. The place of an element within its cell is in the
-    upper bits, as CuTe's pointers have it: hardware reads the number of a scale factor there.
+def add_elements(address: Any, index: Any, bits: int) -> Any:
+    """The address `index` elements of `bits` bits after another, integers or arrays of them. The place of an element
+    within its cell is in the upper bits, as CuTe's pointers have it: it becomes the number of a scale factor.
     """
-    shift = (CELL // bits).bit_length() - 1
+    shift, address = (CELL // bits).bit_length() - 1, address & _WORD
     elements = (address << shift | address >> (32 - shift)) & _WORD
     moved = (elements + index) & _WORD
     return (moved >> shift | moved << (32 - shift)) & _WORD
+
+
+WITHIN_CELL = 30
+"""The first bit of an address that holds the place of a byte within its cell."""
 
 
 def count_columns(layout: LayoutLike, bits: int) -> int:

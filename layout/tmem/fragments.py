@@ -28,6 +28,7 @@ from ..atoms.contract import Named
 from ..atoms.instructions import Umma
 from ..atoms.mma_atom import MmaAtom
 from .cells import CAPACITY, CELL, COLUMNS, LANES, QUARTER, count_columns, lane_stride
+from .scales import BLOCK_ROWS, place_scales
 
 
 class Placement(Enum):
@@ -90,6 +91,20 @@ def place_operand(atom: MmaAtom, operand: str, shape: Any) -> Layout:
         return place_matrix(shape, 1, bits)
     apart = a_in_cells and atom.threads == 1
     return place_matrix(shape, atom.threads, bits, placement=_APART if apart else Placement.INTERLEAVED)
+
+
+def place_factors(atom: MmaAtom, operand: str) -> list[Layout]:
+    """Where tcgen05.mma can have the scale factors of one execution, of operand "A" or "B": of its rows, or of whole
+    blocks of 128, as copies from shared memory bring them.
+    """
+    m, n, _ = atom.shape
+    rows, products = n if operand == "B" else m // atom.threads, atom.products
+    counts = [count for count in {rows, -(-rows // BLOCK_ROWS) * BLOCK_ROWS} if count % QUARTER == 0]
+    halved = atom.threads == 2 and m == 128
+    values = (products.scaled, products.factors)
+    return [
+        place_scales(((count, values), 1, 1), of_b=operand == "B", two_by_two=halved)[0] for count in sorted(counts)
+    ]
 
 
 def stored_bits(atom: MmaAtom, operand: str) -> int:

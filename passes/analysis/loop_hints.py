@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from ...dialects.arith.semantics import constant_of
 
 UNROLL = "unroll"
-"""The attribute of an scf.for that must be unrolled completely."""
+"""The attribute of an scf.for that is unrolled completely if its number of iterations is known."""
 MAX_UNROLL = 1024
 """The most iterations that a loop can be asked to do in one."""
 MAX_COPIES = 1 << 14
@@ -18,11 +18,13 @@ MAX_COPIES = 1 << 14
 
 
 def unroll_count(loop: Operation) -> int | None:
-    """How many iterations a loop is to do in one: 0 for all, None if it has no hint and the assembler decides."""
+    """How many iterations a loop is to do in one: 0 for all, None if the assembler decides: without a hint, and where
+    the hint asks for all iterations, whose number only the run knows.
+    """
     hint = loop.attributes.get(UNROLL)
     if isinstance(hint, IntegerAttr):
         return cast("IntegerAttr", hint).value.data
-    return None if hint is None else 0
+    return None if hint is None or cannot_unroll(loop) else 0
 
 
 def trip_values(loop: scf.ForOp) -> range | None:
@@ -77,7 +79,7 @@ def find_malformed_hint(op: Operation) -> str | None:
 
 def cannot_unroll(op: Operation) -> bool:
     """Whether a loop asks for complete unrolling although its number of iterations is unknown."""
-    if not isinstance(op, scf.ForOp) or unroll_count(op) != 0:
+    if not isinstance(op, scf.ForOp) or not isinstance(op.attributes.get(UNROLL), UnitAttr):
         return False
     return not all(map(_known_once_unrolled, (op.lb, op.ub, op.step)))
 

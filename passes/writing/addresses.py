@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import i32
 from xdsl.ir import Block, Operation, SSAValue
 
+from ...base.spaces import TMEM
 from ...dialects.arith.integer_range import clip_to
 from ...dialects.arith.semantics import constant_of
 from ...dialects.cute.values import with_scalars
-from ...dialects.ptx import PtrAddOp
+from ...dialects.ptx import TENSOR, IntToPtrOp, PtrAddOp, PtrToIntOp
 from ...dialects.ptx.address import Fixed
 from ...dialects.ptx.base import GLOBAL
 from ...dialects.tile import Crd2IdxOp, TensorType
@@ -23,6 +25,7 @@ from ...layout.algebra.inttuple import transform_leaves
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.swizzled_sum import ANY_BITS, Addend, by_period, cut_at_period, index_bits, split, sum_bits
 from ...layout.text.layouts import to_text
+from ...layout.tmem.cells import CELL
 from ..analysis.ranges import Place, Ranges, greatest_index
 from .emitter import CheckedEmitter, Emitter, SsaInt, check, erase_unused, insert_behind, int_type, remark
 
@@ -171,6 +174,8 @@ class Addresses:
         owner = offset.owner
         place = place_of(owner) if isinstance(owner, Crd2IdxOp) else None
         fixed = () if place is None else self._fixed(emitter, place)
+        if _within_cells(type, place, offset):
+            return Address(self._in_cell(emitter, tensor.pointer, offset, type.element_bits))
         if tensor.offset is None:
             step = self.distance(emitter, offset, type.step_bits)
             return Address(self._moved(emitter, tensor.pointer, step, place, fixed))
@@ -180,6 +185,20 @@ class Addresses:
             bits = ANY_BITS if (known := constant_of(offset)) is None or known < 0 else known
             parts = [Addend(_as_i32(emitter, self.distance(emitter, offset, BYTE), must_fit=True), bits)]
         return Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
+
+    def _in_cell(self, emitter: Emitter, pointer: SSAValue, offset: SSAValue, bits: int) -> SSAValue:
+        """An address in tensor memory moved by elements that share cells: see `add_elements` of `layout.tmem.cells`."""
+        shift = (CELL // bits).bit_length() - 1
+        number, distance = emitter.value(PtrToIntOp(pointer)), self.distance(emitter, offset, BYTE)
+        narrow = _as_i32(emitter, distance, must_fit=True)
+
+        def rotated(value: SSAValue, left: int) -> SSAValue:
+            up = emitter.value(arith.ShLIOp(value, emitter.constant(left, i32)))
+            down = emitter.value(arith.ShRUIOp(value, emitter.constant(32 - left, i32)))
+            return emitter.value(arith.OrIOp(up, down))
+
+        moved = emitter.value(arith.AddiOp(rotated(number, shift), narrow))
+        return emitter.value(IntToPtrOp(rotated(moved, 32 - shift), 4, TENSOR))
 
     def choose(self, emitter: Emitter, index: SSAValue, tensors: Sequence[Address]) -> Address:
         """The address of the tensor of this number, of type `index`, which must not be accessed for any other."""
@@ -282,6 +301,17 @@ class Addresses:
             pointer = self._step(emitter, pointer, bytes_of(index, type.step_bits).value, fixed)
             fixed = ()
         return pointer
+
+
+def _within_cells(type: TensorType, place: Place | None, offset: SSAValue) -> bool:
+    """Whether a distance in tensor memory may lead to the middle of a cell."""
+    if type.space.data is not TMEM or type.element_bits >= CELL:
+        return False
+    each = CELL // type.element_bits
+    if place is not None:
+        return any(extent != 1 and stride % each for extent, stride in flat_modes(place.layout))
+    known = constant_of(offset)
+    return known is None or bool(known % each)
 
 
 BYTE = 8

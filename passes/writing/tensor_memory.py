@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i32
-from xdsl.dialects.gpu import DimensionAttr
+from xdsl.dialects.gpu import DimensionAttr, DimensionEnum
 from xdsl.ir import SSAValue
 
 from ...base.target import WARP
@@ -79,8 +79,8 @@ def _in_first_warp(emitter: Emitter, op: TmemAllocOp | TmemDeallocOp, act: Calla
     assert kernel is not None, "the stage's contract"
     x, y, _ = kernel.block
     thread: SSAValue | None = None
-    for axis, step in (("x", 1), ("y", x), ("z", x * y)):
-        if thread is not None and kernel.block["xyz".index(axis)] == 1:
+    for number, (axis, step) in enumerate(zip(DimensionEnum, (1, x, x * y), strict=True)):
+        if thread is not None and kernel.block[number] == 1:
             continue
         properties = {"dimension": DimensionAttr(axis)}
         coordinate = emitter.value(gpu.ThreadIdOp.create(properties=properties, result_types=[IndexType()]))

@@ -4,16 +4,21 @@
 
 from collections.abc import Sequence
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1, i32
 from xdsl.ir import SSAValue
 
 from ...dialects.ptx import (
+    TENSOR,
+    IntToPtrOp,
     LoadOp,
+    PtrToIntOp,
     StoreOp,
     TensorCopySharedOp,
     TensorDescriptorOp,
     TensorLoadRegistersOp,
     TensorMmaOp,
+    TensorMmaScaledOp,
     TensorStoreRegistersOp,
 )
 from ...dialects.tile import AtomCallOp, MmaCallOp, TensorType
@@ -24,8 +29,9 @@ from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.atoms.instructions import TmemCp, TmemLoad, TmemStore, Umma
 from ...layout.atoms.tmem_copy import halves_apart
 from ...layout.atoms.umma_descriptors import SmemDescriptor
-from ...layout.atoms.umma_encoding import instruction_descriptor_of
+from ...layout.atoms.umma_encoding import SCALE_IDS, instruction_descriptor_of
 from ...layout.tiling.tmem_copies import values_descriptor
+from ...layout.tmem.cells import WITHIN_CELL
 from .addresses import Address, Addresses
 from .emitter import Emitter
 from .matrix_descriptors import write_descriptor
@@ -33,13 +39,15 @@ from .vector_elements import extract_elements, join_vector
 
 
 def lower_umma_call(emitter: Emitter, addresses: Addresses, op: MmaCallOp, operands: Sequence[Address]) -> None:
-    """Replaces an execution by its instruction. `operands` are the addresses of D, A and B."""
+    """Replaces an execution by its instruction. `operands` are the addresses of D, A and B, and of the scale factors of
+    A and B, if there are any.
+    """
     atom, facts = op.atom.atom, op.atom.atom.instruction
     assert isinstance(facts, Umma)
     d, *others = operands
     cell = _cell(emitter, addresses, op.d, d)
     sources: list[SSAValue] = []
-    for name, tensor, address in zip("AB", (op.a, op.b), others, strict=True):
+    for name, tensor, address in zip("AB", (op.a, op.b), others[:2], strict=True):
         if atom.operand(name).named is Named.CELL:
             sources.append(_cell(emitter, addresses, tensor, address))
             continue
@@ -48,8 +56,29 @@ def lower_umma_call(emitter: Emitter, addresses: Addresses, op: MmaCallOp, opera
         sources.append(_describe(emitter, addresses, tensor, address, fields))
     idesc = emitter.constant(instruction_descriptor_of(atom).value, i32)
     accumulate = emitter.constant(1, i1) if op.accumulate is None else op.accumulate
-    emitter.insert(TensorMmaOp(facts.kind, atom.threads, [cell, *sources, idesc, accumulate]))
+    if op.scales:
+        scales: list[SSAValue] = []
+        for tensor, address, place in zip(op.scales, others[2:], SCALE_IDS, strict=True):
+            factors, number = _factors(emitter, _cell(emitter, addresses, tensor, address), place)
+            scales.append(factors)
+            idesc = emitter.value(arith.OrIOp(idesc, number))
+        word = f"block{atom.products.scaled}" if facts.kind == "mxf4nvf4" else ""
+        given = [cell, *sources, idesc, accumulate]
+        emitter.insert(TensorMmaScaledOp(facts.kind, atom.threads, given, (scales[0], scales[1]), scale=word))
+    else:
+        emitter.insert(TensorMmaOp(facts.kind, atom.threads, [cell, *sources, idesc, accumulate]))
     emitter.replace()
+
+
+def _factors(emitter: Emitter, pointer: SSAValue, place: int) -> tuple[SSAValue, SSAValue]:
+    """The address of the cells of scale factors, and their number there as the instruction descriptor has it, from bit
+    `place` on.
+    """
+    address = emitter.value(PtrToIntOp(pointer))
+    within = emitter.value(arith.ShRUIOp(address, emitter.constant(WITHIN_CELL, i32)))
+    number = emitter.value(arith.ShLIOp(within, emitter.constant(place, i32)))
+    cell = emitter.value(arith.AndIOp(address, emitter.constant((1 << WITHIN_CELL) - 1, i32)))
+    return emitter.value(IntToPtrOp(cell, 4, TENSOR)), number
 
 
 def _cell(emitter: Emitter, addresses: Addresses, tensor: SSAValue, address: Address) -> SSAValue:

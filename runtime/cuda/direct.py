@@ -67,14 +67,14 @@ def written(text: Comparison, count: int, steps: Sequence[Step]) -> DirectLaunch
         "        return NotImplemented",
     ]
     for number, step in enumerate(steps):
-        lines += _write_packing(number, step, scope)
+        lines += write_packing(number, step, scope)
     for number, step in enumerate(steps):
-        lines += _write_queueing(number, step)
+        lines += write_queueing(number, step)
     exec(_compile("\n".join(lines)), scope)
     return scope["launch"]
 
 
-def _write_packing(n: int, step: Step, scope: dict[str, Any]) -> list[str]:
+def write_packing(n: int, step: Step, scope: dict[str, Any]) -> list[str]:
     """The lines that take a frame and write the values into it."""
     made = step.prepared
     scope.update({
@@ -94,7 +94,7 @@ def _write_packing(n: int, step: Step, scope: dict[str, Any]) -> list[str]:
     ]
 
 
-def _write_queueing(n: int, step: Step) -> list[str]:
+def write_queueing(n: int, step: Step) -> list[str]:
     """The lines that say where a frame is launched, and launch it."""
     return [
         f"    if {step.attributes} is not frame{n}.attributes:",

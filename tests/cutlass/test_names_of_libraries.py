@@ -23,7 +23,9 @@ from tilefold.cutlass.architectures import Arch, BaseDSL
 from tilefold.cutlass.base_typing import get_c_pointers, get_mlir_types
 from tilefold.cutlass.cutlass_dsl import and_, is_dynamic_expression
 from tilefold.cutlass.experimental import primitives
+from tilefold.cutlass.mlir import ir, types
 from tilefold.cutlass.mlir.dialects import arith, llvm, nvvm
+from tilefold.cutlass.mlir.dialects.math import absi
 
 IMPORTS = """
 import numpy as np
@@ -344,3 +346,75 @@ def test_functions_that_are_taken_as_they_are() -> None:
     compiled.to()(out)
     assert out[0] == 16 % 6
     assert ampere_helpers.SMEM_CAPACITY["sm80"] == 163 * 1024
+
+
+def test_what_libraries_of_2026_call() -> None:
+    """Addresses as numbers, structures of results, fragments by their type, memory from a pointer on, shuffles by
+    the words of the newest programs.
+    """
+
+    @cute.kernel
+    def kernel(out: cute.Tensor) -> None:
+        t = cute.arch.thread_idx()[0]
+        held = cutlass.Array(cute.Int32, (2, 32), space=cute.AddressSpace.smem)
+        rows = cutlass.Array(held.data_ptr() + 32, dtype=cute.Uint32, shape=(1, 32), addrspace=3)
+        held[1, t] = t - 16
+        out[0, t] = rows[0, t].to(cute.Int32)
+        first = llvm.ptrtoint(ir.Type.parse("i32"), held.data_ptr())
+        out[1, t] = llvm.ptrtoint(types.i32(), held.data_ptr().to_llvm_ptr() + t) - first
+        pair = llvm.inline_asm(
+            ir.Type.parse("!llvm.struct<(i32, i32)>"), [t], "add.s32 $0, $2, 1; add.s32 $1, $2, 2;", "=r,=r,r"
+        )
+        out[2, t] = llvm.extractvalue(types.i32(), pair, [0]) * llvm.extractvalue(types.i32(), pair, [1])
+        near = cute.make_rmem_tensor(2, cute.Int32)
+        near[0], near[1] = t - 16, 3
+        away = cute.TensorSSA(absi(near.load()), (1, 2), cute.Uint32)
+        out[3, t] = away[0, 0].to(cute.Int32)
+        out[4, t] = primitives.shfl_sync(
+            thread_mask=0xFFFFFFFF, val=t, offset=1, mask_and_clamp=0x1F, kind=primitives.Shfl.BFLY
+        )
+
+    out = np.zeros((5, 32), np.int32)
+    kernel(out).launch(grid=1, block=32, device="sim")
+    t = np.arange(32)
+    np.testing.assert_array_equal(out, [t - 16, 4 * t, (t + 1) * (t + 2), abs(t - 16), t ^ 1])
+    assert (cutlass.Int128.width, ir.Type.parse("vector<4xf32>")) == (128, ir.VectorType.get([4], types.f32()))
+
+
+def test_types_that_have_no_text() -> None:
+    with pytest.raises(TilefoldError, match="is not one of numbers"):
+        ir.Type.parse("!llvm.array<4 x i32>")
+
+
+def test_sums_of_bulk_copies_and_waits_of_a_cluster() -> None:
+    @cute.kernel
+    def kernel(x: cute.Tensor, total: cute.Tensor, small: cute.Tensor) -> None:
+        t = cute.arch.thread_idx()[0]
+        held = cutlass.Array(cute.Float32, 4, space=cute.AddressSpace.smem)
+        bar = cutlass.Array(cute.Int64, 1, space=cute.AddressSpace.smem)
+        if t == 0:
+            primitives.mbarrier_init(bar, 32)
+        cute.arch.sync_threads()
+        if t < 4:
+            held[t] = x[t]
+            primitives.fence_proxy(primitives.Proxy.ASYNC_SHARED, primitives.SharedSpace.shared_cta)
+        primitives.fence_sync_restrict(primitives.MemOrder.RELEASE)
+        primitives.mbarrier_arrive(bar)
+        cluster = primitives.MBarrierScope.CLUSTER
+        while not primitives.mbarrier_wait_parity(bar, 0, primitives.MBarrierWait.TEST, scope=cluster):
+            pass
+        if t == 0:
+            for _ in range(2):
+                primitives.cp_reduce_async_bulk_global_shared_cta(
+                    total.iterator, held, 16, op=primitives.CpReduceOp.ADD, type=primitives.CpReduceType.F32
+                )
+            primitives.cp_async_bulk_commit_group()
+            primitives.cp_async_bulk_wait_group(0)
+            small[0] = cute.math.max(small[1], 0.0, ftz=True)
+            small[2], small[3] = cute.arch.exp_packed_f32x2((small[4], small[5]))
+
+    x, total = np.array([1, 2, 3, 4], np.float32), np.array([10, 20, 30, 40], np.float32)
+    small = np.array([7, 1e-40, 7, 7, 0, 1], np.float32)
+    kernel(x, total, small).launch(grid=1, block=32, device="sim")
+    np.testing.assert_array_equal(total, [12, 24, 36, 48])
+    np.testing.assert_allclose(small[[0, 2, 3]], [0, 1, np.e], rtol=1e-6)

@@ -52,7 +52,7 @@ TCGEN05_FAULTS: list[Fault] = [
     *tile_faults("tile.tmem_dealloc", (f"{_X}%0 = arith.constant 1 : i32\n%1 = ptx.ptr_add %x0, %0 : !ptx.ptr<tmem>, i32 -> !ptx.ptr<tmem>\n«tile.tmem_dealloc» %1", "the address is that of tile.tmem_alloc")),
     *tile_faults(
         "tile.gemm",
-        _tile_gemm("has its values in tensor memory at", d="((128,64),1,1):((65536,2),0,0)"),
+        _tile_gemm("are in tensor memory at", d="((128,64),1,1):((65536,2),0,0)"),
         _tile_gemm("E0315", a='f16, smem, align<1024>, "((128,16),1,4):((24,1),0,4096)"'),
         _tile_gemm("as the hardware swizzles 128 bytes", a='f16, smem, align<512>, "S<3,3,3> o 0 o ((128,16),1,4):((64,1),0,16)"'),
         _tile_gemm("is in rmem; it can be in smem", a='f16, rmem, align<16>, "((128,16),1,4):((16,1),0,2048)"'),

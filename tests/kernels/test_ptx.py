@@ -117,11 +117,16 @@ LACKING: Mapping[tuple[str, str], tuple[str, str, Mapping[str, str]]] = MappingP
     for arch in ("sm_80", "sm_86", "sm_89")
 } | {
     (name, arch): ("E2102", f"needs sm_100 and PTX 8.6; {arch} is older", _NOTHING)
-    for name, archs in (("tcgen05_mma", ("sm_80", "sm_86", "sm_89", "sm_90a")), ("gemm_sm100", ("sm_90a",)))
+    for name, archs in (
+        ("tcgen05_mma", ("sm_80", "sm_86", "sm_89", "sm_90a")), ("gemm_sm100", ("sm_90a",)), ("umma", ("sm_90a",)),
+    )
     for arch in archs
 } | {
+    ("umma", arch): ("E2102", f"fence.proxy.async needs sm_90 and PTX 8.0; {arch} is older", _NOTHING)
+    for arch in ("sm_80", "sm_86", "sm_89")
+} | {
     (name, "sm_120"): ("E2102", "is an instruction of single architectures; sm_120 stands", _NOTHING)
-    for name in ("tcgen05_mma", "gemm_sm100")
+    for name in ("tcgen05_mma", "umma", "gemm_sm100")
 } | {
     ("gemm_sm120", arch): ("E2102", f"needs sm_90 and PTX 8.0; {arch} is older", _NOTHING)
     for arch in ("sm_80", "sm_86", "sm_89")

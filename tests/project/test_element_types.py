@@ -38,7 +38,7 @@ ALLOWED = {
     "layout/atoms/umma.py": "the types that an instruction has",
     "layout/atoms/umma_descriptors.py": "the types that an instruction has",
     "layout/atoms/wgmma.py": "the types that an instruction has",
-    "tilefold/cutlass/narrow_floats.py": "public names",
+    "tilefold/cutlass/storage_types.py": "public names",
     "builder/tensors/narrow_mma.py": "the types that instructions have",
     "builder/scalars/dtypes.py": "names for the builder's own use",
     "tilefold/kernels/attentions.py": "the types that its functions take",

@@ -35,6 +35,7 @@ LAZY: Mapping[str, str] = {
     "tilefold.kernels": "a function imports the kernels of the target at hand, and NumPy for its arrays alone",
     "tilefold.builder": "a program that defines kernels waits for xDSL's dialects when it builds one",
     "tilefold.compiler.emit": "few kernels have functions that `expand-math` replaces",
+    "tilefold.passes.expand_atoms": "few kernels have tensor memory",
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",
     "tilefold.runtime.sim.sim_engine": "few launches fail, take long, or run on several processes",
     "tilefold.runtime.sim.ordering.schedule": "few kernels copy in bulk",

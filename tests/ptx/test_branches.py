@@ -183,16 +183,24 @@ def test_a_barrier_that_only_some_lanes_reach_is_a_fault() -> None:
     assert code_of(body) == Code.SIM_BARRIER
 
 
-def test_a_shuffle_whose_lanes_do_not_all_execute_it_is_a_fault() -> None:
+@pytest.mark.parametrize(
+    ("distance", "end", "code"),
+    [(1, "bar.warp.sync -1;", "E3208"), (8, "", "E3208"), (1, "", "")],
+)
+def test_a_shuffle_takes_the_lanes_of_its_mask_that_have_not_returned(distance: int, end: str, code: str) -> None:
     body = f"""{STORE_LANE}
         setp.lt.u32 %p1, %r1, 8;
         @%p1 bra END;
-        shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;
+        shfl.sync.bfly.b32 %r2, %r1, {distance}, 31, -1;
         st.global.u32 [%d4], %r2;
     END:
+        {end}
         ret;
     """
-    assert code_of(body) == Code.SIM_CONVERGENCE
+    if code:
+        assert code_of(body) == code
+    else:
+        assert run(body, 32, 64)[8:32].tolist() == [lane ^ 1 for lane in range(8, 32)]
 
 
 def test_a_race_is_found_across_branches() -> None:

@@ -91,6 +91,16 @@ CASES: dict[str, Callable[[int, int, int], int]] = {
     "add.cc.u32 %r9, A, B; addc.u32 R, C, 0": lambda a, b, c: c + (a + b >> 32),
     "add.cc.u32 %r9, A, B; addc.cc.u32 %r9, B, C; addc.u32 R, 0, 0": lambda a, b, c: b + c + (a + b >> 32) >> 32,
     "sub.cc.u32 %r9, A, B; subc.u32 R, C, B": lambda a, b, c: c - b - (a < b),
+    "sub.cc.u32 %r9, A, B; addc.u32 R, C, 0": lambda a, b, c: c + (a >= b),
+    "add.cc.u32 %r9, A, B; subc.u32 R, C, 0": lambda a, b, c: c - (not a + b >> 32),
+    "cvt.sat.u16.s32 %h1, A; cvt.u32.u16 R, %h1": lambda a, b, c: max(0, min(_signed(a), 65535)),
+    "cvt.sat.s8.u32 %h1, A; cvt.s32.s16 R, %h1": lambda a, b, c: min(a, 127),
+    "cvt.sat.u32.s32 R, A": lambda a, b, c: max(0, _signed(a)),
+    "cvt.sat.s32.u32 R, A": lambda a, b, c: min(a, 2**31 - 1),
+    "add.u32 %r12, %r12, A; mov.u32 R, B": lambda a, b, c: b,
+    "cvt.rn.f32.s32 %f1, A; mul.f32 %f1, %f1, 0f3E800000; cvt.rpi.ftz.s32.f32 R, %f1": lambda a, b, c: int(
+        np.ceil(np.float32(_signed(a)) * np.float32(0.25))
+    ),
     "sub.cc.u32 %r9, A, B; subc.cc.u32 %r9, B, C; subc.u32 R, 0, 0": lambda a, b, c: -(b - c - (a < b) < 0),
     "mad.lo.cc.u32 %r9, A, B, C; madc.hi.u32 R, A, B, 0": lambda a, b, c: a * b + c >> 32,
     "set.lt.u32.s32 R, A, B": lambda a, b, c: -(_signed(a) < _signed(b)),

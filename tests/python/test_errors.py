@@ -296,9 +296,9 @@ def launched_within(out: Any) -> None:
 
 
 def refused_by_a_pass(out: Any) -> None:
-    t, _, _ = cute.arch.thread_idx()
-    for i in cute.range(t, unroll_full=True):  # error: E2007, its number of iterations is known only at run time
-        out[i] = 1
+    for i in cute.range(1000, unroll_full=True):
+        for j in cute.range(1000, unroll_full=True):  # error: E2007, copies of the loop's body
+            out[i] = j
 
 
 def refused_by_a_view(out: Any) -> None:

@@ -84,7 +84,10 @@ MISTAKES = {
         ("acquire %B", "acquire %W"),
     ),
     "no map": (lead(LOAD), "E0322", "holds no tensor map", (LOAD, COPY + RELEASE + ACQUIRE + LOAD)),
-    "nothing to change": (lead(REPLACE), "E0322", "there is no tensor map", (REPLACE, COPY + REPLACE)),
+    "fields that nothing sets": (
+        lead(REPLACE + RELEASE + ACQUIRE + LOAD), "E0322", "an element stride of 0",
+        (REPLACE, COPY + REPLACE),
+    ),
     "a box that TMA does not move": (
         RIGHT.replace(REPLACE, field("box_dim", ", %one : i32", 0)), "E0323", "the tensor map at",
         ("box_dim\" at 0 %W, %one", "box_dim\" at 0 %W, %thirtytwo"),

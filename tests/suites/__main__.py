@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from . import cute_tutorials, gpuverify, indigo
+from . import cute_tutorials, gpuverify, hecbench, indigo, triton_tutorials, zluda
 from .case import STATES, Case, judge_all, processes
 from .known import KNOWN
 
 SUITES: Mapping[str, Callable[[Path], Iterator[Case]]] = {
-    "cutlass": cute_tutorials.cases, "hirace": indigo.cases, "gpuverify": gpuverify.cases,
+    "cutlass": cute_tutorials.cases, "hirace": indigo.cases, "gpuverify": gpuverify.cases, "hecbench": hecbench.cases,
+    "triton": triton_tutorials.cases, "zluda": zluda.cases,
 }  # fmt: skip
 
 

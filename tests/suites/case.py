@@ -16,6 +16,7 @@ from tilefold.compiler.ptx.syntax import PtxError
 from tilefold.runtime.settings import ptxas_settings
 
 from tilefold.cute.loaded_ptx import PtxKernel, PtxKernelCall
+from tilefold.driver.faults import Report
 from tilefold.driver.gaps import GapKind
 from tilefold.driver.ptx_module import PtxModule, PtxSource, parameter_names
 
@@ -53,6 +54,12 @@ class Case:
     shared: int = 0
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     judge: Callable[[Sequence[Any]], str] | None = None
+    launches: "Callable[[Case], Iterator[Checked]] | None" = None
+    """Launches of a kernel that is not in CUDA C++, once for each input."""
+
+
+Checked = tuple[str, Report | None]
+"""What came of a launch: how its results differ from the reference, and the report of the check if they do not."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +80,9 @@ def judge(case: Case, seconds: int = 120) -> Verdict:
     vacuous = 0
     try:
         with _limited(seconds):
-            kernel = compiled(case)
-            for make in case.inputs:
-                call = PtxKernelCall(kernel, tuple(make(kernel)))
-                if case.judge is not None:
-                    call.launch(case.grid, case.block, shared=case.shared, races=False, **case.options)
-                    difference = case.judge(call.arguments)
-                    if difference:
-                        return Verdict(case.name, "wrong", "wrong results", difference)
-                    call = PtxKernelCall(kernel, tuple(make(kernel)))
-                report = call.check(case.grid, case.block, shared=case.shared, **case.options)
+            for difference, report in (case.launches or checked)(case):
+                if report is None:
+                    return Verdict(case.name, "wrong", "wrong results", difference)
                 if any("precondition" in fault.message for fault in report.faults):
                     vacuous += 1
                     continue
@@ -104,11 +104,25 @@ def judge(case: Case, seconds: int = 120) -> Verdict:
     return _compared(case, faults, vacuous)
 
 
+def checked(case: Case) -> Iterator[Checked]:
+    """The launches of a kernel in CUDA C++."""
+    kernel = compiled(case)
+    for make in case.inputs:
+        if case.judge is not None:
+            call = PtxKernelCall(kernel, tuple(make(kernel)))
+            call.launch(case.grid, case.block, shared=case.shared, races=False, **case.options)
+            if difference := case.judge(call.arguments):
+                yield difference, None
+                return
+        call = PtxKernelCall(kernel, tuple(make(kernel)))
+        yield "", call.check(case.grid, case.block, shared=case.shared, **case.options)
+
+
 def _compared(case: Case, faults: Mapping[str, str], vacuous: int) -> Verdict:
     unsupported = [text for code, text in faults.items() if code in {c.id for c in UNSUPPORTED}]
     if unsupported:
         return Verdict(case.name, "not supported", "refused", unsupported[0])
-    if vacuous == len(case.inputs):
+    if case.inputs and vacuous == len(case.inputs):
         return Verdict(case.name, "not supported", "no input", "no input meets its preconditions")
     asked = case.counted if case.expected == "clean" else (set(faults) - case.ignored)
     counted = {code for code in faults if not case.counted or code in asked}

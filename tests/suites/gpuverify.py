@@ -34,6 +34,10 @@ _TWO_THREADS = re.compile(
 _SPECIFICATION = re.compile(
     r"\b__(?:assert|requires|assume|invariant|global_invariant|ensures|function_wide_invariant|candidate_\w+)\s*\("
 )
+_SCALARS = re.compile(r"--kernel-args=\w+,(\S+)")
+"""The values of the arguments that are no arrays."""
+_ONE_MEMORY = re.compile(r"\bbarrier\s*\((?!(?=[^;]*LOCAL)(?=[^;]*GLOBAL))")
+"""A barrier of OpenCL that orders one memory only."""
 _OPTION = re.compile(r"--(\w[\w-]*)=(\[[^\]]*\]|[\d,x*]+)")
 _EQUAL = re.compile(r"__requires\(\s*(\w+)\s*==\s*([^;&|]+?)\s*\)\s*;")
 _DROPPED = {
@@ -54,6 +58,8 @@ THREADS = 1 << 10
 """The threads of a launch, at most about this many: GPUVerify's sizes do not count for it, since it runs nothing."""
 WORDS = 1 << 17
 """The words of an array."""
+WIDE = 4
+"""The input whose arrays hold large numbers, for tests of bounds."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +89,11 @@ def case_of(file: Path, name: str, kind: str) -> Case:
     grid = _sizes(options.get("gridDim") or options.get("num_groups", "2"))
     if "global_size" in options and "num_groups" not in options:
         grid = tuple(-(-a // b) for a, b in zip(_sizes(options["global_size"]), (*block, 1, 1), strict=False))
+    is_too_large = int(np.prod(block)) > 1024
     grid, block = reduced(grid, block)
     kernel, parameters = signature(text)
+    fixed = _SCALARS.search(command)
+    scalars = tuple(fixed[1].split(",")) if fixed else ()
     expected = "clean" if verdict.endswith("pass") else "faults"
     specified, left_out = without_pairs(text)
     specified = re.sub(r"#include\s*[<\"]cuda\.h[>\"]", "", specified)
@@ -97,7 +106,8 @@ def case_of(file: Path, name: str, kind: str) -> Case:
             head = head.replace("#line 1\n", "".join(f"#undef {name}\n#define {name}(...) true\n" for name in dropped))
             head += "#line 1\n"
     offset = options.get("global_offset")
-    macros = tuple([f"-DSUITE_OFFSET={offset}"] if offset else []) + tuple(re.findall(r"-D\w+(?:=\S+)?", command))
+    macros = tuple(re.findall(r"-D\w+(?:=\S+)?", command))
+    macros += (f"-DSUITE_OFFSETS={offset.strip('[]')}",) if offset else ()
     nulls = "null pointer" in text
     bounds = "check-array-bounds" in command or "checkArrays" in command
     reason = ""
@@ -107,15 +117,22 @@ def case_of(file: Path, name: str, kind: str) -> Case:
         reason = "it leaves out races between groups"
     elif "checkArrays:" in command:
         reason = "it checks races on chosen arrays only"
-    elif "benign" in name or "--no-benign" in command:
+    elif "--only-log" in command:
+        reason = "its option leaves out the search for races"
+    elif is_too_large:
+        reason = "its groups have more work-items than a block of a GPU has threads"
+    elif "benign" in name or "--no-benign" in command or "--equality-abstraction" in command:
         reason = "it tolerates races of writes of the same value, or with the values of an abstraction does not"
     elif "--warp-sync" in command:
         reason = "it takes for granted that the threads of a warp go in step, as before sm_70"
     elif re.search(r"__axiom|__requires_fresh", text):
         reason = "an axiom, or arrays that may overlap"
-    elif expected == "faults" and left_out:
-        reason = "its specification speaks of two threads at once, or of a loop's accesses"
-    seeds = range(4) if nulls or any("*" not in parameter.type for parameter in parameters) else range(2)
+    elif left_out and (expected == "faults" or "__spec_" in text):
+        reason = "its specification speaks of two threads at once, of a loop's accesses, or of functions without bodies"
+    elif kind == "OpenCL" and expected == "faults" and _ONE_MEMORY.search(text):
+        reason = "its barrier orders one memory, and those of CUDA order all"
+    seeds = [0, 1, 2, 3] if nulls or any("*" not in parameter.type for parameter in parameters) else [0, 1]
+    seeds += [WIDE] if bounds else []
     return Case(
         name=name,
         text=head + with_bodies(cuda),
@@ -123,7 +140,7 @@ def case_of(file: Path, name: str, kind: str) -> Case:
         expected=expected,
         grid=grid,
         block=block,
-        inputs=tuple(partial(arguments, parameters, seed, block, nulls) for seed in seeds),
+        inputs=tuple(partial(arguments, parameters, seed, block, nulls, scalars) for seed in seeds),
         kernel=kernel,
         nvrtc=("-G", *macros),
         counted=CODES[1:3] if "--only-divergence" in command else CODES + (BOUNDS if bounds else ()),
@@ -143,7 +160,8 @@ def reduced(grid: tuple[int, ...], block: tuple[int, ...]) -> tuple[tuple[int, .
     while np.prod(sizes) > 1024:
         sizes[int(np.argmax(sizes))] //= 2
     blocks = list(grid)
-    while np.prod(blocks) * np.prod(sizes) > THREADS and max(blocks) > 2:
+    limit = THREADS if min(blocks) < 2 or len(blocks) < 3 else 8 * THREADS  # few blocks in each of three dimensions
+    while np.prod(blocks) * np.prod(sizes) > limit and max(blocks) > 2:
         blocks[int(np.argmax(blocks))] //= 2
     return tuple(blocks), tuple(sizes)
 
@@ -202,22 +220,34 @@ def signature(text: str) -> tuple[str | None, tuple[Parameter, ...]]:
 
 
 def arguments(
-    parameters: Sequence[Parameter], seed: int, block: tuple[int, ...], nulls: bool, kernel: PtxKernel
+    parameters: Sequence[Parameter],
+    seed: int,
+    block: tuple[int, ...],
+    nulls: bool,
+    scalars: Sequence[str],
+    kernel: PtxKernel,
 ) -> list[Any]:
     """The arguments of one run: arrays of words, and numbers, the same for all that no precondition asks for."""
     rng = np.random.default_rng(seed)
-    number = (5, 64, 1, 0)[seed]
+    number = (5, 64, 1, 0, 5)[seed]
+    given_scalars = iter(scalars)
     given: list[Any] = []
     functions = {plain_name(name): name for name in kernel.module.module.functions}
     for parameter, wanted in zip(parameters, kernel.function.parameters, strict=True):
-        if wanted.is_structure:
+        scalar = None if "*" in parameter.type else _number(next(given_scalars, ""), block)
+        if wanted.is_structure and scalar is not None:
+            given.append(scalar.to_bytes(wanted.size, "little"))
+        elif scalar is not None:
+            given.append(float(scalar) if wanted.type[0] == "f" else scalar)
+        elif wanted.is_structure:
             given.append(rng.integers(0, 4, wanted.size, np.uint8).tobytes())
         elif parameter.value.lstrip("&") in functions:
             given.append(address_of_function(kernel.module.module, functions[parameter.value.lstrip("&")]))
         elif "*" in parameter.type and nulls and seed == 3:
             given.append(0)
         elif "*" in parameter.type:
-            words = rng.integers(0, 8, WORDS).astype(np.int32) if seed % 2 == 0 else np.zeros(WORDS, np.int32)
+            high = 1 if seed in (1, 3) else WORDS if seed == WIDE else 8
+            words = rng.integers(0, high, WORDS).astype(np.int32)
             floats = "float" in parameter.type or "double" in parameter.type
             given.append(words.astype(np.float64 if "double" in parameter.type else np.float32) if floats else words)
         else:

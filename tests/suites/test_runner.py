@@ -10,11 +10,16 @@ import numpy as np
 import pytest
 
 from tests.ptx.test_cuda_source import needs_nvrtc
+from tilefold.cute.loaded_ptx import PtxKernel
 
 from .case import Case, judge
 from .cute_tutorials import device_text
+from .device_part import device_part
 from .gpuverify import case_of, reduced, without_pairs
+from .hecbench import arguments, difference, references
+from .hecbench_table import KERNELS
 from .opencl_text import as_cuda
+from .zluda import numbers
 
 STORE = 'extern "C" __global__ void k(int *p) { p[threadIdx.x / N] = threadIdx.x; }'
 
@@ -33,6 +38,14 @@ def _in_order(given: Sequence[Any]) -> str:
 
 def _never(given: Sequence[Any]) -> str:
     return "always"
+
+
+def _doubled(given: Sequence[Any]) -> str:
+    return "" if given[0].tolist() == [*range(0, 64, 2)] else "not doubled"
+
+
+def _counted(kernel: PtxKernel) -> Sequence[Any]:
+    return [np.arange(32, dtype=np.int32)]
 
 
 NOTHING: dict[str, Any] = {}
@@ -90,3 +103,54 @@ def test_kernels_become_functions() -> None:
     assert device_text(text + "k(CUTLASS_GRID_CONSTANT TmaA const tma_a)\n{\n}\n\nint main() {\n}\n") == (
         "template <class T>\n__device__ void\nk(TmaA const &tma_a)\n{\n}\n"
     )
+
+
+PROGRAM = """\
+#include <vector>
+#include "cells.h"
+static int *buffer; // of the host
+const char *TITLE = "a { in a text";
+template <class T> __device__ T twice(T x) { return x + x; }
+void reference(std::vector<Cell> &cells) { for (auto &c : cells) { c.x *= WIDTH; } }
+__global__ void __launch_bounds__(WIDTH) k(Cell *cells) { cells[threadIdx.x].x = twice(cells[threadIdx.x].x); }
+__global__ void other(int *p) { *p = undefined_name; }
+int main() { k<<<1, WIDTH>>>(nullptr); }
+"""
+
+
+@needs_nvrtc
+def test_the_device_part_of_a_program(tmp_path: Path) -> None:
+    (tmp_path / "cells.h").write_text("#define WIDTH 32\nstruct Cell { int x; };\nstruct Other { std::string s; };\n")
+    file = tmp_path / "program.cu"
+    file.write_text(PROGRAM)
+    text = device_part(file, "k")
+    for name, is_kept in (("Cell", True), ("twice", True), ("k(", True), ("Other", False), ("main", False)):
+        assert (name in text) is is_kept, name
+    assert all(name not in text for name in ("reference", "buffer", "TITLE", "other", "<vector>"))
+    assert judge(replace(_case(1, "clean", judge=_doubled), text=text, inputs=(_counted,))).state == "right"
+
+
+def test_references_of_hecbench_know_wrong_results() -> None:
+    """Each reference refuses the arguments as they are before the launch, and takes its own results."""
+    for number, kernel in enumerate(KERNELS):
+        if not kernel.fault:
+            given = list(arguments(number))
+            assert difference(number, given), kernel.name
+            for place, wanted in references(number).items():
+                given[place] = np.broadcast_to(np.asarray(wanted), given[place].shape).astype(given[place].dtype)
+            assert not difference(number, given), kernel.name
+
+
+def test_numbers_of_rust() -> None:
+    for text, wanted in (
+        ("0xFFu8, 1", np.array([255, 1], np.uint8)),
+        ("-2i32, i32::MIN, i32::max_value()", np.array([-2, -(2**31), 2**31 - 1], np.int32)),
+        ("half::f16::from_f32(-0.5), half::f16::from_bits(0x3C00)", np.array([-0.5, 1], np.float16)),
+        ("f32::INFINITY, 1_0.5f32", np.array([np.inf, 10.5], np.float32)),
+        ("0b1_01u64", np.array([5], np.uint64)),
+    ):
+        read = numbers(text)
+        assert read is not None
+        assert read.dtype == wanted.dtype
+        assert read.tolist() == wanted.tolist()
+    assert numbers("std::f32::consts::E / 2f32") is None

@@ -3,14 +3,20 @@
 and in tensor memory, at every stage; their machine code, and their mistakes.
 """
 
+from typing import Any
+
+import ml_dtypes
+import numpy as np
 import pytest
 from tilefold.base.errors import Code
 from tilefold.base.target import Target
+from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.runtime.sim.faults import SimulationError
 
 from tests.kernels.harness import STAGES, assert_checks_hold, program_of, simulate
 from tests.sass import instructions
+from tests.tcgen05.scaled_kernel import Scaled
 from tests.tcgen05.tile_kernels import Tile
 from tilefold.driver.launches import Changes, read_launches
 
@@ -81,3 +87,48 @@ def test_mistakes_are_found_in_the_text_as_written(name: str) -> None:
 def test_another_target_is_refused() -> None:
     with pytest.raises(Exception, match=r"needs sm_100 and PTX 8\.6; sm_90a is older"):
         program_of(FP8.text).ptx(Target("sm_90a"))
+
+
+FP4 = ("float_e2m1_t", "f4E2M1FN", 4)
+KINDS_WITH_SCALES = {
+    "mxf8": Scaled("MXF8F6F4", "float_e4m3_t", "f8E4M3FN", 8, "float_ue8m0_t", 32, 32),
+    "mxf4": Scaled("MXF4", *FP4, "float_ue8m0_t", 32, 64, "32,"),
+    "nvf4": Scaled("MXF4", *FP4, "float_ue4m3_t", 16, 64, "16,", "integers(40, 90, seed={})"),
+}
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("kind", KINDS_WITH_SCALES)
+def test_scale_factors(kind: str, stage: str) -> None:
+    given = KINDS_WITH_SCALES[kind]
+    program = program_of(given.text)
+    (launch,) = read_launches(program.module, program.source, Changes())
+    after = simulate(program, launch, stage).after
+    a, b = (np.asarray(after[name]).astype(np.float64) * _factors(given, after[f"SF{name}"]) for name in "AB")
+    assert np.allclose(after["D"], a @ b.T, atol=1e-4)
+
+
+def _factors(given: Scaled, codes: Any) -> Any:
+    """The factors (128, K) of a block of codes, of which a row has four."""
+    rows, values = np.ogrid[:128, : 4 * given.vector]
+    found = np.asarray(codes).astype(np.uint8)[16 * (rows % 32) + 4 * (rows // 32) + values // given.vector]
+    type = ml_dtypes.float8_e8m0fnu if given.scale == "float_ue8m0_t" else ml_dtypes.float8_e4m3fn
+    return found.view(type).astype(np.float64)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(("kind", "name", "count"), [("mxf8", "UTCQMMA", 4), ("nvf4", "UTCOMMA", 1)])
+def test_machine_code_of_scale_factors(kind: str, name: str, count: int) -> None:
+    target = Target("sm_100a")
+    counts = instructions(assemble(program_of(KINDS_WITH_SCALES[kind].text).ptx(target), target).code)["multiply"]
+    assert sum(number for found, number in counts.items() if found.startswith(name)) == count
+    assert counts["UTCCP"] == 2
+
+
+def test_scale_factors_elsewhere_are_refused() -> None:
+    text = KINDS_WITH_SCALES["mxf8"].text
+    assert text.count("((((262144,4)") == 2
+    text = text.replace("((((262144,4)", "((((262144,8)", 1)
+    with pytest.raises(ProgramError, match=r"scales of A of .* are in tensor memory at"):
+        program_of(text)

@@ -59,6 +59,19 @@ class GpuLaunches:
         """
         return launch_built(self.build(bound, dim3("block", block)), ordinal, bound, grid, stream, attributes)
 
+    def prepared(self, bound: BoundArguments, block: Any, device: str) -> tuple[Prepared, list[bytes]] | None:
+        """The prepared kernel for arguments that are bound, and the bytes of its values. None where a launch would be
+        on the simulator, or on copies of the host's arrays.
+        """
+        ordinal = place_of(bound.arrays, device)
+        if ordinal is None or any(array.device is None for array in bound.arrays.values()):
+            return None
+        engine = devices.gpu_engine(ordinal)
+        with engine.driver.current():
+            built = self.build(bound, dim3("block", block))
+            prepared = engine.load(built.loaded_on(engine.driver.target.arch))
+            return prepared, PackedArguments(engine.driver, prepared.kernel.artifact, bound.values).values
+
 
 def run(
     built: "CompiledKernel", bound: BoundArguments, grid: Any, request: LaunchRequest, options: SimOptions

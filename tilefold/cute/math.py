@@ -3,6 +3,8 @@
 approximates a function, if there is one.
 """
 
+from tilefold.builder.instructions.extremes import maximum as max
+from tilefold.builder.instructions.extremes import minimum as min
 from tilefold.builder.instructions.math import absolute as abs
 from tilefold.builder.instructions.math import absolute as absf
 from tilefold.builder.instructions.math import (
@@ -25,8 +27,6 @@ from tilefold.builder.instructions.math import (
     tanh,
     trunc,
 )
-from tilefold.builder.instructions.math import maximum as max
-from tilefold.builder.instructions.math import minimum as min
 from tilefold.builder.instructions.math import round_even as roundeven
 from tilefold.builder.instructions.trigonometry import acos, asin, atan, atan2, tan
 

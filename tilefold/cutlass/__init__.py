@@ -56,7 +56,9 @@ from tilefold.layout.algebra.swizzle import Swizzle
 from .architectures import CUDA_VERSION, target_version
 from .cutlass_dsl import T
 from .modules import add_modules
-from .narrow_floats import (
+from .pointers import Pointer, inttoptr
+from .programs import ProgramFinder
+from .storage_types import (
     Float4E2M1FN,
     Float4E2M1FNx2,
     Float6E2M3FN,
@@ -66,9 +68,9 @@ from .narrow_floats import (
     Float8E4M3,
     Float8E4M3B11FNUZ,
     Float8E8M0FNU,
+    Int128,
+    Uint128,
 )
-from .pointers import Pointer, inttoptr
-from .programs import ProgramFinder
 from .value_trees import extract_mlir_values, new_from_mlir_values
 from .vector import full
 
@@ -81,11 +83,11 @@ __all__ = [
     "AddressSpace", "Array", "BFloat16", "Boolean", "CUDA_VERSION", "Constexpr", "DynamicExpression", "Float",
     "Float16", "Float32", "Float4E2M1FN", "Float4E2M1FNx2", "Float64", "Float6E2M3FN", "Float6E2M3FNx4", "Float6E3M2FN",
     "Float6E3M2FNx4", "Float8E4M3", "Float8E4M3B11FNUZ", "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU", "GridConstant",
-    "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "JitArgument", "Layout", "Numeric", "Pointer", "Shape",
-    "Swizzle", "T", "TFloat32", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector", "const_expr", "dsl_user_op",
-    "dtype", "dynamic_expr", "extract_mlir_values", "for_generate", "full", "full_like", "install", "inttoptr",
-    "make_array_view", "max", "min", "new_from_mlir_values", "range", "range_constexpr", "range_dynamic",
-    "register_jit_arg_adapter", "select_", "target_version", "yield_out",
+    "Int128", "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "JitArgument", "Layout", "Numeric", "Pointer",
+    "Shape", "Swizzle", "T", "TFloat32", "Uint128", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector",
+    "const_expr", "dsl_user_op", "dtype", "dynamic_expr", "extract_mlir_values", "for_generate", "full", "full_like",
+    "install", "inttoptr", "make_array_view", "max", "min", "new_from_mlir_values", "range", "range_constexpr",
+    "range_dynamic", "register_jit_arg_adapter", "select_", "target_version", "yield_out",
 ]  # fmt: skip
 
 

@@ -93,6 +93,11 @@ class T:
         return Float32.mlir_type
 
     @staticmethod
+    def f64() -> Attribute:
+        """A float of 64 bits."""
+        return Float64.mlir_type
+
+    @staticmethod
     def vector(length: int, element: Attribute) -> VectorType:
         """A vector of `length` elements of a type."""
         return VectorType(element, [length])

@@ -132,7 +132,7 @@ class PtxModule:
     def reached(self) -> "list[NDArray[np.uint8]]":
         """The bytes of the variables so far whose addresses are initial values of others."""
         variables = self.module.variables
-        named = {s.name for name in self.memory for s in variables[name].addresses.values() if name in variables}
+        named = {s.name for name in self.memory if name in variables for s in variables[name].addresses.values()}
         return [self.memory[name] for name in sorted(named & self.memory.keys())]
 
     @contextmanager

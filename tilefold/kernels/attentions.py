@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .arguments import Array, check_array, check_shape, contiguous, dtype_of, is_torch, like, refuse, step_of
-from .operator import Gradient, Operator, needs_operator
-from .replay import Launches
+from .operator import Gradient, Operator, needs_of
+from .replay import Launch, Launches
 from .targets import HOPPER, at_hand, kernel_for
 
 HALVES = ("float16", "bfloat16")
@@ -47,12 +47,7 @@ def attention(
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     if bias is not None:
         return _with_bias(q, k, v, causal, scale, window, softcap, bias, starts, starts_k, device)
-    args = q, k, v, causal, scale, window, softcap, starts, starts_k, device, target
-    if is_torch(q):
-        torch: Any = sys.modules["torch"]
-        if torch.compiler.is_compiling() or needs_operator(torch, args):
-            return ATTENTION_AND_SUMS(*args)[0]
-    return ATTENTION(*args)
+    return ATTENTION(q, k, v, causal, scale, window, softcap, starts, starts_k, device, target)[0]
 
 
 def decode_attention(
@@ -82,7 +77,7 @@ def decode_attention(
         return DECODE_ATTENTION(*args, device, target)
     places = _decode_places(*args)
     for launch in _decode(places, *args, device, target, bias):
-        assert launch is not None
+        assert isinstance(launch, Launch)
         launch.run(q, device)
     return places[0]
 
@@ -109,11 +104,7 @@ def _places(
         refuse("attention", "packed sequences need starts and starts_k, and one batch", "give both")
     if window and not causal:
         refuse("attention", "there is a window without causal", "say causal=True")
-    return (like(q, q.shape),)
-
-
-def _places_and_sums(q: Array, *args: Any) -> tuple[Array, ...]:
-    return *_places(q, *args), like(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
+    return like(q, q.shape), like(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
 
 
 def _readable(x: Array) -> Array:
@@ -129,10 +120,11 @@ def _launch(
 ) -> Launches:  # fmt: skip
     if 0 in q.shape or 0 in k.shape:
         for place in places:
-            place[...] = 0
+            if place is not None:
+                place[...] = 0
         yield None
         return
-    out, lse = (*places, None)[:2]
+    out, lse = places
     q, k, v = _readable(q), _readable(k), _readable(v)
     arch, blocks = at_hand(device, target)
     if arch == HOPPER and not window and not softcap:
@@ -160,13 +152,13 @@ def _with_bias(
     from .sm80.attention import forward
     from .sm80.masks import Mask
 
-    (out,) = _places(q, k, v, causal, scale, window, softcap, starts, starts_k, device, None)
+    out, _ = _places(q, k, v, causal, scale, window, softcap, starts, starts_k, device, None)
     _check_depth(q.shape[3], MMA_DEPTHS)
-    if is_torch(q) and needs_operator(sys.modules["torch"], (q, k, v)):
+    if is_torch(q) and needs_of(sys.modules["torch"], (q, k, v)):
         refuse("attention", "there is no gradient with a bias", "call it under torch.no_grad()")
     q, k, v = _readable(q), _readable(k), _readable(v)
     for launch in forward(out, None, q, k, v, Mask(causal, window), softcap, bias, scale, starts, starts_k):
-        assert launch is not None
+        assert isinstance(launch, Launch)
         launch.run(q, device)
     return out
 
@@ -185,14 +177,12 @@ def _gradient(ctx: Any, do: Any, _: Any) -> Any:
     return *grads, *[None] * 8
 
 
-_SCHEMA = (
+ATTENTION = Operator(
+    "attention",
     "(Tensor q, Tensor k, Tensor v, bool causal, float scale, int window, float softcap, Tensor? starts,"
-    " Tensor? starts_k, str device, str? target) -> "
-)
-ATTENTION = Operator("attention", _SCHEMA + "Tensor", _places, _launch)
-ATTENTION_AND_SUMS = Operator(
-    "attention_and_sums", _SCHEMA + "(Tensor, Tensor)", _places_and_sums, _launch, Gradient(_keep, _gradient)
-)
+    " Tensor? starts_k, str device, str? target) -> (Tensor, Tensor)",
+    _places, _launch, Gradient(_keep, _gradient), spare=lambda *_: (1,),
+)  # fmt: skip
 
 
 def _backward_places(do: Array, q: Array, k: Array, v: Array, *_: Any) -> tuple[Array, ...]:

@@ -37,7 +37,8 @@ def _places(logits: Array, target: Array, ignored: int, device: str) -> tuple[Ar
 def _launch(places: tuple[Array, ...], logits: Array, target: Array, ignored: int, device: str) -> Launches:
     if 0 in logits.shape:
         return
-    x, (target, loss, lse) = matrix_of(logits), (place.reshape(-1) for place in (target, *places))
+    x = matrix_of(logits)
+    target, loss, lse = (None if place is None else place.reshape(-1) for place in (target, *places))
     config = chosen_rows(x.shape[1], vector_for(x), HELD_AT_ONCE, HELD_AT_ONCE, LONGEST)
     given = any_rows(x), any_rows(target), any_rows(loss), any_rows(lse), ignored, config
     yield Launch(cross_entropy_kernel, given, -(-x.shape[0] // config.rows), config.threads)
@@ -73,7 +74,7 @@ def _gradient(ctx: Any, grad: Any, _: Any) -> Any:
 CROSS_ENTROPY = Operator(
     "cross_entropy",
     '(Tensor logits, Tensor target, int ignore_index, str device) -> (Tensor, Tensor)',
-    _places, _launch, Gradient(_keep, _gradient),
+    _places, _launch, Gradient(_keep, _gradient), spare=lambda *_: (1,),
 )  # fmt: skip
 CROSS_ENTROPY_BACKWARD = Operator(
     "cross_entropy_backward",

@@ -5,7 +5,7 @@ from typing import Any
 
 from .arguments import FLOATS, Array, any_rows, check_array, check_shape, like, matrix_of, refuse, vector_for
 from .operator import Gradient, Operator
-from .replay import Launch, Launches
+from .replay import Launch, Launches, Scratch
 from .rows.norm_kernels import COLUMNS, HIGH, add_rows_kernel, norm_backward_kernel, norm_kernel
 from .rows.softmax_kernels import softmax_backward_kernel, softmax_kernel
 from .rows.tile import LONGEST, chosen_rows
@@ -130,7 +130,17 @@ def _rms(
     places: tuple[Array, ...], x: Array, weight: Array | None, residual: Array | None, eps: float, device: str
 ) -> Launches:
     y, total, scale = places
-    return _norm(x, residual, weight, None, y, total, None, scale, eps)
+    return _norm(x, residual, weight, None, y, total, None, scale, eps, False)
+
+
+def _spare_rms(x: Array, weight: Any, residual: Array | None, *_: Any) -> tuple[int, ...]:
+    return (1, 2) if residual is None else (2,)
+
+
+def _spare_layer(
+    x: Array, weight: Array | None, bias: Array | None, residual: Array | None, *_: Any
+) -> tuple[int, ...]:
+    return (1, 2, 3) if residual is None else (2, 3)
 
 
 def _layer_places(
@@ -151,11 +161,12 @@ def _layer(
     device: str,
 ) -> Launches:
     y, total, mean, scale = places
-    return _norm(x, residual, weight, bias, y, total, mean, scale, eps)
+    return _norm(x, residual, weight, bias, y, total, mean, scale, eps, True)
 
 
 def _norm(
-    x: Array, residual: Any, weight: Any, bias: Any, y: Array, total: Array, mean: Any, scale: Array, eps: float
+    x: Array, residual: Any, weight: Any, bias: Any, y: Array, total: Array, mean: Any, scale: Any, eps: float,
+    centred: bool,
 ) -> Launches:  # fmt: skip
     if 0 in x.shape:
         return
@@ -165,7 +176,7 @@ def _norm(
     config = chosen_rows(x.shape[1], vector_for(x, residual, weight, bias), HELD_IN_NORM, HELD_AT_MOST)
     given = (
         any_rows(x), any_rows(residual), weight, bias, any_rows(y), any_rows(total), any_rows(_column(mean)),
-        any_rows(_column(scale)), eps, config,
+        any_rows(_column(scale)), eps, centred, config,
     )  # fmt: skip
     yield Launch(norm_kernel, given, _blocks(x.shape[0], config), config.threads)
 
@@ -197,6 +208,7 @@ def _norm_backward(
     blocks = min(_blocks(h.shape[0], config), BLOCKS)
     shape = blocks * config.rows, h.shape[1]
     parts = [None if row is None else like(h, shape, "float32") for row in (weight, bias)]
+    yield from (Scratch(part) for part in parts if part is not None)
     given = (
         any_rows(dy), any_rows(h), any_rows(dh), weight, any_rows(_column(mean)), any_rows(_column(scale)),
         any_rows(dx), any_rows(parts[0]), any_rows(parts[1]), config,
@@ -227,13 +239,13 @@ def _norm_gradient(ctx: Any, dy: Any, dh: Any, *_: Any) -> Any:
 RMS_NORM = Operator(
     "rms_norm",
     '(Tensor x, Tensor? weight, Tensor? residual, float eps, str device) -> (Tensor, Tensor, Tensor)',
-    _rms_places, _rms, Gradient(_keep_norm, _norm_gradient),
+    _rms_places, _rms, Gradient(_keep_norm, _norm_gradient), spare=_spare_rms,
 )  # fmt: skip
 LAYER_NORM = Operator(
     "layer_norm",
     "(Tensor x, Tensor? weight, Tensor? bias, Tensor? residual, float eps, str device)"
     " -> (Tensor, Tensor, Tensor, Tensor)",
-    _layer_places, _layer, Gradient(_keep_norm, _norm_gradient),
+    _layer_places, _layer, Gradient(_keep_norm, _norm_gradient), spare=_spare_layer,
 )  # fmt: skip
 NORM_BACKWARD = Operator(
     "norm_backward",

@@ -2,8 +2,10 @@
 """Functions of the library, of which each is an operator of torch, too.
 
 An operator consists of two functions: one checks the arguments and makes places for the results, the other launches
-kernels that write them. Without values, the first one alone is the operator for torch's fake tensors. On tensors that
-need no gradient, outside of torch.compile, a call goes straight to the two functions.
+kernels that write them. Without values, the first one alone is the operator for torch's fake tensors.
+
+Torch's dispatcher takes longer than a launch. So only torch.compile and tensors that stand for others go through it.
+All other calls go straight to the two functions, or repeat what they launched for tensors alike.
 """
 
 import sys
@@ -13,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from .arguments import Array, is_jax, is_torch
-from .replay import Launches, key_of, replay_of
+from .replay import Launch, Launches, Replay, key_of, replay_of
 
 MOST_KNOWN = 4096
 """The most shapes of a function whose launches are kept."""
@@ -23,18 +25,73 @@ NAMESPACE = "tilefold"
 
 @dataclass(frozen=True)
 class Gradient:
-    """The functions that torch calls for a gradient (PyTorch, torch.library.register_autograd): `keep` takes the
-    context, the arguments and the results, `backward` the context and the gradients of the results.
+    """The functions that torch calls for a gradient (PyTorch, torch.autograd.Function): `keep` takes the context, the
+    arguments and the results, `backward` the context and the gradients of the results.
     """
 
     keep: Callable[..., None]
     backward: Callable[..., Any]
 
 
+Spare = Callable[..., tuple[int, ...]]
+"""The numbers of the results that only gradients read, for the arguments of a call."""
+
+
+@dataclass
+class Calls:
+    """Calls of an operator that leave out the results that are `spare`: they repeat launches where they can."""
+
+    operator: "Operator"
+    spare: "Spare | None"
+    last: Replay = field(init=False)
+    known: dict[Any, Replay] = field(default_factory=dict[Any, Replay])
+
+    def __post_init__(self) -> None:
+        self.last = _nothing_yet
+
+    def __call__(self, *args: Any) -> Any:
+        """The results, by kernels."""
+        result = self.last(*args)
+        return result if result is not NotImplemented else self.search(args)
+
+    def search(self, args: tuple[Any, ...]) -> Any:
+        """The same where the last launches cannot be repeated."""
+        key = key_of(args) if is_torch(args[0]) else None
+        if key is not None and (known := self.known.get(key)) is not None:
+            result = known(*args)
+            if result is not NotImplemented:
+                self.last = known
+                return result
+        return self.first(args, key)
+
+    def first(self, args: tuple[Any, ...], key: Any) -> Any:
+        """The same for the first of calls alike."""
+        operator, steps = self.operator, list[Any]()
+        spare = () if self.spare is None else self.spare(*args)
+        places = tuple(None if i in spare else x for i, x in enumerate(operator.places(*args)))
+        device = args[operator.device_at]
+        for step in operator.launch(places, *args):
+            if isinstance(step, Launch):
+                step.run(args[0], device)
+            steps.append(step)
+        if key is not None and steps and None not in steps:
+            replay = replay_of(args, places, steps, device)
+            if replay is not None:
+                if len(self.known) >= MOST_KNOWN:
+                    self.known.clear()
+                self.known[key] = self.last = replay
+        return places[0] if operator.gives_one else places
+
+
+def _nothing_yet(*_: Any) -> Any:
+    return NotImplemented
+
+
 @dataclass(frozen=True)
 class Operator:
     """A function by its name, its schema (PyTorch, native_functions.yaml, func), `places` for its results, and
-    `launch`, which says what writes them: it takes them first, then the arguments.
+    `launch`, which says what writes them: it takes them first, then the arguments. Results that are `spare` serve
+    gradients alone: where none is needed, they are None.
     """
 
     name: str
@@ -42,8 +99,7 @@ class Operator:
     places: Callable[..., tuple[Array, ...]]
     launch: Callable[..., Launches]
     gradient: Gradient | None = None
-    _known: dict[Any, Callable[..., Any]] = field(default_factory=dict[Any, Any], init=False, compare=False)
-    """What repeats the launches for tensors alike."""
+    spare: Spare | None = None
 
     def __post_init__(self) -> None:
         _OPERATORS[self.name] = self
@@ -51,34 +107,32 @@ class Operator:
     def __call__(self, *args: Any) -> Any:
         """The results for arguments in the order of the schema, of which the first is an array."""
         torch: Any = sys.modules.get("torch")
-        if torch is not None and isinstance(args[0], torch.Tensor):
-            if torch.compiler.is_compiling():
-                return getattr(torch.ops.tilefold, _registered(self.name))(*args)
-            if needs_operator(torch, args):
-                return self.of_torch(*args)
-            return self.run(*args)
-        if is_jax(args[0]):
-            return self._on_copies(args)
-        return self.run(*args)
+        if torch is not None and torch.compiler.is_compiling():
+            return getattr(torch.ops.tilefold, _registered(self.name))(*args)
+        result = self.lean.last(*args)
+        return result if result is not NotImplemented else self.search(torch, args)
 
-    def run(self, *args: Any) -> Any:
-        """The results, by kernels."""
-        key = key_of(args) if is_torch(args[0]) else None
-        if key is not None and (replay := self._known.get(key)) is not None:
-            return replay(*args)
-        places, launches = self.places(*args), list[Any]()
-        device = args[self.device_at]
-        for launch in self.launch(places, *args):
-            if launch is not None:
-                launch.run(args[0], device)
-            launches.append(launch)
-        if key is not None and launches and None not in launches:
-            replay = replay_of(args, places, launches, device, self.gives_one)
-            if replay is not None:
-                if len(self._known) >= MOST_KNOWN:
-                    self._known.clear()
-                self._known[key] = replay
-        return places[0] if self.gives_one else places
+    def search(self, torch: Any, args: tuple[Any, ...]) -> Any:
+        """The results where the last launches cannot be repeated."""
+        if torch is not None and isinstance(args[0], torch.Tensor):
+            needs = needs_of(torch, args)
+            if needs == "operator" or (needs == "gradient" and self.gradient is None):
+                return self.of_torch(*args)
+            if needs == "gradient":
+                return self.function.apply(*args)
+        elif is_jax(args[0]):
+            return self._on_copies(args)
+        return self.lean.search(args)
+
+    @cached_property
+    def run(self) -> Calls:
+        """Calls for all results, without a gradient."""
+        return Calls(self, None)
+
+    @cached_property
+    def lean(self) -> Calls:
+        """Calls for the results that a caller without a gradient reads."""
+        return Calls(self, self.spare) if self.spare else self.run
 
     def fake(self, *args: Any) -> Any:
         """Places for the results, unwritten."""
@@ -97,11 +151,27 @@ class Operator:
         return self.schema.endswith("-> Tensor")
 
     @cached_property
+    def function(self) -> Any:
+        """The function with its gradient, as torch's eager mode has it."""
+        gradient = self.gradient
+        assert gradient is not None
+        run, keep = self.run, gradient.keep
+
+        def forward(ctx: Any, *args: Any) -> Any:
+            results = run(*args)
+            keep(ctx, args, results)
+            return results
+
+        members: dict[str, Any] = {"forward": staticmethod(forward), "backward": staticmethod(gradient.backward)}
+        return type(self.name, (sys.modules["torch"].autograd.Function,), members)
+
+    @cached_property
     def of_torch(self) -> Any:
-        """The operator as torch has it."""
+        """The operator as torch's dispatcher has it."""
         library: Any = sys.modules["torch"].library
         name = f"{NAMESPACE}::{self.name}"
-        made = library.custom_op(name, self.run, mutates_args=(), device_types=("cpu", "cuda"), schema=self.schema)
+        options: Any = {"device_types": ("cpu", "cuda"), "schema": self.schema}
+        made = library.custom_op(name, self.run.__call__, mutates_args=(), **options)
         made.register_fake(self.fake)
         if self.gradient is not None:
             made.register_autograd(self.gradient.backward, setup_context=self.gradient.keep)
@@ -112,7 +182,7 @@ class Operator:
         import numpy as np
 
         jax: Any = sys.modules["jax"]
-        results = self.run(*(np.array(arg) if is_jax(arg) else arg for arg in args))
+        results = self.lean(*(np.array(arg) if is_jax(arg) else arg for arg in args))
         device = next(iter(args[0].devices()))
         return jax.device_put(results, device)
 
@@ -132,16 +202,18 @@ def _registered(name: str) -> str:
 _registered._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAccess]
 
 
-def needs_operator(torch: Any, args: tuple[Any, ...]) -> bool:
-    """Whether torch must know of a call: for a gradient, or as one of its tensors stands for another."""
-    grad = torch.is_grad_enabled()
+def needs_of(torch: Any, args: tuple[Any, ...]) -> str:
+    """The needs of a call: torch's "operator", as one of its tensors stands for another or torch.func transforms it; a
+    "gradient"; or neither, "".
+    """
+    if torch._C._are_functorch_transforms_active():
+        return "operator"
+    grad, needs = torch.is_grad_enabled(), ""
     for arg in args:
         if isinstance(arg, torch.Tensor):
-            if grad and arg.requires_grad:
-                return True
             kind: Any = type(arg)  # pyright: ignore[reportUnknownVariableType]
-            if kind is not torch.Tensor and kind is not torch.nn.Parameter:
-                return True
-            if arg.is_meta:
-                return True
-    return False
+            if (kind is not torch.Tensor and kind is not torch.nn.Parameter) or arg.is_meta:
+                return "operator"
+            if grad and arg.requires_grad:
+                needs = "gradient"
+    return needs

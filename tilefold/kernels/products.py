@@ -35,16 +35,19 @@ def gemm(
     tensors of a GPU. `target` chooses a kernel as for another GPU, for the simulator. Raises LaunchError for other
     shapes and elements (E3106), and where no kernel is for the target (E3105).
     """
-    if accumulate not in ("fast", "accurate"):
+    if accumulate == "fast":
+        return GEMM(a, b, out_dtype, autotune, device, target)
+    if accumulate != "accurate":
         refuse("gemm", f"accumulate is {accumulate!r}", "one of fast, accurate")
-    if accumulate == "accurate" and dtype_of(a).startswith("float8"):
+    check_array("gemm", "a", a, ELEMENTS)
+    if dtype_of(a).startswith("float8"):
         check_array("gemm", "a", a, ELEMENTS, 2)
         blocks = a.shape[1] // 128
         scales = [like(a, (rows, blocks), "float32") for rows in (a.shape[0], -(-b.shape[0] // 128))]
         for scale in scales:
             scale[...] = 1
         return SCALED_GEMM(a, b, *scales, out_dtype or _result(a), device, target)
-    return GEMM(a, b, out_dtype or _result(a), autotune, device, target)
+    return GEMM(a, b, out_dtype, autotune, device, target)
 
 
 def linear(
@@ -68,9 +71,7 @@ def linear(
     for each row of `x` and of `weight`, as `quantize` gives them. There are gradients of x, weight, bias, gate and
     residual. Errors are those of `gemm`.
     """
-    return LINEAR(
-        x, weight, bias, activation, gate, residual, scale_x, scale_weight, out_dtype or _result(x), device, target
-    )
+    return LINEAR(x, weight, bias, activation, gate, residual, scale_x, scale_weight, out_dtype, device, target)
 
 
 def scaled_gemm(
@@ -109,7 +110,7 @@ def grouped_gemm(
     `scaled_gemm`, with a mode of groups where a and b have one. Rows that do not count are unwritten or any number.
     There is a kernel for sm_90a alone. Errors are those of `gemm`.
     """
-    return GROUPED_GEMM(a, b, rows, scale_a, scale_b, out_dtype or _result(a), device, target)
+    return GROUPED_GEMM(a, b, rows, scale_a, scale_b, out_dtype, device, target)
 
 
 def _result(a: Array) -> str:
@@ -117,15 +118,18 @@ def _result(a: Array) -> str:
     return "bfloat16" if name.startswith("float8") else "int32" if name in ("int8", "uint8") else name
 
 
-def _check(function: str, a: Array, b: Array, out_dtype: str) -> None:
+def _check(function: str, a: Array, b: Array, out_dtype: str | None) -> str:
+    """The elements of the result."""
     check_array(function, "a", a, ELEMENTS)
     check_array(function, "b", b, ELEMENTS, 2)
     if dtype_of(a) != dtype_of(b):
         refuse(function, f"a has elements of {dtype_of(a)}, b of {dtype_of(b)}", "convert one of them")
     if not len(a.shape) or a.shape[-1] != b.shape[1]:
         refuse(function, f"a has the shape {tuple(a.shape)}, b {tuple(b.shape)}", "their last extents are equal: K")
+    out_dtype = out_dtype or _result(a)
     if out_dtype not in RESULTS or (out_dtype == "int32") != (dtype_of(a) in ("int8", "uint8")):
         refuse(function, f"out_dtype is {out_dtype!r} for {dtype_of(a)}", f"one of {', '.join(RESULTS)}")
+    return out_dtype
 
 
 def _operand(x: Array) -> tuple[Array, bool]:
@@ -142,14 +146,14 @@ def _operand(x: Array) -> tuple[Array, bool]:
 
 
 def _gemm_places(
-    a: Array, b: Array, out_dtype: str, autotune: bool, device: str, target: str | None
+    a: Array, b: Array, out_dtype: str | None, autotune: bool, device: str, target: str | None
 ) -> tuple[Array, ...]:
-    _check("gemm", a, b, out_dtype)
+    out_dtype = _check("gemm", a, b, out_dtype)
     return (like(a, (*a.shape[:-1], b.shape[0]), out_dtype),)
 
 
 def _gemm(
-    places: tuple[Array, ...], a: Array, b: Array, out_dtype: str, autotune: bool, device: str, target: str | None
+    places: tuple[Array, ...], a: Array, b: Array, _: str | None, autotune: bool, device: str, target: str | None
 ) -> Launches:
     return _product(places[0], a, b, device, target, autotune=autotune)
 
@@ -208,16 +212,16 @@ def _gradients(ctx: Any, d: Any, a: Any, b: Any) -> tuple[Any, Any]:
 
 
 GEMM = Operator(
-    "gemm", "(Tensor a, Tensor b, str out_dtype, bool autotune, str device, str? target) -> Tensor", _gemm_places,
+    "gemm", "(Tensor a, Tensor b, str? out_dtype, bool autotune, str device, str? target) -> Tensor", _gemm_places,
     _gemm, Gradient(_keep_gemm, _gemm_gradient),
 )  # fmt: skip
 
 
 def _linear_places(
     x: Array, weight: Array, bias: Any, activation: str, gate: Any, residual: Any, scale_x: Any, scale_weight: Any,
-    out_dtype: str, device: str, target: str | None,
+    out_dtype: str | None, device: str, target: str | None,
 ) -> tuple[Array, ...]:  # fmt: skip
-    _check("linear", x, weight, out_dtype)
+    out_dtype = _check("linear", x, weight, out_dtype)
     if activation not in ACTIVATIONS:
         refuse("linear", f"activation is {activation!r}", f"one of {', '.join(ACTIVATIONS)}")
     shape = (*x.shape[:-1], weight.shape[0])
@@ -233,7 +237,7 @@ def _linear_places(
 
 def _linear(
     places: tuple[Array, ...], x: Array, weight: Array, bias: Any, activation: str, gate: Any, residual: Any,
-    scale_x: Any, scale_weight: Any, out_dtype: str, device: str, target: str | None,
+    scale_x: Any, scale_weight: Any, out_dtype: str | None, device: str, target: str | None,
 ) -> Launches:  # fmt: skip
     n = weight.shape[0]
     gate, residual = (None if y is None else contiguous(y).reshape(-1, n) for y in (gate, residual))
@@ -284,7 +288,7 @@ def _activated(name: str, z: Any) -> tuple[Any, Any]:
 LINEAR = Operator(
     "linear",
     "(Tensor x, Tensor weight, Tensor? bias, str activation, Tensor? gate, Tensor? residual, Tensor? scale_x,"
-    ' Tensor? scale_weight, str out_dtype, str device, str? target) -> Tensor',
+    ' Tensor? scale_weight, str? out_dtype, str device, str? target) -> Tensor',
     _linear_places, _linear, Gradient(_keep_linear, _linear_gradient),
 )  # fmt: skip
 
@@ -300,8 +304,7 @@ def _scaled(
     target: str | None,
 ) -> Launches:  # fmt: skip
     arch, blocks = at_hand(device, target)
-    kernel_for("scaled_gemm", arch)(places[0], a, b, scale_a, scale_b, blocks, device)
-    yield None
+    return kernel_for("scaled_gemm", arch)(places[0], a, b, scale_a, scale_b, blocks)
 
 
 SCALED_GEMM = Operator(
@@ -318,21 +321,20 @@ def _grouped_places(a: Array, b: Array, rows: Array, *args: Any) -> tuple[Array,
     check_array("grouped_gemm", "rows", rows, ("int32",), 1)
     if a.shape[-1] != b.shape[2] or dtype_of(a) != dtype_of(b):
         refuse("grouped_gemm", f"a has {a.shape[-1]} {dtype_of(a)} in a row, b {b.shape[2]} {dtype_of(b)}")
-    return (like(a, (*a.shape[:-1], b.shape[1]), args[2]),)
+    return (like(a, (*a.shape[:-1], b.shape[1]), args[2] or _result(a)),)
 
 
 def _grouped(
-    places: tuple[Array, ...], a: Array, b: Array, rows: Array, scale_a: Any, scale_b: Any, out_dtype: str,
+    places: tuple[Array, ...], a: Array, b: Array, rows: Array, scale_a: Any, scale_b: Any, out_dtype: str | None,
     device: str, target: str | None,
 ) -> Launches:  # fmt: skip
     arch, blocks = at_hand(device, target)
-    kernel_for("grouped_gemm", arch)(places[0], a, b, rows, scale_a, scale_b, blocks, device)
-    yield None
+    return kernel_for("grouped_gemm", arch)(places[0], a, b, rows, scale_a, scale_b, blocks)
 
 
 GROUPED_GEMM = Operator(
     "grouped_gemm",
-    "(Tensor a, Tensor b, Tensor rows, Tensor? scale_a, Tensor? scale_b, str out_dtype, str device,"
+    "(Tensor a, Tensor b, Tensor rows, Tensor? scale_a, Tensor? scale_b, str? out_dtype, str device,"
     " str? target) -> Tensor",
     _grouped_places, _grouped,
 )  # fmt: skip

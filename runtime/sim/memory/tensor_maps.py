@@ -58,6 +58,15 @@ def change_field(content: NDArray[np.uint8], field: str, dimension: int, value: 
     content[: RECORD.itemsize].view(RECORD)[field][0, dimension] = value
 
 
+def begin_map(content: NDArray[np.uint8]) -> bool:
+    """Whether 128 bytes are a map whose fields can be changed. Zero bytes become one: kernels begin maps so, and change
+    every field.
+    """
+    if not content.any():
+        content[: RECORD.itemsize].view(RECORD)["mark"] = _MARK
+    return is_map(content)
+
+
 def is_map(content: NDArray[np.uint8]) -> bool:
     """Whether bytes are a map, as a launch or a copy made it."""
     return bool(content[: RECORD.itemsize].view(RECORD)["mark"][0] == _MARK)
@@ -69,6 +78,9 @@ def decode(content: NDArray[np.uint8]) -> PlacedMap:
     rank, element = int(record["rank"][0]) + 1, MAP_FIELDS["elemtype"].words[int(record["elemtype"][0])]
     if not 1 <= rank <= MAX_RANK:
         raise LayoutError(Code.TENSOR_MAP, f"it has {rank} dimensions", f"a map has 1 to {MAX_RANK}")
+    if not record["element_stride"][:rank].all():
+        hint = "copy a map there first, or set every field: a map that begins with zero bytes has none of them"
+        raise LayoutError(Code.TENSOR_MAP, "it has an element stride of 0", hint)
     for field, does in _MODEL.items():
         if (record[field][:rank] != (field == "element_stride")).any():
             raise LayoutError(Code.SIM_UNSUPPORTED, f"it {does}, which the simulator does not model", "")

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from ....base.errors import Code
+from ....base.spaces import Cells
+from ....base.spaces import Space as MemorySpace
 from ....dialects.ptx import PtrType
 from ....dialects.tile import TensorType
 from ....layout.algebra.core import ComposedLayout, Layout, size
 from ....layout.algebra.swizzle import Swizzle
+from ....layout.tmem.cells import add_elements
 from ..faults import SimulationError, Site, site_of
 from ..translate import Translator
 from ..values import FAR, TensorValue, Value, add_address, anywhere, varies
@@ -126,7 +129,17 @@ def move(tensor: TensorValue, distance: Value, type: TensorType) -> TensorValue:
     """
     if type.is_swizzled:
         return TensorValue(tensor.address, checked_index(tensor.offset + distance))
-    return TensorValue(add_address(tensor.address, _bytes_of(distance, type.step_bits)), 0, tensor.scalars)
+    address = element_address(tensor.address, distance, type.space.data, type.element_bits)
+    return TensorValue(address, 0, tensor.scalars)
+
+
+def element_address(address: Value, index: Value, space: MemorySpace, bits: int) -> Value:
+    """The address `index` elements of `bits` each after another. In cells that elements share the upper bits have the
+    place of an element.
+    """
+    if isinstance(space.form, Cells) and bits < space.unit_bits:
+        return add_elements(address, index, bits)
+    return add_address(address, _bytes_of(index, space.step_bits(bits)))
 
 
 def _bytes_of(index: Value, bits: int) -> Value:

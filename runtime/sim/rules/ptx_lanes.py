@@ -54,7 +54,9 @@ def groups_of(warp: Warp, given: Value, instruction: str, site: Site) -> Bools |
         warp.leave_lockstep()
     masks = np.broadcast_to(given, (warp.lanes,)).astype(np.int64)
     rows = (masks[:, None] >> lanes % WARP) & 1 & (lanes[:, None] // WARP == lanes // WARP) != 0
-    own = np.diagonal(rows)
+    own = np.diagonal(rows).copy()
+    if warp.ended is not None:  # "all non-exited threads corresponding to membermask" (PTX ISA, vote.sync)
+        rows &= ~warp.ended
     missing = rows & ~active
     differ = rows & (masks[:, None] != masks[None, :])
     hint = "let exactly the lanes of the mask execute it together"

@@ -12,7 +12,7 @@ from ....dialects import ptx
 from ..events import Step
 from ..faults import site_of
 from ..memory.spaces import Space
-from ..memory.tensor_maps import change_field, encode, is_map
+from ..memory.tensor_maps import begin_map, change_field, encode
 from ..ordering.clocks import TENSOR_MAPS
 from ..ordering.knowledge import acquire_map, fence_proxy, meet_lanes
 from ..translate import Rules, Translator
@@ -95,7 +95,7 @@ def _replace(op: ptx.TensorMapReplaceOp, t: Translator) -> Step:
         memory.first_of_equal(warp, address, given)
         content = memory.load(warp, address)
         for lane, row, new in zip(warp.lane_numbers().tolist(), content, warp.select(given).tolist(), strict=True):
-            if not is_map(row):
+            if not begin_map(row):
                 text, hint = "there is no tensor map at the address", "copy one there first, by ptx.tensormap.copy"
                 warp.fault(Code.TENSOR_MAP, site, lane, text, hint)
             change_field(row, name, op.dimension, new & ((1 << field.bits) - 1))

@@ -2,31 +2,34 @@
 """Multiplications of tensors into tensor memory, and copies of tensors to and from it: the instructions that they stand
 for, in their order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.spaces import TMEM
+from ....base.spaces import TMEM, Space
 from ....dialects import ptx, tile
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.tile.copy_rules import split_atom_mode
+from ....dialects.tile.gemm import scale_types
 from ....dialects.tile.gemm_rules import infer_gemm_modes
 from ....dialects.tile.umma_rules import umma_descriptor_of
 from ....layout.algebra.core import Layout, LayoutLike, plain_layout, size
+from ....layout.algebra.modes import append
 from ....layout.atoms.copy_atom import CopyAtom
 from ....layout.atoms.instructions import TmemCp, TmemLoad, TmemStore, Umma
 from ....layout.atoms.ptx_text import copy_text, mma_mnemonic
 from ....layout.atoms.tmem_copy import halves_apart
 from ....layout.atoms.umma_descriptors import Kind
-from ....layout.atoms.umma_encoding import instruction_descriptor_of
+from ....layout.atoms.umma_encoding import SCALE_IDS, instruction_descriptor_of
 from ....layout.tiling.tmem_copies import values_descriptor
+from ....layout.tmem.cells import WITHIN_CELL
 from ..events import Step
 from ..faults import Site, site_of
 from ..memory.descriptors import descriptor_at
 from ..memory.elements import Elements
-from ..memory.tensors import port, tensor_value
+from ..memory.tensors import element_address, port, tensor_value
 from ..tcgen05.multiply import Call, Multiplication
 from ..translate import Translator
 from ..values import TensorValue, Value, add_address
@@ -39,12 +42,13 @@ Execution = Callable[[Warp, TensorValue, TensorValue], None]
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """An operand in a slot, of modes (V,X,Y) in elements of `bits` eighths of a unit of addresses; `fields` of its
-    descriptors, unless it is in tensor memory.
+    """An operand in a slot, of modes (V,X,Y) in elements of `bits`; `fields` of its descriptors, unless it is in tensor
+    memory.
     """
 
     slot: int
     layout: Layout
+    space: Space
     bits: int
     site: Site
     fields: int | None
@@ -53,43 +57,45 @@ class _Operand:
         """The address of the execution at coordinates of the last modes, or its descriptor."""
         tensor = tensor_value(warp.registers[self.slot])
         index = self.layout[1](x) + self.layout[2](y)
-        address = add_address(tensor.address, (tensor.offset + index) * self.bits // 8)
+        address = element_address(tensor.address, tensor.offset + index, self.space, self.bits)
         return address if self.fields is None else same(warp, descriptor_at(warp, self.site, address, self.fields))
 
 
 def tensor_gemm(op: tile.GemmOp, t: Translator) -> Step:
     """The rule of a multiplication into tensor memory: K by K, of each M and N one execution."""
     modes = infer_gemm_modes(op.mma_atom, *op.types)
-    return _multiplications(op, op.mma_atom, (modes.a, modes.b, modes.c), t)
+    scales = [append(type.plain_layout, 3) for type in scale_types(op)]
+    return _multiplications(op, op.mma_atom, (modes.a, modes.b, modes.c, *scales), t)
 
 
 def tensor_call(op: tile.MmaCallOp, t: Translator) -> Step:
     """The rule of one execution of a multiplication into tensor memory."""
-    wholes = [value.type.plain_layout for value in (op.a, op.b, op.c) if isinstance(value.type, tile.TensorType)]
-    a, b, c = [Layout((inner.shape, 1, 1), (inner.stride, 0, 0)) for inner in wholes]
-    return _multiplications(op, op.atom, (a, b, c), t)
+    given = (op.a, op.b, op.c, *op.scales)
+    wholes = [value.type.plain_layout for value in given if isinstance(value.type, tile.TensorType)]
+    return _multiplications(op, op.atom, [Layout((x.shape, 1, 1), (x.stride, 0, 0)) for x in wholes], t)
 
 
 def _multiplications(
-    op: tile.GemmOp | tile.MmaCallOp, attr: tile.MmaAtomAttr, layouts: tuple[LayoutLike, ...], t: Translator
+    op: tile.GemmOp | tile.MmaCallOp, attr: tile.MmaAtomAttr, layouts: Sequence[LayoutLike], t: Translator
 ) -> Step:
     """Starts the executions of operands (V,M,K), (V,N,K) and (V,M,N)."""
     t.launch.leave_lockstep()
     atom, site, instruction = attr.atom, site_of(op), attr.atom.instruction
     assert isinstance(instruction, Umma)
     name, idesc = mma_mnemonic(atom), instruction_descriptor_of(atom).value
-    multiply = Multiplication(op, t, Kind(instruction.kind), atom.threads, name)
+    factors = atom.products.factors if atom.has_scales else 0
+    multiply = Multiplication(op, t, Kind(instruction.kind), atom.threads, name, factors=factors)
     operands: list[_Operand] = []
-    for letter, value, layout in zip("ABC", (op.a, op.b, op.c), layouts, strict=True):
+    for letter, value, layout in zip(("A", "B", "C", "", ""), (op.a, op.b, op.c, *op.scales), layouts, strict=False):
         type = value.type
         assert isinstance(type, tile.TensorType)
-        fields = None
-        if type.space.data is not TMEM:
+        fields, space = None, type.space.data
+        if space is not TMEM:
             mode: LayoutLike = type.layout.data if isinstance(op, tile.MmaCallOp) else type.layout.data[0]
             fields = wrap_signed(umma_descriptor_of(atom, letter, mode).value, 64)
-        operands.append(_Operand(t.slot(value), plain_layout(layout), type.step_bits, site, fields))
-    a, b, c = operands
-    m, n, k = size(c.layout[1]), size(c.layout[2]), size(a.layout[2])
+        operands.append(_Operand(t.slot(value), plain_layout(layout), space, type.element_bits, site, fields))
+    a, b, c, *scales = operands
+    m, n, k, cell = size(c.layout[1]), size(c.layout[2]), size(a.layout[2]), multiply.cells.address
     flag = None if op.accumulate is None else t.slot(op.accumulate)
 
     def step(warp: Warp) -> None:
@@ -100,11 +106,19 @@ def _multiplications(
             for i in range(m):
                 left = a.at(warp, i, p)
                 for j in range(n):
-                    first = multiply.cells.address(warp, left) if a.fields is None else left
-                    call = Call(
-                        multiply.cells.address(warp, c.at(warp, i, j)), first, b.at(warp, j, p), idesc, accumulates
+                    first = cell(warp, left) if a.fields is None else left
+                    at = [same(warp, x.at(warp, row, p)) for x, row in zip(scales, (i, j), strict=False)]
+                    numbers = sum(
+                        (x & 0xFFFFFFFF) >> WITHIN_CELL << place for x, place in zip(at, SCALE_IDS, strict=False)
+                    )
+                    of_scales = (cell(warp, at[0]), cell(warp, at[1])) if at else None
+                    multiply.start(
+                        warp, lane,
+                        Call(
+                            cell(warp, c.at(warp, i, j)), first, b.at(warp, j, p), idesc | numbers, accumulates,
+                            scales=of_scales,
+                        ),
                     )  # fmt: skip
-                    multiply.start(warp, lane, call)
             accumulates = True
 
     return step
@@ -143,16 +157,16 @@ def _execution(
     shape, num, packs = (instruction.shape, instruction.num, instruction.pack if loads else instruction.unpack)
     access = Access(site, t, name, shape, num, packs, halves_apart(shape, num, packs) or 0)
     cells, held = (first, second) if loads else (second, first)
-    start = int(cells[0]) * _step_bits(src if loads else dst, record) // 8
+    start, bits = int(cells[0]), record.val_bits
     registers = Elements(port(op, dst if loads else src, "store" if loads else "load", t, record.val_bits), held)
 
     def load(warp: Warp, source: TensorValue, target: TensorValue) -> None:
-        words = access.load(warp, add_address(source.address, start))
+        words = access.load(warp, element_address(source.address, start, TMEM, bits))
         registers.store(warp, target, words.view(np.uint8))
 
     def store(warp: Warp, source: TensorValue, target: TensorValue) -> None:
         content = np.ascontiguousarray(registers.load(warp, source))
-        access.store(warp, add_address(target.address, start), content.view(np.uint32))
+        access.store(warp, element_address(target.address, start, TMEM, bits), content.view(np.uint32))
 
     return load if loads else store
 
@@ -173,11 +187,6 @@ def _from_shared(
     def copy(warp: Warp, source: TensorValue, target: TensorValue) -> None:
         lane = one_lane(warp, site, name)
         matrix = descriptor_at(warp, site, add_address(source.address, first * bits // 8), fields)
-        copies.start(warp, lane, add_address(target.address, second * TMEM.step_bits(bits) // 8), same(warp, matrix))
+        copies.start(warp, lane, element_address(target.address, second, TMEM, bits), same(warp, matrix))
 
     return copy
-
-
-def _step_bits(type: tile.TensorType | ptx.PtrType, record: CopyAtom) -> int:
-    """The distance of neighbouring values in tensor memory in eighths of a cell."""
-    return type.step_bits if isinstance(type, tile.TensorType) else TMEM.step_bits(record.val_bits)

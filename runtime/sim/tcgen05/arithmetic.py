@@ -41,7 +41,16 @@ class TensorArithmetic:
     exact: "Table | None"
 
     def elements(self, name: str, rows: Bytes, mn_major: bool) -> Numbers:
-        """The numbers (MN, K) in bytes (rows, bytes) of a matrix, in the type `name`."""
+        """The numbers (MN, K) in bytes (rows, bytes) of a matrix, in the type `name`. Elements of 4 and 6 bits that can
+        be mixed with others are packed at the start of rows of 16 bytes, 16 of them in each (PTX ISA, tcgen05: Packing
+        formats in shared memory).
+        """
+        bits = BY_PTX[name].bits
+        if bits < 8 and not self.given.kind.is_dense_fp4:
+            codes = _unpacked(rows, bits)
+            return widen(name, self.exact)(
+                from_bytes(name, codes << np.uint8(2) if bits == 4 else codes, in_bytes=True)
+            )
         values = widen(name, self.exact)(from_bytes(name, rows))
         return values.T if mn_major else values
 
@@ -75,6 +84,18 @@ class TensorArithmetic:
             return total(a.reshape(1, -1), b.reshape(1, -1), before.reshape(1, -1)).reshape(before.shape)
         total = np.matmul(a, b.T)
         return narrowed(total if d is None else total + wide(before))
+
+
+def _unpacked(rows: Bytes, bits: int) -> Bytes:
+    """The codes of elements of 4 or 6 bits, 16 of which begin each 16 bytes."""
+    groups = rows.reshape(len(rows), -1, _GROUP)[:, :, : 2 * bits]
+    single = np.unpackbits(np.ascontiguousarray(groups), axis=2, bitorder="little")
+    codes = np.packbits(single.reshape(*groups.shape[:2], _GROUP, bits), axis=3, bitorder="little")
+    return codes.reshape(len(rows), -1)
+
+
+_GROUP = 16
+"""The elements of 4 and 6 bits in a row of as many bytes."""
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.spaces import LANE_SHIFT, TMEM, Cells
 from ....base.target import WARP, WARPGROUP
+from ....layout.tmem.cells import WITHIN_CELL
 from ..faults import Site
 from ..memory.arena import ABSENT, READY, UNWRITTEN
 from ..memory.memories import CellSpace
@@ -68,7 +69,7 @@ class TensorCells:
             text = f"the lanes of a warp give different {what} of tensor memory"
             self.fault(warp, Code.SIM_TENSOR_LANES, text, "let all lanes have the address of the warp", lane)
         number = int(given[0]) & 0xFFFFFFFF
-        return number >> LANE_SHIFT & 0x7FFF, number & 0xFFFF
+        return (number & (1 << WITHIN_CELL) - 1) >> LANE_SHIFT, number & 0xFFFF
 
     def own_lane(self, warp: Warp, lane: int, spanned: int) -> int:
         """The first lane that a load or a store of a warp reaches, by the lane of its address: the warp's own part may

@@ -203,10 +203,6 @@ class Multiplication:
         subject = f"the descriptor {descriptor & _WORD:#018x} of {letter}"
         if matrix.problem:
             self._fault(warp, lane, f"{subject}: {matrix.problem}", "make it by ptx.tcgen05.descriptor")
-        if element not in BY_PTX or BY_PTX[element].bits < 8:
-            warp.fault(
-                Code.SIM_UNSUPPORTED, self.site, lane, f"the simulator does not multiply {element} by {self.name}"
-            )
         offsets = matrix.addresses.ravel() - space.base
         outside = (offsets < 0) | (offsets > space.arena.span - ROW)
         absent = outside | (space.arena.state[ROW][np.where(outside, 0, offsets) // ROW] == 0).any(axis=1)
@@ -246,7 +242,10 @@ class Multiplication:
         reads: list[Area],
     ) -> Any:
         """The part (M, K) of A in the tensor memory of a block, in the lanes of D; adds its cells."""
-        given = arithmetic.given
+        given, element = arithmetic.given, arithmetic.given.types[1]
+        if BY_PTX[element].bits < 8 and not given.kind.is_dense_fp4:
+            text = f"the simulator does not multiply {element} in tensor memory by {self.name}"
+            warp.fault(Code.SIM_UNSUPPORTED, self.site, lane, text)
         (_, lanes, _), *_ = _parts(given.m, given.n, self.blocks, self.ws)
         columns = given.k * given.kind.element_bits() // 32
         found = area(block.rank, lanes[:, :1] + address[0], address[1] + np.arange(columns)[None])

@@ -6,9 +6,8 @@
 #define CLK_GLOBAL_MEM_FENCE 2
 #define restrict __restrict__
 
-typedef int event_t;
-#ifndef SUITE_OFFSET
-#define SUITE_OFFSET 0
+#ifndef SUITE_OFFSETS
+#define SUITE_OFFSETS 0, 0, 0
 #endif
 
 #define SUITE_PICK(d, v) ((d) == 0 ? v.x : (d) == 1 ? v.y : (d) == 2 ? v.z : 0)
@@ -18,9 +17,12 @@ __device__ static inline size_t get_group_id(uint d) { return SUITE_PICK(d, bloc
 __device__ static inline size_t get_local_size(uint d) { return SUITE_SIZE(d, blockDim); }
 __device__ static inline size_t get_num_groups(uint d) { return SUITE_SIZE(d, gridDim); }
 __device__ static inline size_t get_global_size(uint d) { return get_local_size(d) * get_num_groups(d); }
-__device__ static inline size_t get_global_offset(uint) { return SUITE_OFFSET; }
+__device__ static inline size_t get_global_offset(uint d) {
+  const size_t offsets[] = {SUITE_OFFSETS};
+  return d < sizeof offsets / sizeof offsets[0] ? offsets[d] : 0;
+}
 __device__ static inline size_t get_global_id(uint d) {
-  return SUITE_OFFSET + get_group_id(d) * get_local_size(d) + get_local_id(d);
+  return get_global_offset(d) + get_group_id(d) * get_local_size(d) + get_local_id(d);
 }
 __device__ static inline uint get_work_dim() { return gridDim.z * blockDim.z > 1 ? 3 : gridDim.y * blockDim.y > 1 ? 2 : 1; }
 
@@ -46,14 +48,57 @@ __device__ static inline uint get_work_dim() { return gridDim.z * blockDim.z > 1
 SUITE_ATOMIC(atomic)
 SUITE_ATOMIC(atom)
 
-// A copy by all work-items, each of elements that belong to its neighbours; a wait ends it for all of them.
-template <class T, class U> __device__ event_t async_work_group_copy(T *to, U *from, size_t count, event_t event) {
-  size_t all = blockDim.x * blockDim.y * blockDim.z;
-  size_t self = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
-  for (size_t i = (self + 1) % all; i < count; i += all) to[i] = from[i];
-  return event;
+// All work-items of a warp are here, with the same value.
+__device__ static inline void suite_uniform(unsigned long long value) {
+  uint all = blockDim.x * blockDim.y * blockDim.z;
+  uint first = (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) & ~31u;
+  int equal;
+  __match_all_sync(all - first >= 32 ? 0xffffffffu : (1u << (all - first)) - 1, value, &equal);
+  suite_assertion(equal);
 }
-template <class E> __device__ void wait_group_events(int, E *) { __syncthreads(); }
+
+// A copy by all work-items, each of elements that belong to others: it begins at the call, and ends at the wait, which
+// orders nothing for other work-items.
+struct event_t {
+  char *to;
+  const char *from;
+  size_t count;
+  uint unit, number;
+  event_t() = default;
+  __device__ event_t(int number) : to(0), from(0), count(0), unit(0), number(number) {}
+  __device__ event_t operator+(int more) const {
+    event_t made = *this;
+    made.number += more;
+    return made;
+  }
+  __device__ void copy() const {
+    size_t all = blockDim.x * blockDim.y * blockDim.z;
+    size_t self = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+    size_t shift = 1 + (size_t)from / sizeof(int) % 5;
+    for (size_t i = (self + shift) % all; i < count; i += all)
+      for (uint byte = 0; byte < unit; byte += 4) *(int *)(to + i * unit + byte) = *(const int *)(from + i * unit + byte);
+  }
+};
+template <class T, class U> __device__ event_t async_work_group_copy(T *to, U *from, size_t count, event_t event) {
+  suite_uniform((unsigned long long)to);
+  suite_uniform((unsigned long long)from);
+  suite_uniform(count);
+  suite_uniform((unsigned long long)event.to + event.number);
+  event_t made(event.number ? event.number : 1);
+  made.to = (char *)to;
+  made.from = (const char *)from;
+  made.count = count;
+  made.unit = sizeof(T);
+  made.copy();
+  return made;
+}
+__device__ inline void wait_group_events(int count, event_t *events) {
+  suite_uniform(count);
+  for (int i = 0; i < count; ++i) {
+    suite_uniform((unsigned long long)events[i].to + events[i].number);
+    events[i].copy();
+  }
+}
 
 // Local memory that a kernel takes as an argument has some values.
 template <class T, int N> __device__ void suite_fill(T (&array)[N]) {

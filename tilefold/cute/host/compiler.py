@@ -28,7 +28,8 @@ class Compiler:
 
     def __call__(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> "CompiledFunction":
         """Compiles a host function, decorated with `cute.jit`, a bound method of such, or an object whose
-        `__call__` is one, for arguments: arrays, numbers, or descriptions of tensors.
+        `__call__` is one, for arguments: arrays, numbers, or descriptions of tensors. The arguments of a
+        `functools.partial` are constants.
 
         The result is called with the arguments that are not `cute.Constexpr`. Raises ProgramError for a fault of the
         function or its kernels, TilefoldError (E5005) for anything else than a function.
@@ -36,10 +37,12 @@ class Compiler:
         from .compiled import CompiledFunction
 
         try:
+            function, first, words = _without_partial(function)
             jit, owner = _function(function)
             whole = Signature(jit.function)
-            own = {whole.names[0]: owner} if owner is not None else {}
-            given = dict(whole.given((*own.values(), *args), kwargs))
+            bound = (*(() if owner is None else (owner,)), *first)
+            own = {**dict(zip(whole.names, bound, strict=False)), **words}
+            given = dict(whole.given((*bound, *args), {**words, **kwargs}))
             streams = {n: None for n, value in given.items() if isinstance(value, FakeStream) and value.environment}
             given |= streams
             constants = {name: value for name, value in given.items() if name in {*whole.constants, *own, *streams}}
@@ -53,10 +56,16 @@ class Compiler:
         return made
 
 
+def _without_partial(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """A function, and the arguments that `functools.partial` has given it."""
+    if not isinstance(function, partial):
+        return function, (), {}
+    inner, args, words = _without_partial(function.func)  # pyright: ignore[reportUnknownMemberType]
+    return inner, (*args, *function.args), {**words, **function.keywords}
+
+
 def _function(function: Any) -> tuple[JitFunction[..., Any], Any]:
     """The function that is compiled, and the object whose method it is."""
-    if isinstance(function, partial):
-        raise TilefoldError(Code.BUILD_FORM, "a partial function cannot be compiled", "write a function with cute.jit")
     if isinstance(function, MethodType):
         inner: Any = function.__func__
         return _jit(inner), function.__self__

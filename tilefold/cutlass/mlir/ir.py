@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Types and values of an IR, as programs annotate with them."""
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import LocationAttr as Location
-from xdsl.ir import Attribute as Type
+from xdsl.ir import Attribute
 from xdsl.rewriter import InsertPoint as InsertionPoint
 
-__all__ = ["InsertionPoint", "IntegerType", "Location", "Type", "Value"]
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.builder.scalars.dtypes import DTYPES
+from tilefold.cute.jit_arguments import StructType
+
+__all__ = ["InsertionPoint", "IntegerType", "Location", "Type", "Value", "VectorType"]
+
+_NUMBERS = {str(dtype.ir): dtype.ir for dtype in DTYPES.values()}
 
 
 class Value:
@@ -22,6 +30,35 @@ class IntegerType:
     """The types of integers, by their bits."""
 
     @staticmethod
-    def get_signless(width: int) -> Type:
+    def get_signless(width: int) -> Attribute:
         """The type of integers of a width in bits."""
         return builtin.IntegerType(width)
+
+
+class VectorType:
+    """The types of vectors."""
+
+    @staticmethod
+    def get(shape: Sequence[int], element_type: Attribute) -> Attribute:
+        """The type of vectors of a shape and elements."""
+        return builtin.VectorType(element_type, shape)
+
+
+class Type:
+    """Types of the IR by their texts."""
+
+    @staticmethod
+    def parse(text: str) -> Any:
+        """The type of a text: a number such as `f32`, `vector<4xi32>`, or a structure of numbers,
+        `!llvm.struct<(i32, i32)>`. TilefoldError (E5002) for others.
+        """
+        plain = text.replace(" ", "")
+        if plain in _NUMBERS:
+            return _NUMBERS[plain]
+        if (vector := re.fullmatch(r"vector<(\d+)x(\w+)>", plain)) and vector[2] in _NUMBERS:
+            return builtin.VectorType(_NUMBERS[vector[2]], [int(vector[1])])
+        structure = re.fullmatch(r"!llvm\.struct<\((\w+(?:,\w+)*)\)>", plain)
+        if structure and all(member in _NUMBERS for member in structure[1].split(",")):
+            return StructType.get_literal([_NUMBERS[member] for member in structure[1].split(",")])
+        message = f"the type {text} is not one of numbers, of vectors or of structures of numbers"
+        raise TilefoldError(Code.BUILD_VALUE, message, "such as f32, vector<4xi32> or !llvm.struct<(i32, i32)>")

@@ -12,7 +12,7 @@ LN_2 = 0.6931471805599453
 
 @cute.kernel
 def cross_entropy_kernel(
-    mX: Matrix, mTarget: Column, mLoss: Column, mLse: Column, ignored: cute.Int32, config: cute.Constexpr[Rows]
+    mX: Matrix, mTarget: Column, mLoss: Column, mLse: Column | None, ignored: cute.Int32, config: cute.Constexpr[Rows]
 ):
     """The logarithm of each row's sum of exponentials, and its distance to the logit of the target; 0 for a row whose
     target is `ignored`.
@@ -32,7 +32,8 @@ def cross_entropy_kernel(
     if tile.is_first & (row < mX.shape[0]):
         lse = (highest + cute.log2(total)) * LN_2
         target = cute.Int32(mTarget[row])
-        mLse[row] = lse
+        if mLse is not None:
+            mLse[row] = lse
         loss = cute.Float32(0)
         if target != ignored:
             loss = lse - mX[row, target].to(cute.Float32)

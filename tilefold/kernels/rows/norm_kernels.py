@@ -25,11 +25,12 @@ def norm_kernel(
     mY: Matrix,
     mH: Matrix | None,
     mMean: Column | None,
-    mScale: Column,
+    mScale: Column | None,
     eps: cute.Float32,
+    centred: cute.Constexpr[bool],
     config: cute.Constexpr[Rows],
 ):
-    """Y = (H - mean(H)) * scale * W + B where there is a place for means, else H * scale * W + B; H = X + R."""
+    """Y = (H - mean(H)) * scale * W + B where rows are centred, else H * scale * W + B; H = X + R."""
     block, columns = cute.arch.block_idx()[0], mX.shape[1]
     tile, sums = RowTile(config, mX.shape[0], columns), Sums(config, 2)
     x = tile.load(mX, block)
@@ -37,14 +38,14 @@ def norm_kernel(
         x = (x + tile.load(mR, block)).to(mX.element_type).to(cute.Float32)
     if mH is not None:
         tile.store(x, mH, block)
-    centred, mean = x, cute.Float32(0)
-    if mMean is not None:
+    mean = cute.Float32(0)
+    if centred:
         (total,) = sums.all([x.reduce(ADD)], ADD)
         mean = total * (1.0 / columns)
-        centred = tile.inside(x - mean)
-    (squares,) = sums.all([(centred * centred).reduce(ADD)], ADD)
+        x = tile.inside(x - mean)
+    (squares,) = sums.all([(x * x).reduce(ADD)], ADD)
     scale = cute.rsqrt(squares * (1.0 / columns) + eps)
-    result = centred * scale
+    result = x * scale
     if mW is not None:
         result = result * tile.load_row(mW)
     if mB is not None:
@@ -52,7 +53,8 @@ def norm_kernel(
     tile.store(result, mY, block)
     row = block * config.rows + tile.row
     if tile.is_first & (row < mX.shape[0]):
-        mScale[row] = scale
+        if mScale is not None:
+            mScale[row] = scale
         if mMean is not None:
             mMean[row] = mean
 

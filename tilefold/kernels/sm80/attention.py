@@ -6,7 +6,7 @@ from typing import Any
 from tilefold.runtime.arrays.signature import Dynamic, Marked
 
 from ..arguments import Array, like
-from ..replay import Launch, Launches
+from ..replay import Launch, Launches, Scratch
 from .attention_backward import THREADS, TILE, Backward, attention_backward_kernel, delta_kernel
 from .attention_forward import Bias, Forward, attention_forward_kernel
 from .masks import Mask
@@ -43,6 +43,7 @@ def backward(
     dq, dk, dv = places
     batch, rows, heads, _ = q.shape
     delta = like(lse, lse.shape)
+    yield Scratch(delta)
     warps = THREADS // 32
     given: Any = *_tokens(out, do), Marked(delta, _STATISTICS)
     yield Launch(delta_kernel, given, -(-batch * rows * heads // warps), THREADS)

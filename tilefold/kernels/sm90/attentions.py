@@ -2,15 +2,14 @@
 """Attention on Hopper: which kernel takes a problem, its configuration and its grid, found once for arguments alike."""
 
 import math
-import sys
 from functools import lru_cache
 from typing import Any
 
 from tilefold.runtime.arrays.signature import Dynamic, Marked
-from tilefold.runtime.streams import current_stream_of
 
-from ..arguments import Array, is_torch, like
-from ..replay import Late, Launch, Launches
+from ..arguments import Array
+from ..replay import Launch, Launches
+from ..stream_memory import zeros
 from .attention import attention_kernel
 from .attention_decode import decode_kernel, decode_plan
 from .attention_parts import is_decode
@@ -27,25 +26,6 @@ def plan_of(batch: int, rows: int, heads: int, depth: int, causal: bool, sequenc
     return config, min(blocks, tiles)
 
 
-@lru_cache(maxsize=256)
-def counter_of(device: int, stream: int) -> Array:
-    """The counter of the launches of a stream, which begin one after the other: each leaves it as 0."""
-    torch: Any = sys.modules["torch"]
-    return torch.zeros(1, dtype=torch.int32, device=device)
-
-
-def _counter(q: Array) -> Array:
-    if is_torch(q) and q.is_cuda:
-        torch: Any = sys.modules["torch"]
-        if torch.cuda.is_current_stream_capturing():  # a graph may run beside other launches
-            return q.new_zeros(1, dtype=torch.int32)
-        device = q.get_device()
-        return counter_of(device, current_stream_of(torch)(device))
-    counter = like(q, (1,), "int32")
-    counter[...] = 0
-    return counter
-
-
 def forward(
     out: Array, lse: Array | None, q: Array, k: Array, v: Array, causal: bool, scale: float, starts: Any,
     starts_k: Any, blocks: int,
@@ -57,7 +37,7 @@ def forward(
     batch, rows, heads, depth = q.shape
     sequences = 1 if starts is None else starts.shape[0] - 1
     config, grid = plan_of(batch, rows, heads, depth, causal, sequences, blocks)
-    counter = Late(_counter)
+    counter = zeros(1)
     if causal or starts is not None or k.shape[1] % config.keys:  # the kernel looks at the ends of keys in any case
         q, k, v, out = (Marked(x, _TOKENS) for x in (q, k, v, out))
         lse = None if lse is None else Marked(lse, _STATISTICS)

@@ -23,6 +23,7 @@ from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array
 from .gemm_model import fastest
+from .gemm_shared_k import Exchange, SharedTiles
 from .gemm_skinny import is_skinny, skinny_gemm
 from .parts import ROWS, WARPGROUP, Config, Stages, pipe_of, tiles_of, together
 
@@ -84,6 +85,8 @@ def gemm_kernel(
     scale_n: cute.Tensor | None = None,
     gate: cute.Tensor | None = None,
     residual: cute.Tensor | None = None,
+    parts: cute.Tensor | None = None,
+    ready: cute.Tensor | None = None,
 ):
     mA, mB, mD = cute.append(mA, up_to_rank=3), cute.append(mB, up_to_rank=3), cute.append(mD, up_to_rank=3)
     t = cute.arch.thread_idx()[0]
@@ -129,6 +132,10 @@ def gemm_kernel(
     params = utils.PersistentTileSchedulerParams(problem, (*config.cluster, 1), config.group, raster_along_m=False)
     scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
     pipeline.pipeline_init_wait(config.cluster)
+    begin, end = cute.Int32(0), cute.Int32(count)  # the strips of K of a tile
+    shared = SharedTiles(problem, count, config.gang) if config.gang else None
+    if shared is not None:
+        begin, end = shared.begin, shared.end
 
     if group == 0:
         if config.consumers > 1:
@@ -137,17 +144,21 @@ def gemm_kernel(
             cpasync.prefetch_descriptor(stages_a.atom)
             cpasync.prefetch_descriptor(stages_b.atom)
             cute.arch.griddepcontrol_wait()
-            work = scheduler.initial_work_tile_info()
+            work = scheduler.initial_work_tile_info() if shared is None else shared.work()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
-                for k in cute.range(count):
+                for k in cute.range(begin, end):
                     stage = producer.acquire_and_advance()
                     with cute.arch.elect_one():
                         stages_a.load((m, k, layer), stage)
                         stages_b.load((n, k, layer), stage)
                     stage.commit()
-                scheduler.advance_to_next_work()
-                work = scheduler.get_current_work()
+                if shared is None:
+                    scheduler.advance_to_next_work()
+                    work = scheduler.get_current_work()
+                else:
+                    shared.advance()
+                    begin, end, work = shared.begin, shared.end, shared.work()
             producer.tail()
     else:
         if config.consumers > 1:  # a thread of one alone has enough
@@ -201,26 +212,27 @@ def gemm_kernel(
             cute.autovec_copy(part, loaded, pred=cute.bounds(by_columns(places), limits))
             return loaded.load().to(cute.Float32)
 
+        exchange = Exchange(parts, ready, config)
         cute.arch.griddepcontrol_wait()
         if config.takes_turns and own == 1:  # the other begins
             scheduler.advance_to_next_work()
             consumer.state.advance(count)
-        work = scheduler.get_current_work()
+        work = scheduler.get_current_work() if shared is None else shared.work()
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
             if config.takes_turns:
                 turn.wait()
             before = consumer.state.clone()
-            for k in cute.range(count):
+            for k in cute.range(begin, end):
                 stage = consumer.wait_and_advance()
                 warpgroup.fence()
                 for step in cute.range_constexpr(steps):
-                    mma.set(warpgroup.Field.ACCUMULATE, k > 0 if step == 0 else True)
+                    mma.set(warpgroup.Field.ACCUMULATE, k > begin if step == 0 else True)
                     at = (None, None, step, stage.index)
                     cute.gemm(mma, acc, rA[at], rB[at], acc)
                 warpgroup.commit_group()
                 warpgroup.wait_group(1)
-                if k > 0:  # what was multiplied before is complete
+                if k > begin:  # what was multiplied before is complete
                     pipe.consumer_release(before)
                     before.advance()
             if config.takes_turns:
@@ -229,40 +241,52 @@ def gemm_kernel(
             warpgroup.wait_group(0)
             pipe.consumer_release(before)
 
-            for strip in cute.range_constexpr(strips):
-                for chunk in cute.range_constexpr(config.n // columns):
-                    to = own * config.buffers + buffer.index
-                    buffer.advance()
-                    row = config.m // ROWS * m + (strip if config.takes_turns else config.sharing * strip + own)
-                    column = config.n // columns * n + chunk
-                    result = by_columns(chunks[None, None, None, chunk, strip]).load()
-                    if scale_m is not None:
-                        every_column = cute.make_layout(mD.shape[:2], stride=(1, 0))
-                        result = result * tile_of(cute.make_tensor(scale_m.iterator, every_column), row, column, False)
-                    if scale_n is not None:
-                        result = result * columns_of(scale_n, column)
-                    if bias is not None:
-                        result = result + columns_of(bias, column)
-                    if activation is not None:
-                        result = activation(result)
-                    if gate is not None:
-                        result = result * tile_of(gate, row, column)
-                    if residual is not None:
-                        result = result + tile_of(residual, row, column)
-                    by_columns(rD).store(result.to(type_d))
-                    if warp % 4 == 0:
-                        stores.producer_acquire()  # the buffer has been read
-                    together(own)
-                    cute.copy(r2s, tRrD, tRsD[None, None, None, to])
-                    cute.arch.fence_proxy("async.shared", space="cta")
-                    together(own)
-                    if warp % 4 == 0:
-                        with cute.arch.elect_one():
-                            if row < cute.size(tDgD, 1) and column < cute.size(tDgD, 2):
-                                cute.copy(store_d, tDsD[None, to], tDgD[None, row, column, layer])
-                            stores.producer_commit()
-            scheduler.advance_to_next_work(config.consumers if config.takes_turns else 1)
-            work = scheduler.get_current_work()
+            if shared is not None:
+                if begin > 0:
+                    exchange.leave(acc, shared, t - WARPGROUP)
+                else:
+                    exchange.complete(acc, shared, t - WARPGROUP)
+            if shared is None or begin == 0:
+                for strip in cute.range_constexpr(strips):
+                    for chunk in cute.range_constexpr(config.n // columns):
+                        to = own * config.buffers + buffer.index
+                        buffer.advance()
+                        row = config.m // ROWS * m + (strip if config.takes_turns else config.sharing * strip + own)
+                        column = config.n // columns * n + chunk
+                        result = by_columns(chunks[None, None, None, chunk, strip]).load()
+                        if scale_m is not None:
+                            every_column = cute.make_layout(mD.shape[:2], stride=(1, 0))
+                            result = result * tile_of(
+                                cute.make_tensor(scale_m.iterator, every_column), row, column, False
+                            )
+                        if scale_n is not None:
+                            result = result * columns_of(scale_n, column)
+                        if bias is not None:
+                            result = result + columns_of(bias, column)
+                        if activation is not None:
+                            result = activation(result)
+                        if gate is not None:
+                            result = result * tile_of(gate, row, column)
+                        if residual is not None:
+                            result = result + tile_of(residual, row, column)
+                        by_columns(rD).store(result.to(type_d))
+                        if warp % 4 == 0:
+                            stores.producer_acquire()  # the buffer has been read
+                        together(own)
+                        cute.copy(r2s, tRrD, tRsD[None, None, None, to])
+                        cute.arch.fence_proxy("async.shared", space="cta")
+                        together(own)
+                        if warp % 4 == 0:
+                            with cute.arch.elect_one():
+                                if row < cute.size(tDgD, 1) and column < cute.size(tDgD, 2):
+                                    cute.copy(store_d, tDsD[None, to], tDgD[None, row, column, layer])
+                                stores.producer_commit()
+            if shared is None:
+                scheduler.advance_to_next_work(config.consumers if config.takes_turns else 1)
+                work = scheduler.get_current_work()
+            else:
+                shared.advance()
+                begin, end, work = shared.begin, shared.end, shared.work()
         if warp % 4 == 0:
             stores.producer_tail()
 

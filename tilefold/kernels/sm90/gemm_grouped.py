@@ -18,6 +18,7 @@ from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array, refuse
+from ..replay import Launch
 from .gemm_scaled import BLOCK, ScaledSums, check_scales
 from .gemm_scaled import DEFAULT as WITH_SCALES
 from .parts import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, pipe_of
@@ -127,19 +128,11 @@ def gemm_grouped_kernel(
         writer.end()
 
 
-def gemm_grouped(
-    A: Array,
-    B: Array,
-    rows: Array,
-    D: Array,
-    scale_a: Array | None = None,
-    scale_b: Array | None = None,
+def grouped_launch(
+    A: Array, B: Array, rows: Array, D: Array, scale_a: Array | None, scale_b: Array | None, blocks: int,
     config: Config | None = None,
-    device: str = "auto",
-    blocks: int = 132,
-    **options: Any,
-) -> None:
-    """D_g = A_g @ B_g^T for all groups, by `blocks` blocks, one for each multiprocessor."""
+) -> Launch | None:  # fmt: skip
+    """The launch for D_g = A_g @ B_g^T for all groups, by `blocks` blocks; None where D is empty."""
     config = config or (DEFAULT if scale_a is None else WITH_SCALES)
     (*groups, m, k), count = A.shape, B.shape[0]
     if tuple(rows.shape) != (count,) or (groups and groups != [count]):
@@ -155,6 +148,24 @@ def gemm_grouped(
     if k == 0:
         refuse("grouped_gemm", "K is 0, and there is nothing to multiply")
     if 0 in D.shape:
-        return
-    call = gemm_grouped_kernel(A, B, rows, D, config, scale_a, scale_b)
-    call.launch((blocks, 1, 1), config.threads, use_pdl=True, device=device, **options)
+        return None
+    given = A, B, rows, D, config, scale_a, scale_b
+    return Launch(gemm_grouped_kernel, given, (blocks, 1, 1), config.threads, {"use_pdl": True})
+
+
+def gemm_grouped(
+    A: Array,
+    B: Array,
+    rows: Array,
+    D: Array,
+    scale_a: Array | None = None,
+    scale_b: Array | None = None,
+    config: Config | None = None,
+    device: str = "auto",
+    blocks: int = 132,
+    **options: Any,
+) -> None:
+    """D_g = A_g @ B_g^T for all groups, by `blocks` blocks, one for each multiprocessor."""
+    launch = grouped_launch(A, B, rows, D, scale_a, scale_b, blocks, config)
+    if launch is not None:
+        launch.run(A, device, **options)

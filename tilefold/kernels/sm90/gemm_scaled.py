@@ -16,7 +16,8 @@ from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import hopper_helpers
 
-from ..arguments import Array, refuse
+from ..arguments import Array, any_rows, refuse
+from ..replay import Launch
 from .parts import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, pipe_of
 
 BLOCK = 128
@@ -174,6 +175,23 @@ def check_scales(k: int, scale_a: Array, of_a: tuple[int, ...], scale_b: Array, 
             refuse("scaled gemm", f"{name} has the shape {given}; it has a scale for each block: {shape}")
 
 
+def scaled_launch(
+    A: Array, B: Array, scale_a: Array, scale_b: Array, D: Array, blocks: int, config: Config = DEFAULT
+) -> Launch | None:
+    """The launch for D = (scale_a * A) @ (scale_b * B)^T, by at most `blocks` blocks; None where D is empty."""
+    (m, k), n = A.shape, B.shape[0]
+    check_scales(k, scale_a, (m,), scale_b, (-(-n // BLOCK),))
+    if config.takes_turns or config.m != ROWS * config.consumers or config.n > 192:
+        refuse("scaled gemm", "consumers share a tile, 64 rows and at most 192 columns each")
+    if 0 in D.shape:
+        return None
+    params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), (*config.cluster, 1))
+    grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, blocks // (config.cluster[0] * config.cluster[1]))
+    given = any_rows(A), B, any_rows(scale_a), scale_b, any_rows(D), config
+    options = {"cluster": (*config.cluster, 1), "use_pdl": True}
+    return Launch(gemm_fp8_scaled_kernel, given, grid, config.threads, options)
+
+
 def gemm_fp8_scaled(
     A: Array,
     B: Array,
@@ -186,13 +204,6 @@ def gemm_fp8_scaled(
     **options: Any,
 ) -> None:
     """D = (scale_a * A) @ (scale_b * B)^T by at most `blocks` blocks, one for each multiprocessor."""
-    (m, k), n = A.shape, B.shape[0]
-    check_scales(k, scale_a, (m,), scale_b, (-(-n // BLOCK),))
-    if config.takes_turns or config.m != ROWS * config.consumers or config.n > 192:
-        refuse("scaled gemm", "consumers share a tile, 64 rows and at most 192 columns each")
-    if 0 in D.shape:
-        return
-    params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), (*config.cluster, 1))
-    grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, blocks // (config.cluster[0] * config.cluster[1]))
-    call = gemm_fp8_scaled_kernel(A, B, scale_a, scale_b, D, config)
-    call.launch(grid, config.threads, cluster=(*config.cluster, 1), use_pdl=True, device=device, **options)
+    launch = scaled_launch(A, B, scale_a, scale_b, D, blocks, config)
+    if launch is not None:
+        launch.run(A, device, **options)

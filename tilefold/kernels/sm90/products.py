@@ -11,16 +11,19 @@ from tilefold.runtime.arrays.signature import Dynamic, Marked
 from ..arguments import Array, any_rows, is_torch
 from ..measuring import Tuner
 from ..replay import Launch, Launches
+from ..stream_memory import scratch, zeros
 from .gemm import Activation, chosen_config, empty_kernel, gemm_kernel
-from .gemm_grouped import gemm_grouped
+from .gemm_grouped import grouped_launch
 from .gemm_model import ranked
-from .gemm_scaled import gemm_fp8_scaled
+from .gemm_scaled import scaled_launch
 from .gemm_skinny import VECTOR, Skinny, chosen_skinny, is_skinny, skinny_kernel
 from .parts import WARPGROUP, Config
 
 _COLUMN = Dynamic(modes=(0,))
 MOST_SKINNY = 256
 """The most rows for which the kernel for few rows is measured."""
+MOST_SUMS = 256 * 192
+"""The sums of the largest tile of which blocks share K."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,10 @@ def plan_skinny(config: Skinny, m: int, n: int) -> Plan:
 
 
 def plan_usual(config: Config, m: int, n: int, blocks: int) -> Plan:
-    """The launch of a configuration of the usual kernel."""
+    """The launch of a configuration of the usual kernel. Where blocks share K, as many gangs as there can be run."""
+    if config.gang:
+        size = config.gang[0] * config.gang[1]
+        return Plan(config, (1, 1, blocks // size * size), config.threads, (1, 1, 1))
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), cluster)
     most = blocks // (config.cluster[0] * config.cluster[1])
@@ -104,16 +110,25 @@ def product(
 
 def _launch(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
     """The launch of a plan."""
-    kernel = skinny_kernel if isinstance(plan.config, Skinny) else gemm_kernel
-    given = any_rows(A), B, any_rows(D), plan.config, *(extras or (None, None))
-    return Launch(kernel, given, plan.grid, plan.threads, {"cluster": plan.cluster, "use_pdl": True})
+    given, options = (any_rows(A), B, any_rows(D), plan.config), {"cluster": plan.cluster, "use_pdl": True}
+    extras = extras or (None,) * 6
+    if isinstance(plan.config, Skinny):
+        return Launch(skinny_kernel, given + extras, plan.grid, plan.threads, options)
+    if plan.config.gang:
+        blocks = plan.grid[2]
+        extras = *extras, scratch(blocks * MOST_SUMS), zeros(blocks)
+    return Launch(gemm_kernel, given + extras, plan.grid, plan.threads, options)
 
 
-def grouped(D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int, device: str) -> None:
+def grouped(D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int) -> Launches:
     """D_g = A_g @ B_g^T for all groups."""
-    gemm_grouped(A, B, rows, D, scale_a, scale_b, device=device, blocks=blocks)
+    launch = grouped_launch(A, B, rows, D, scale_a, scale_b, blocks)
+    if launch is not None:
+        yield launch
 
 
-def scaled(D: Array, A: Array, B: Array, scale_a: Array, scale_b: Array, blocks: int, device: str) -> None:
+def scaled(D: Array, A: Array, B: Array, scale_a: Array, scale_b: Array, blocks: int) -> Launches:
     """D = (scale_a * A) @ (scale_b * B)^T for fp8 with scales of blocks."""
-    gemm_fp8_scaled(A, B, scale_a, scale_b, D, device=device, blocks=blocks)
+    launch = scaled_launch(A, B, scale_a, scale_b, D, blocks)
+    if launch is not None:
+        yield launch

@@ -9,7 +9,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.instructions.bits import clz
 from tilefold.builder.instructions.inline import inline_ptx
 from tilefold.builder.primitives.barriers import raw_pointer
-from tilefold.builder.scalars.dtypes import Boolean, Int32
+from tilefold.builder.scalars.dtypes import Boolean, Int32, dtype_of
 from tilefold.builder.scalars.values import Bool, convert
 from tilefold.builder.tensors.raw_pointers import RawPointer
 from tilefold.cute.jit_arguments import PointerType, StructType, StructValue
@@ -19,6 +19,7 @@ from .arith import bitcast
 
 __all__ = [
     "AsmDialect", "PointerType", "StructType", "addrspacecast", "bitcast", "extractvalue", "inline_asm", "intr_ctlz",
+    "ptrtoint",
 ]  # fmt: skip
 
 
@@ -32,6 +33,11 @@ class AsmDialect(Enum):
 def addrspacecast(res: PointerType, arg: Any) -> RawPointer:
     """An address as one of another memory; see `RawPointer.tospace`."""
     return raw_pointer(arg).tospace(res.space)
+
+
+def ptrtoint(res: Any, arg: Any) -> Any:
+    """The address of a pointer as a number of a type; in shared memory it counts from the block's first byte."""
+    return raw_pointer(arg).toint(dtype_of(res))
 
 
 def extractvalue(res: Any, container: Any, position: Sequence[int]) -> Any:
@@ -53,12 +59,15 @@ def intr_ctlz(in_: Any, is_zero_poison: bool = False) -> Any:
 
 
 def inline_asm(res: Any, operands_: Sequence[Any], asm_string: str, constraints: str, **flags: Any) -> Any:
-    """Instructions as text; see `cute.arch.inline_ptx`. `res` is the type of the result, None for none; a predicate is
-    an integer of 32 bits to the text, 0 where it does not hold, and a constant by the constraint `i` is in a register
-    of 32 bits.
+    """Instructions as text; see `cute.arch.inline_ptx`. `res` is the type of the result, None for none, a structure for
+    several; a predicate is an integer of 32 bits to the text, 0 where it does not hold, and a constant by the
+    constraint `i` is in a register of 32 bits.
     """
     given = [convert(x, Int32) if isinstance(x, Bool) else x for x in operands_]
     letters = ",".join("r" if letter.strip() in ("i", "n") else letter for letter in constraints.split(","))
+    if isinstance(res, StructType):
+        made = inline_ptx(asm_string, letters, *given, results=res.members)
+        return StructValue(made)
     decides = res == Boolean.mlir_type
     made = inline_ptx(asm_string, letters, *given, results=() if res is None else Int32.mlir_type if decides else res)
     return made != 0 if decides else made

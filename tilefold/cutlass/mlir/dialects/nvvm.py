@@ -78,16 +78,18 @@ def elect_sync() -> Bool:
     return elect_one()
 
 
-def fmax(*operands: Any, c: Any = None) -> Any:
-    """The largest of two or three Float32; of a number and NaN the number. The type of the result may come first."""
-    a, b = operands[-2:]
-    return larger(a, b) if c is None else larger(larger(a, b), c)
+def fmax(*operands: Any, c: Any = None, nan: bool = False, ftz: bool = False) -> Any:
+    """The largest of two or three Float32; of a number and NaN the number, with `nan` NaN; with `ftz` subnormal numbers
+    are zeros. The type of the result may come first.
+    """
+    first = larger(*operands[-2:], nan=nan, ftz=ftz)
+    return first if c is None else larger(first, c, nan=nan, ftz=ftz)
 
 
-def fmin(*operands: Any, c: Any = None) -> Any:
-    """The smallest of two or three Float32; of a number and NaN the number. The type of the result may come first."""
-    a, b = operands[-2:]
-    return smaller(a, b) if c is None else smaller(smaller(a, b), c)
+def fmin(*operands: Any, c: Any = None, nan: bool = False, ftz: bool = False) -> Any:
+    """The smallest of two or three Float32, as `fmax`."""
+    first = smaller(*operands[-2:], nan=nan, ftz=ftz)
+    return first if c is None else smaller(first, c, nan=nan, ftz=ftz)
 
 
 def mbarrier_try_wait_parity_timelimit(addr: Any, phase: Any, time_limit: Any) -> Bool:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Elements of 4, 6 and 8 bits as storage: they have a width, and copies move them by the byte, but they have no
-arithmetic.
+"""Types that are only storage: they have a width, and copies move elements of 4, 6 and 8 bits by the byte, but they
+have no arithmetic.
 """
 
 from xdsl.dialects.builtin import IntegerType
@@ -28,3 +28,8 @@ Float8E4M3B11FNUZ, Float8E4M3 = (
     DType(name, IntegerType(8), "packed", 8, unsigned=True) for name in ("Float8E4M3B11FNUZ", "Float8E4M3")
 )
 """Floats of 8 bits that no instruction takes."""
+
+Int128, Uint128 = (
+    DType(name, IntegerType(128), "packed", 128, unsigned=name != "Int128") for name in ("Int128", "Uint128")
+)
+"""Integers of 16 bytes, by which programs count the bytes of their memory."""
