@@ -2,7 +2,7 @@
 """The tensor memory of a block, which one of its warps allocates and frees (cute/arch/tmem_allocator_sm100.hpp)."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ...base.target import WARP
 from ..control.control_functions import if_
@@ -11,7 +11,7 @@ from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wa
 from ..instructions.tensor_core import alloc_tmem, dealloc_tmem, relinquish_tmem_alloc_permit, retrieve_tmem_ptr
 from ..instructions.warp import elect_one
 from ..scalars.dtypes import Float32
-from ..tensors.tensors import Pointer
+from ..tensors.tensors import Pointer, Tensor
 from .barriers import NamedBarrier
 from .groups import pipeline_error
 
@@ -102,7 +102,7 @@ def get_num_tmem_alloc_cols(tmem_tensors: Any, rounding: bool = True) -> int:
     """
     from ..tensors.tensor_memory import find_tmem_tensor_col_offset
 
-    given = tmem_tensors if isinstance(tmem_tensors, list | tuple) else [tmem_tensors]
+    given = cast("list[Tensor]", tmem_tensors if isinstance(tmem_tensors, list | tuple) else [tmem_tensors])
     needed = sum(find_tmem_tensor_col_offset(tensor) for tensor in given)
     columns = max(WARP, 1 << (needed - 1).bit_length()) if rounding else needed
     if columns > MOST:

@@ -40,9 +40,9 @@ class LayoutEnum(Enum):
         """The major of a tensor of two modes or more, or of an array of the host as launches take it. Raises
         TilefoldError (E5002) where neither mode is contiguous.
         """
-        held = getattr(tensor, "layout", None)
+        held: Any = getattr(tensor, "layout", None)
         is_array = isinstance(held, Layout) and not isinstance(tensor, Tensor)
-        layout = held if is_array else plain_layout(tensor_type(tensor).layout.data)
+        layout: Layout = held if is_array else plain_layout(tensor_type(tensor).layout.data)
         for mode, name in zip(list(layout), (LayoutEnum.COL_MAJOR, LayoutEnum.ROW_MAJOR), strict=False):
             if any(type(step) is int and step == 1 for _, step in flat_modes(mode)):
                 return name

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from ...layout.algebra.core import Layout, cosize, make_layout
+from ...layout.algebra.core import Layout, cosize, join
 from ...layout.tmem.scales import BLOCK_ROWS, place_scales, scales_in_smem
 from .coordinates import as_layout, as_tuple, tuples
 from .mma import TiledMma
@@ -26,7 +26,7 @@ def make_smem_layout_sfb(tiled_mma: TiledMma, mma_tiler_mnk: Any, sf_vec_size: i
 
 def _staged(tiled_mma: TiledMma, rows: int, k: int, vector: int, stages: int) -> Layout:
     one = scales_in_smem(vector, tiled_mma.shape_mnk[2], rows, k)
-    return make_layout((*one.shape, stages), (*one.stride, cosize(one)))
+    return join([*one, Layout(stages, cosize(one))])
 
 
 def make_tmem_layout_sfa(tiled_mma: TiledMma, mma_tiler_mnk: Any, sf_vec_size: int, smem_layout: Any) -> Layout:

@@ -33,6 +33,7 @@ from ...layout.tma.tensor_map import UNIT
 from ..cute import CoordAttr, LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition, refuse, refusing, typed_operand
 from ..ptx.base import GLOBAL, PtrType
+from ..ptx.mbarrier import MbarrierAddress
 from ..ptx.tensor_copy import TensorCopyOp, TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStoreOp
 from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType
@@ -306,6 +307,7 @@ class TmaCallOp(TileOp):
     """
 
     name = "tile.tma_call"
+    custom_directives = (*TileOp.custom_directives, MbarrierAddress)
     tma = typed_operand(TmaType)
     coords = var_operand_def(IndexType)
     smem = opt_operand_def(TensorType)
@@ -317,7 +319,8 @@ class TmaCallOp(TileOp):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
         "custom<TmaValue>($tma, type($tma)) `` `(` $coords `)` (`,` custom<Tensor>($smem, type($smem))^)? "
-        "(`mbarrier` custom<Operand>($mbarrier)^)? (`multicast` custom<Operand>($multicast)^)? "
+        "(`mbarrier` custom<MbarrierAddress>($mbarrier, type($mbarrier))^)? "
+        "(`multicast` custom<Operand>($multicast)^)? "
         "(`policy` custom<Operand>($policy)^)? (`descriptor` custom<Operand>($descriptor)^)? attr-dict"
     )
 

@@ -96,7 +96,7 @@ def memory_on_host() -> None:
         setattr(runtime, name, _allocating(memory, error.cudaSuccess, int))
     for name in ("cuMemAlloc", "cuMemAllocAsync"):
         setattr(driver, name, _allocating(memory, result.CUDA_SUCCESS, driver.CUdeviceptr))
-    driver.cuDeviceGetCount = lambda: (result.CUDA_SUCCESS, 1)
+    setattr(driver, "cuDeviceGetCount", lambda: (result.CUDA_SUCCESS, 1))  # noqa: B010 - a module, not a class
     for name, work in of_runtime.items():
         setattr(runtime, name, _answering(work, error.cudaSuccess, error.cudaErrorInvalidValue))
     for name, work in of_driver.items():
