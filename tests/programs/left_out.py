@@ -48,7 +48,8 @@ LEFT_OUT: Mapping[str, str] = {
     **{
         f"{_PRIMITIVES}/tcgen05/{name}.py": _TENSOR_MEMORY
         for name in (
-            "2cta_mma_tma_store", "clusterMxN_2cta_mma", "mcast_clusterMxN_1cta_mma", "mcast_clusterMxN_2cta_mma",
+            "1cta_mma_a_from_tmem", "1cta_mma_basic", "1cta_mma_mn_major", "2cta_mma_tma_store", "clusterMxN_2cta_mma",
+            "cp_narrow_a_to_tmem_mma", "mcast_clusterMxN_1cta_mma", "mcast_clusterMxN_2cta_mma", "slicek_m32n8k128",
         )
     },
     f"{_PRIMITIVES}/tutorial/05_minimal_tensor_mma.py": _TENSOR_MEMORY,

@@ -131,13 +131,9 @@ PROGRAMS: tuple[Program, ...] = (
         for name in ("fp16_gemm_1", "fp16_gemm_2")
     ),
     *(
-        Program(f"{_PRIMITIVES}/tcgen05/{name}.py", target=_SM_100)
-        for name in (
-            "1cta_mma_a_from_tmem", "1cta_mma_basic", "1cta_mma_mn_major", "1cta_mma_pipeline",
-            "cp_narrow_a_to_tmem_mma", "slicek_m32n8k128",
-        )
+        Program(f"{_PRIMITIVES}/tcgen05/{name}.py", reason=_WAITS, fences=False, target=_SM_100)
+        for name in ("1cta_mma_pipeline", "2cta_mma_basic")
     ),
-    Program(f"{_PRIMITIVES}/tcgen05/2cta_mma_basic.py", reason=_WAITS, fences=False, target=_SM_100),
     Program(
         f"{_PRIMITIVES}/tma/tma_multicast.py",
         reason="only one warp waits for the copies, and a relaxed cluster barrier passes them on to the others",
