@@ -242,6 +242,14 @@ def drop(block: Block) -> None:
     block.erase(safe_erase=False)
 
 
+class Nameable:
+    """An object whose parts in the IR have names after it."""
+
+    def take_name(self, name: str) -> None:
+        """Takes the name of a variable that it is assigned to; only the first one counts."""
+        raise NotImplementedError
+
+
 def name_value(value: SSAValue, name: str) -> None:
     """Names a value as a variable is, if the IR can have the name."""
     if name.isidentifier() and name.isascii() and not name.startswith("_"):

@@ -17,7 +17,7 @@ from ..scalars.values import Bool, Value, is_scalar
 from ..tensors.tensor_base import AnyTensor
 from ..tracing.state import current, host
 from .branches import branch
-from .building import discarded, name_value, truth
+from .building import Nameable, discarded, name_value, truth
 from .builtin import builtin
 from .conditions import Thunk, and_, and_value, chain, choose, contains, decide, not_, or_, or_value
 from .loop_range import Range, make_range
@@ -53,6 +53,8 @@ def _name(value: object, name: str) -> None:
         ssa = register_of(value.ssa) or value.ssa
         if ssa.name_hint is None and not isinstance(ssa.owner, arith.ConstantOp):  # which others may share
             name_value(ssa, name)
+    elif isinstance(value, Nameable):
+        value.take_name(name)
 
 
 def if_statement(test: object, then: Thunk, otherwise: Thunk, names: Sequence[str]) -> None:

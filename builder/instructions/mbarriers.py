@@ -21,7 +21,14 @@ Place = Address | Pointer
 
 def mbarrier_init(mbar_ptr: Place, cnt: "Int | int") -> None:
     """Makes eight bytes of shared memory a barrier whose phases end with `cnt` arrivals."""
-    emit(ptx.MbarrierInitOp(_own(mbar_ptr), convert(cnt, Int32).ssa))
+    mbarrier_init_named(mbar_ptr, cnt, None)
+
+
+def mbarrier_init_named(mbar_ptr: Place, cnt: "Int | int", label: str | None) -> ptx.MbarrierInitOp:
+    """Like `mbarrier_init`, with a name for messages, which the operation that is returned has."""
+    made = ptx.MbarrierInitOp(_own(mbar_ptr), convert(cnt, Int32).ssa, label)
+    emit(made)
+    return made
 
 
 def mbarrier_arrive(

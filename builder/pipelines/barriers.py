@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The barriers of pipelines: arrays of mbarriers in shared memory, and the numbered barriers of a block."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 from ...base.errors import Code, TilefoldError
 from ...base.target import WARP
+from ...dialects.ptx import MbarrierInitOp
 from ..control.control_functions import if_
 from ..instructions import arch, cluster
 from ..instructions.math import where
-from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wait
+from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init_named, mbarrier_wait
 from ..instructions.warp import elect_one, is_elected
 from ..scalars.dtypes import Int64
 from ..tensors.address_space import AddressSpace
@@ -128,7 +129,7 @@ class PipelineOrder(Stateful):
             raise pipeline_error(f"{length!r} groups cannot take turns", "pass at least one group")
         state = PipelineState(depth, phase=where(group_id == 0, 1, 0))
         bars = mbarriers(barrier_storage, depth * length)
-        init([(bars.ptr(i), producer_group.size) for i in range(depth * length)], not defer_sync)
+        init([(bars.ptr(i), producer_group.size, None) for i in range(depth * length)], not defer_sync)
         return cls(bars, length, group_id, state)
 
     def wait(self, state: PipelineState | None = None) -> None:
@@ -173,14 +174,20 @@ def alloc_reserved_mbarrier(num_stages: int) -> Pointer:
     return make_smem_tensor(2 * num_stages, Int64).iterator
 
 
-def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int = 1, counts_bytes: bool = False) -> None:
-    """Makes mbarriers, each for a number of arrivals, which copies or commits may complete; one thread does. Then all
-    threads of the block wait, or of a cluster of several blocks, if asked to.
+def init(
+    counts: Sequence[tuple[Address, int, str | None]],
+    is_synchronised: bool,
+    blocks: int = 1,
+    counts_bytes: bool = False,
+) -> list[MbarrierInitOp]:
+    """Makes mbarriers, each for a number of arrivals, which copies or commits may complete, and with a name for
+    messages; one thread does. Then all threads of the block wait, or of a cluster of several blocks, if asked to. The
+    operations that make them.
     """
+    made: list[MbarrierInitOp] = []
 
     def all_of_them() -> None:
-        for address, count in counts:
-            mbarrier_init(address, count)
+        made.extend([mbarrier_init_named(*count) for count in counts])
         if blocks > 1 or counts_bytes:
             cluster.mbarrier_init_fence()
 
@@ -188,6 +195,7 @@ def init(counts: list[tuple[Address, int]], is_synchronised: bool, blocks: int =
     if is_synchronised:
         pipeline_init_arrive(blocks, is_relaxed=True)
         pipeline_init_wait(blocks)
+    return made
 
 
 def once_a_warp(action: Callable[[], object]) -> None:

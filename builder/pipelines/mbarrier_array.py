@@ -41,7 +41,7 @@ class MbarrierArray:
 
     def mbarrier_init(self) -> None:
         """One thread makes the mbarriers anew."""
-        counts = [(self.place(i), self.agent[1].size) for i in range(self.num_stages)]
+        counts = [(self.place(i), self.agent[1].size, None) for i in range(self.num_stages)]
         barriers.init(counts, False, counts_bytes=self.agent[0] is PipelineOp.TmaLoad)
 
     def recast_to_new_op_type(self, new_op_type: PipelineOp) -> "MbarrierArray":

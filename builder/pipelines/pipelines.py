@@ -8,7 +8,11 @@ A stage has two mbarriers. The producer arrives at `full` when the stage is, and
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
+from xdsl.dialects.builtin import StringAttr
+
+from ...dialects.ptx import MbarrierInitOp
 from ...layout.algebra.core import Layout
+from ..control.building import Nameable
 from ..control.control_functions import if_
 from ..instructions import arch
 from ..instructions.mbarriers import (
@@ -29,8 +33,21 @@ from .states import PipelineState, make_pipeline_state
 from .transactions import Transactions
 
 
+class Mbarriers:
+    """The operations that make the mbarriers of a pipeline, which get its name once."""
+
+    def __init__(self, made: list[MbarrierInitOp]) -> None:
+        self._unnamed = made
+
+    def name(self, name: str) -> None:
+        """Puts a name before theirs, unless they have one."""
+        for op in self._unnamed:
+            op.properties["label"] = StringAttr(f"{name}.{op.label.data}" if op.label else name)
+        self._unnamed = []
+
+
 @dataclass(frozen=True)
-class Stages:
+class Stages(Nameable):
     """The stages of a pipeline: each thread that fills or reads one arrives at its mbarriers. The masks are those of
     programs that make a pipeline of its parts: the ranks of the blocks at whose mbarriers a side arrives.
     """
@@ -43,6 +60,12 @@ class Stages:
     num_stages: int
     producer_mask: Any = None
     consumer_mask: Any = None
+    mbarriers: Mbarriers | None = field(default=None, kw_only=True, repr=False, compare=False)
+
+    def take_name(self, name: str) -> None:
+        """Names the mbarriers after the variable that the pipeline is assigned to: `ring.empty[0]` in messages."""
+        if self.mbarriers is not None:
+            self.mbarriers.name(name)
 
     @classmethod
     def _made(
@@ -58,13 +81,15 @@ class Stages:
         make_pipeline_state(PipelineUserType.Producer, stages)  # which checks their number
         bars = barriers.mbarriers(storage, 2 * stages)
         sizes = [producers.size] * stages + [consumers.size] * stages
-        counts = [(bars.ptr(i), size) for i, size in enumerate(sizes)]
+        labels = [f"{side}[{stage}]" for side in ("full", "empty") for stage in range(stages)]
+        counts = [(bars.ptr(i), *of_one) for i, of_one in enumerate(zip(sizes, labels, strict=True))]
         of_threads = (PipelineOp.AsyncThread, PipelineOp.AsyncLoad)
         completes = cls.producer_op not in of_threads or cls.consumer_op not in of_threads
-        barriers.init(counts, not defer_sync, blocks, completes)
+        made = barriers.init(counts, not defer_sync, blocks, completes)
         full = MbarrierArray(bars, stages, (cls.producer_op, producers), tx_count, is_made=True, of_warps=True)
         threads = (cls.consumer_op, consumers)
-        return cls(full, MbarrierArray(bars, stages, threads, is_made=True, first=stages), stages)
+        empty = MbarrierArray(bars, stages, threads, is_made=True, first=stages)
+        return cls(full, empty, stages, mbarriers=Mbarriers(made))
 
     @staticmethod
     def _make_sync_object(

@@ -217,11 +217,24 @@ def _division(r: Registers, i: Instruction) -> None:
     left, right = r.read(a, value), r.read(b, value)
     if "ftz" in i.modifiers:
         left, right = flushed(r, left), flushed(r, right)
-    if i.opcode == "div" and "approx" in i.modifiers:
-        quotient = r.emit(arith.MulfOp(left, r.emit(ptx.RcpOp(right))))
+    if "approx" in i.modifiers or "full" in i.modifiers:
+        quotient = _approximate_quotient(r, left, right, "full" in i.modifiers)
     else:
         quotient = r.emit(kind(left, right))
     r.write(target, flushed(r, quotient) if "ftz" in i.modifiers else quotient)
+
+
+def _approximate_quotient(r: Registers, left: SSAValue, right: SSAValue, is_full: bool) -> SSAValue:
+    """div.approx and div.full of f32, by the instructions that ptxas writes: a product with the reciprocal, which is 0
+    of large numbers unless div.full makes them smaller.
+    """
+    size = r.emit(math.AbsFOp(right))
+    scales = ((2.0**24, "olt", 2.0**-126), (0.25, "ogt", 2.0**126))
+    for factor, comparison, limit in scales if is_full else scales[:1]:
+        outside = r.emit(arith.CmpfOp(size, r.constant(limit, f32), comparison))
+        by = r.emit(arith.SelectOp(outside, r.constant(factor, f32), r.constant(1.0, f32)))
+        left, right = r.emit(arith.MulfOp(left, by)), r.emit(arith.MulfOp(right, by))
+    return r.emit(arith.MulfOp(left, r.emit(ptx.RcpOp(right, True))))
 
 
 def _negated(r: Registers, i: Instruction) -> None:

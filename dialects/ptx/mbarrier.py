@@ -44,15 +44,17 @@ class _MbarrierOp(PtxOp):
 class MbarrierInitOp(_MbarrierOp):
     """`ptx.mbarrier.init %bar, %count`: makes an mbarrier of 8 bytes of shared memory, in phase 0; each of its phases
     needs `count` arrivals, 1 to 2^20 - 1 (PTX ISA, mbarrier.init). Preconditions: the bytes hold no mbarrier yet. One
-    thread executes it; the others need a barrier after it before they use the mbarrier.
+    thread executes it; the others need a barrier after it before they use the mbarrier. `named "ring.empty[0]"` is its
+    name in messages.
     """
 
     name = "ptx.mbarrier.init"
     MNEMONIC: ClassVar[str | None] = "mbarrier.init.shared.b64"
     bar: SSAValue = operand(SHARED)
     count: SSAValue = operand(I32)
+    label: StringAttr | None = optional_prop(converter=some_text, default=None)
     traits = traits_def(by_thread(changes(_BAR)))
-    assembly_format = "$bar `,` $count attr-dict"
+    assembly_format = "$bar `,` $count (`named` $label^)? attr-dict"
 
 
 @row

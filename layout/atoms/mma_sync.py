@@ -60,7 +60,7 @@ def contract_of(shape: Shape, types: Types, majors: tuple[Major, Major], layouts
             held(Role.B, b, Act.READ, majors[1], of_b),
             held(Role.C, c, Act.READ, Major.FIXED, of_c),
         ),
-        numbers=Products(shape, operation, Summed.UNMEASURED if quarter else Summed.WARP_UNIT),
+        numbers=Products(shape, operation, Summed.QUAD_PAIR if quarter else Summed.WARP_UNIT),
         targets=targets,
         instruction=MmaSync(),
         section="PTX ISA, Warp-level matrix instructions: mma",

@@ -75,6 +75,8 @@ class Summed(Enum):
     """The tensor core, for a warpgroup."""
     TENSOR_MEMORY_UNIT = "tensor memory"
     """The tensor core, for a thread, into tensor memory."""
+    QUAD_PAIR = "quad pair"
+    """The tensor core of sm_70 and sm_75, for eight threads; other GPUs have a function for it."""
     UNMEASURED = "unmeasured"
     """A unit whose sums of floats nobody has measured."""
 

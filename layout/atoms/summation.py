@@ -45,6 +45,17 @@ class FusedChain:
 
 @final
 @dataclass(frozen=True, slots=True)
+class SplitChain:
+    """Chains of `terms` fused multiply-adds in f32, k rising. They are added to the accumulator one after the other,
+    and the result is rounded to its type. A chain starts from zero; `negative` says which, for the sign of zero sums.
+    """
+
+    terms: int
+    negative: bool
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class ScaledSum:
     """A sum of products with scales, in one step. `exact` neighbouring products are summed exactly; a term is such a
     sum times the scales. M is the largest raw exponent among the terms and the accumulator: that of a term is the sum
@@ -56,7 +67,7 @@ class ScaledSum:
     fraction: int
 
 
-Summation: TypeAlias = AlignedSum | FusedChain | ScaledSum
+Summation: TypeAlias = AlignedSum | FusedChain | SplitChain | ScaledSum
 
 LEAST_EXPONENT = -133
 """The least M of a step (measured with bf16 and tf32, whose products may have smaller exponents)."""
@@ -75,6 +86,8 @@ def summation(atom: MmaAtom, target: Target) -> Summation | None:
     match atom.products.summed:
         case Summed.FUSED | Summed.UNMEASURED:
             return None
+        case Summed.QUAD_PAIR:  # ptxas calls a function that shuffles, from sm_80 on
+            return None if target.sm < 80 else SplitChain(2, True) if d == "f16" else SplitChain(4, False)
         case Summed.WARPGROUP_UNIT:  # each step takes all of K
             return AlignedSum(_consecutive(k, k), 13, 14) if bits == 8 else AlignedSum(_consecutive(k, k), 25)
         case Summed.TENSOR_MEMORY_UNIT:

@@ -2,6 +2,7 @@
 """Sums of tensor cores: a GPU's results are those of `Summation`, bit for bit, for every form and any numbers."""
 
 from functools import cache
+from itertools import product
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -34,7 +35,7 @@ gpu.module @kernels {
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
     %steps = arith.constant $STEPS : index
-    %mma = tile.tiled_mma #tile.mma_atom<"$ATOM"> atoms "(1,1,1):(0,0,0)"
+    %mma = tile.tiled_mma #tile.mma_atom<"$ATOM"> atoms "$ATOMS"
     %tileC = tile.local_tile %C, "($M,$N)", (%block, %zero)
     %tileD = tile.local_tile %D, "($M,$N)", (%block, %zero)
     %gC = tile.partition_C %mma, %tileC, %t
@@ -59,7 +60,7 @@ gpu.module @kernels {
 """
 """D = A * B^T + C for each block, by one atom along K."""
 _MLIR = {"tf32": "f32", "e4m3": "f8E4M3FN", "e5m2": "f8E5M2"}
-FORMS = [name for name in MMA_ATOMS if mma_atom(name).threads == 32 and BY_PTX[mma_atom(name).types[0]].kind == "float"]
+FORMS = [name for name in MMA_ATOMS if mma_atom(name).threads > 1 and BY_PTX[mma_atom(name).types[0]].kind == "float"]
 WGMMA = [
     *(f"SM90_64x{n}x16_{types}_{space}<Major::K,Major::K>" for n in (8, 64, 256)
       for types in ("F32F16F16", "F16F16F16", "F32BF16BF16") for space in ("SS", "RS")),
@@ -139,7 +140,8 @@ def test_a_warp_sums_by_the_rule(name: str, count: int, length: int, kind: str, 
     """A single instruction for many matrices, and chains with K = 4096."""
     atom, rng = mma_atom(name), np.random.default_rng(len(kind))
     how = how_of(atom)
-    m, n, k = atom.shape
+    side = 1 if atom.threads == 32 else 2  # a warp executes four multiplications by eight threads
+    m, n, k = side * atom.shape[0], side * atom.shape[1], atom.shape[2]
     if isinstance(how, FusedChain):
         count, length = count // 64 or 1, length and 256
     length = length or k
@@ -148,6 +150,7 @@ def test_a_warp_sums_by_the_rule(name: str, count: int, length: int, kind: str, 
         for element, shape in zip(atom.types[1:], ((count, m, length), (count, n, length), (count, m, n)), strict=True)
     ]
     words = {
+        "ATOMS": "(1,1,1):(0,0,0)" if side == 1 else "(2,2,1):(1,2,0)",
         "M": m, "N": n, "K": k, "ROWS": count * m, "COLUMNS": count * n, "LENGTH": length, "STEPS": length // k,
         **{f"T{operand}": _MLIR.get(x, x) for operand, x in zip("ABC", atom.types[1:], strict=True)},
     }  # fmt: skip
@@ -156,8 +159,12 @@ def test_a_warp_sums_by_the_rule(name: str, count: int, length: int, kind: str, 
     d = np.empty_like(c)
     flat = [x.reshape(-1, x.shape[2]) for x in (a, b, c, d)]
     tilefold.load(path).kernel("chain")(*flat).launch(grid=count, device="cuda")
-    with np.errstate(all="ignore"):
-        assert_same_bits(flat[3].reshape(c.shape), expected(atom, how, a, b, c))
+    result = flat[3].reshape(c.shape)
+    for i, j in product(range(side), repeat=2):
+        rows, columns = (slice(x * own, (x + 1) * own) for x, own in ((i, atom.shape[0]), (j, atom.shape[1])))
+        with np.errstate(all="ignore"):
+            one = expected(atom, how, a[:, rows], b[:, columns], np.ascontiguousarray(c[:, rows, columns]))
+        assert_same_bits(result[:, rows, columns], one)
 
 
 @pytest.mark.gpu

@@ -65,7 +65,7 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "ptx.bar.arrive 1 threads 64\nptx.bar.sync 1 threads 64",
         "ptx.bar.arrive 0 plus %x threads 64",
     ),
-    "ptx.mbarrier.init": ("ptx.mbarrier.init %s, %x {note}",),
+    "ptx.mbarrier.init": ("ptx.mbarrier.init %s, %x {note}", 'ptx.mbarrier.init %s, %x named "ring.empty[0]"'),
     "ptx.mbarrier.inval": ("ptx.mbarrier.inval %s",),
     "ptx.mbarrier.arrive": (
         "ptx.mbarrier.arrive %s\nptx.mbarrier.arrive %s count %x {note}",

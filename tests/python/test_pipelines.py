@@ -395,6 +395,45 @@ def test_a_wrong_number_of_consumers_is_found_when_the_kernel_runs(warps: int) -
         by_bulk_copies(A, B, 2, 4 * TILE, warps).launch(1, 96, device="sim")
 
 
+@cute.kernel
+def never_released(A, B, at_pipeline: cute.Constexpr):
+    """The consumer does not release the stages, of a pipeline or of mbarriers of its own."""
+    t, _, _ = cute.arch.thread_idx()
+    sA = cute.make_smem_tensor((32, 2), cute.Float32)
+    if at_pipeline:
+        ring = pipeline.PipelineAsync.create(num_stages=2, producer_group=group(32), consumer_group=group(32))
+        full, empty = ring.sync_object_full.get_barrier, ring.sync_object_empty.get_barrier
+    else:
+        bars, free = cute.make_smem_tensor(2, cute.Int64), cute.make_smem_tensor(2, cute.Int64)
+        full, empty = bars.ptr, free.ptr
+        if t < 2:
+            cute.arch.mbarrier_init(full(t), 32)
+            cute.arch.mbarrier_init(empty(t), 32)
+        cute.arch.sync_threads()
+    for i in range(4):
+        if t < 32:
+            cute.arch.mbarrier_wait(empty(i % 2), 1 - i // 2)
+            sA[t, i % 2] = A[t, i]
+            cute.arch.mbarrier_arrive(full(i % 2))
+        else:
+            cute.arch.mbarrier_wait(full(i % 2), i // 2)
+            B[t - 32, i] = sA[t - 32, i % 2]
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+@pytest.mark.parametrize(
+    ("at_pipeline", "full", "empty"), [(True, "ring.full", "ring.empty"), (False, "%bars", "%free")]
+)
+def test_messages_name_the_mbarriers(at_pipeline: bool, full: str, empty: str, stage: str) -> None:
+    A, B = np.zeros((32, 4), np.float32), np.zeros((32, 4), np.float32)
+    with pytest.raises(ProgramError) as caught:
+        never_released(A, B, at_pipeline).launch(1, 64, device="sim", stage=stage)
+    said = str(caught.value)
+    assert f"warp 0 waits at the mbarrier {empty}[0] forever" in said
+    assert f"the mbarrier {full}[0], phase 1: 0 of 32 arrivals" in said
+    assert "byte" not in said
+
+
 def test_a_state_goes_on_by_several_stages() -> None:
     one, several = (pipeline.make_pipeline_state(PRODUCER, 3) for _ in range(2))
     for _ in range(8):

@@ -16,16 +16,41 @@ scf.if %c {{
 }}
 """
 
+LOOP = """
+%c0 = arith.constant 0 : index
+%c1 = arith.constant 1 : index
+scf.for %i = %c0 to %c1 step %c1 {{
+  {}
+}}
+"""
+
 
 def branch(limit: int, then: str, otherwise: str = "") -> str:
     return HALF.format(limit=limit, then=then, otherwise=otherwise)
 
 
-def test_in_half_a_warp() -> None:
-    error = fault(entry(branch(7, "ptx.bar.sync 0"), "", "64"), "E3207", block=(64, 1, 1))
+AFTER = "%x = arith.constant 20 : i32\nptx.nanosleep %x"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [branch(7, "ptx.bar.sync 0") + AFTER, branch(7, "ptx.bar.sync 0", AFTER), LOOP.format(branch(7, "ptx.bar.sync 0"))],
+)
+def test_in_half_a_warp(body: str) -> None:
+    """The other lanes have something left to do, behind the branch, on its other side or in the next round."""
+    error = fault(entry(body, "", "64"), "E3207", block=(64, 1, 1))
     assert error.thread == (7, 0, 0)
     assert "which 7 of the warp's 32 lanes do" in error.message
-    assert "ptx.bar.sync at test.cute:8:" in error.message
+    assert "ptx.bar.sync at test.cute:" in error.message
+
+
+def test_lanes_that_have_returned_do_not_count() -> None:
+    """Of a warp, as whole warps: the others have nothing left to do."""
+    for threads in (7, 40):
+        result = launch(entry(branch(threads, "ptx.bar.sync 0"), "", "64"), block=(64, 1, 1))
+        assert result.counters.instructions["bar.sync"].threads == threads
+    red = '%true = arith.constant true\n%n = ptx.bar.red "popc" %true, 0 : i32'
+    launch(entry(branch(7, red), "", "64"), block=(64, 1, 1))
 
 
 def test_in_one_of_two_warps() -> None:

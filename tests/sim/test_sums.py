@@ -18,7 +18,7 @@ from tilefold.layout.atoms.contract import Major
 from tilefold.layout.atoms.mma_sync import mma_sync
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.numbers import MmaOperation, Types
-from tilefold.layout.atoms.summation import AlignedSum, FusedChain, summation
+from tilefold.layout.atoms.summation import AlignedSum, FusedChain, SplitChain, summation
 from tilefold.layout.atoms.wgmma import wgmma
 from tilefold.runtime.sim.atoms.mma import DTYPES, executor, widen
 from tilefold.runtime.sim.atoms.sums import multiply_add
@@ -208,6 +208,27 @@ def test_doubles_are_fused_one_by_one() -> None:
     error = 2.0**-30
     fused = run(np.array([[1 + error, 0, 0, 0]]), np.array([[1 + error, 0, 0, 0]]), np.array([[-1 - 2 * error]]))
     assert fused.tolist() == [[error * error]]
+
+
+@pytest.mark.parametrize(("d", "terms"), [("F32", 4), ("F16", 2)])
+def test_quad_pairs_sum_in_chains(d: str, terms: int) -> None:
+    """f32: the chain of all products rounds before it meets C; f16: C meets two chains."""
+    atom = mma_atom(f"SM70_8x8x4_{d}F16F16{d}_TN")
+    how = summation(atom, SM90A)
+    assert isinstance(how, SplitChain)
+    assert how == SplitChain(terms, d == "F16")
+    assert summation(atom, Target("sm_75")) is None
+    run = multiply_add(how, atom.types, places(1, 4), places(1, 4).T, places(1, 1))
+    dtype = ACCUMULATORS[d.lower()]
+    ones, small = np.ones((1, 4), np.float32), 2.0**-12
+    products = np.array([[4096.0, small, -4096.0, small]], np.float32)  # 4096 + 2**-12 is a tie, and rounds to even
+    assert run(products, ones, np.array([[0.0]], dtype)).tolist() == [[small]]
+    zeros = np.full((1, 4), -0.0, np.float32)
+    assert np.signbit(run(zeros, ones, np.array([[-0.0]], dtype))).item() == (d == "F16")
+    signs = np.array([[1, -1, 1, 1]], np.float32)
+    with np.errstate(invalid="ignore"):
+        nan = run(np.full((1, 4), np.inf, np.float32), signs, np.array([[1.0]], dtype))
+    assert nan.view(f"u{dtype.itemsize}").tolist() == [[0x7FFFFFFF if d == "F32" else 0x7FFF]]
 
 
 def test_numbers_that_ptx_defines_need_no_rule() -> None:

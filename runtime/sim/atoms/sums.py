@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ....base.element_types import BY_PTX
 from ....layout.atoms.numbers import Types
-from ....layout.atoms.summation import LEAST_EXPONENT, AlignedSum, FusedChain, Summation
+from ....layout.atoms.summation import LEAST_EXPONENT, AlignedSum, FusedChain, SplitChain, Summation
 from ..values import fused_multiply_add
 from .native_sums import compiled, scratch
 
@@ -29,6 +29,8 @@ def multiply_add(how: Summation, types: Types, at_a: Array, at_b: Array, at_c: A
     """
     if isinstance(how, FusedChain):
         return _fused_chain(at_a, at_b, at_c)
+    if isinstance(how, SplitChain):
+        return _split_chain(how, at_a, at_b, at_c)
     assert isinstance(how, AlignedSum), "products with scales have a function of their own"
     return _aligned_sum(how, types, at_a, at_b, at_c)
 
@@ -47,6 +49,32 @@ def _fused_chain(at_a: Array, at_b: Array, at_c: Array) -> MultiplyAdd:
     return execute
 
 
+def _split_chain(how: SplitChain, at_a: Array, at_b: Array, at_c: Array) -> MultiplyAdd:
+    from_d, single = np.argsort(at_c.ravel()), np.dtype(np.float32)
+    start = np.float32(-0.0 if how.negative else 0.0)
+
+    def execute(a: Array, b: Array, c: Array) -> Array:
+        total = c.take(at_c, axis=1).astype(single)
+        for first in range(0, at_a.shape[1], how.terms):
+            part = np.full_like(total, start)
+            for k in range(first, first + how.terms):
+                left, right = a.take(at_a[:, k, None], axis=1), b.take(at_b[k], axis=1)[:, None]
+                part = fused_multiply_add(left, right, part, single)
+            total = total + part
+        made = total.astype(c.dtype).reshape(c.shape).take(from_d, axis=1)
+        return _with_one_nan(made)
+
+    return execute
+
+
+def _with_one_nan(made: Array) -> Array:
+    """NaN as GPUs write it in f16 and f32: all bits but the sign."""
+    missing = np.isnan(made)
+    bits = 8 * made.itemsize
+    nan = np.array((1 << bits - 1) - 1, f"u{bits // 8}").view(made.dtype)
+    return np.where(missing, nan, made) if missing.any() else made
+
+
 def _aligned_sum(how: AlignedSum, types: Types, at_a: Array, at_b: Array, at_c: Array) -> MultiplyAdd:
     accumulator, *operands = types[:3]
     order = [k for step in how.steps for k in step]
@@ -63,8 +91,6 @@ def _aligned_sum(how: AlignedSum, types: Types, at_a: Array, at_b: Array, at_c: 
         nearest,
     )
     wide, narrow = scratch(m, n, k)
-    bits = BY_PTX[accumulator].bits
-    nan = np.array((1 << bits - 1) - 1, f"u{bits // 8}")  # the only one that tensor cores give
 
     def execute(a: Array, b: Array, c: Array) -> Array:
         function = compiled(n, terms) if n == _SHORT else compiled(None, 0)
@@ -77,7 +103,6 @@ def _aligned_sum(how: AlignedSum, types: Types, at_a: Array, at_b: Array, at_c: 
         total = result.astype(c.dtype, copy=False)
         if how.accumulates_last:
             total = total + c
-        missing = np.isnan(total)
-        return np.where(missing, nan.view(c.dtype), total) if missing.any() else total
+        return _with_one_nan(total)
 
     return execute

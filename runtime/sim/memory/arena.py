@@ -23,6 +23,9 @@ WIDTHS = (1, 2, 4, 8, 16)
 WORDS = {width: np.dtype("c16" if width == 16 else f"u{width}") for width in WIDTHS}
 """Types of these sizes, by which NumPy copies fastest."""
 
+NAMED = "shared tensor "
+"""The words before the name of a tensor in shared memory, `%bars`."""
+
 
 def unnamed(byte: int) -> str | None:
     """The name of a byte of an allocation whose elements have no names."""
@@ -129,6 +132,14 @@ class Arena:
         index = bisect_right([a.start for a in self.allocations], offset) - 1
         allocation = self.allocations[index] if index >= 0 else None
         return None if allocation is None or offset < allocation.start + allocation.size else allocation
+
+    def place(self, offset: int, width: int) -> str | None:
+        """The element of `width` bytes at an offset, as `%bars[1]`, if it is of memory with a name."""
+        home = next((a for a in (*self.parts, *self.allocations) if a.start <= offset < a.start + a.size), None)
+        if home is None or not home.name.startswith(NAMED):
+            return None
+        name = home.name.removeprefix(NAMED)
+        return name if home.size == width else f"{name}[{(offset - home.start) // width}]"
 
     def describe(self, offset: int) -> str:
         """An offset in words, relative to the nearest allocation at or before it."""

@@ -32,7 +32,7 @@ from ....layout.algebra.inttuple import show, unwrap
 from ....layout.text.layouts import to_text
 from ..faults import site_of
 from ..values import Value, anywhere, varies
-from .arena import Allocation
+from .arena import NAMED, Allocation
 
 MAX_NAMED = 4096
 """The most elements that are searched for that of a byte."""
@@ -59,7 +59,7 @@ def pieces(entry: EntryOp, start: int) -> dict[SSAValue, Allocation]:
     homes: dict[SSAValue, Allocation] = {}
     for op in entry.walk():
         if isinstance(op, SmemAddrOp) and op.bytes is not None:
-            name = f"shared tensor %{op.result.name_hint}" if op.result.name_hint else "shared memory"
+            name = f"{NAMED}%{op.result.name_hint}" if op.result.name_hint else "shared memory"
             homes[op.result] = Allocation(name, start + op.offset.value.data, op.bytes.value.data)
     return homes
 

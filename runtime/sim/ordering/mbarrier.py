@@ -68,6 +68,8 @@ class Mbarrier:
     """Whether threads say what they know when they arrive: where races are looked for."""
     is_reached: bool = False
     """Whether threads of other blocks have arrived."""
+    label: str = ""
+    """Its name, where the operation that initialises it has one."""
     is_published: bool = False
     """Whether that thread has executed a fence for other blocks since."""
     pending: int = field(init=False)

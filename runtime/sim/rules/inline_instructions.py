@@ -15,7 +15,8 @@ import numpy as np
 
 from ..faults import Site
 from ..values import fused_multiply_add
-from ..values.approximations import APPROXIMATIONS, approximate
+from ..values.approximations import approximate
+from ..values.function_unit import FUNCTIONS
 from ..warp import Warp
 from .floats import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
 from .ptx_lanes import groups_of, vote
@@ -185,7 +186,7 @@ _FIELDS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...], int]] = Mapping
 })  # fmt: skip
 """Functions with the types that they have, and how many of their operands are of the type; the others have 32 bits."""
 _VOTES: Mapping[str, str] = MappingProxyType({"all": "pred", "any": "pred", "uni": "pred", "ballot": "b32"})
-_APPROXIMATE = frozenset(f"{name}.approx{ftz}" for name in APPROXIMATIONS for ftz in ("", ".ftz"))
+_APPROXIMATE = frozenset(f"{name}.approx{ftz}" for name in FUNCTIONS for ftz in ("", ".ftz"))
 _INTEGERS_BY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": operator.ge,

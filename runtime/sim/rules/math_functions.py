@@ -2,8 +2,8 @@
 """Rules for the math dialect.
 
 Square roots and fused multiply-adds are rounded correctly to the nearest even number of the type. Other functions are
-computed in f32 by the steps that `expand-math` writes, so a GPU may differ only by the error of its approximate
-instructions. Functions of f64, and those that PTX lacks, are computed in double precision and rounded.
+computed in f32 by the steps that `expand-math` writes. Functions of f64, and those that PTX lacks, are computed in
+double precision and rounded.
 """
 
 from collections.abc import Callable

@@ -111,8 +111,8 @@ def _load(op: ptx.BulkLoadOp | ptx.BulkSendOp, t: Translator) -> Step:
         for place, (lane, source, target, size) in zip(places, copies.requests(warp), strict=True):
             barrier = mbarriers_of(warp.block.cluster)[place]
             if size > ptx.MAX_TRANSACTION:
-                where = barriers.shared.show_row(place, MBARRIER_BYTES)
-                text = f"copies {size} bytes, but the mbarrier at {where} counts up to {ptx.MAX_TRANSACTION}"
+                where = barriers.show(warp, place)
+                text = f"copies {size} bytes, but {where} counts up to {ptx.MAX_TRANSACTION}"
                 barriers.fault(warp, lane, text)
             rank, inner = copies.window(warp, lane, target)
             if rank != place * MBARRIER_BYTES // shared.arena.span:

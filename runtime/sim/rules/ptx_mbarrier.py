@@ -54,9 +54,18 @@ class Barriers:
                 self._lacks_fence(warp, index, int(rows[index]), "for asynchronous operations", "before a barrier")
         return rows
 
+    def show(self, warp: Warp, row: int) -> str:
+        """The mbarrier in a row in words: its name, or else where it is."""
+        space, known = self.shared, mbarriers_of(warp.block.cluster).get(row)
+        rank, offset = divmod(row * MBARRIER_BYTES, space.arena.span)
+        name = known.label if known is not None and known.label else space.arena.place(offset, MBARRIER_BYTES)
+        if name is None:
+            return f"the mbarrier at {space.show_row(row, MBARRIER_BYTES)}"
+        where = f" in the block of rank {rank}" if space.arena.data[1].size > space.arena.span else ""
+        return f"the mbarrier {name}{where}"
+
     def _lacks_fence(self, warp: Warp, index: int, row: int, whom: str, when: str) -> None:
-        where = self.shared.show_row(row, MBARRIER_BYTES)
-        text = f"uses the mbarrier at {where}, and its initialisation lacks a fence {whom}"
+        text = f"uses {self.show(warp, row)}, and its initialisation lacks a fence {whom}"
         hint = f"let the thread that initialises it execute ptx.fence.mbarrier_init {when}"
         warp.fault(ErrorCode.SIM_MBARRIER_FENCE, self.site, int(warp.lane_numbers()[index]), text, hint)
 
@@ -75,6 +84,7 @@ class Barriers:
 def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
     barriers, count = Barriers(op, op.bar, t), t.slot(op.count)
     t.launch.pairs = True
+    label = "" if op.label is None else op.label.data
 
     def step(warp: Warp) -> None:
         counts = warp.select(warp.registers[count]).tolist()
@@ -86,7 +96,8 @@ def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
         space = barriers.shared
         for row, number, maker in zip(barriers.make(warp).tolist(), counts, makers.tolist(), strict=True):
             place, made = row % (space.arena.span // MBARRIER_BYTES), warp.launch.clock
-            mbarriers_of(warp.block.cluster)[row] = Mbarrier(row, number, maker, place, made, space.shadow is not None)
+            made_here = Mbarrier(row, number, maker, place, made, space.shadow is not None, label=label)
+            mbarriers_of(warp.block.cluster)[row] = made_here
 
     return step
 
@@ -199,7 +210,7 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWa
 
     def look(warp: Warp) -> str:
         barrier, _ = next(barriers.by_row(warp))
-        return f"the mbarrier at {barriers.shared.show_row(barrier.row, MBARRIER_BYTES)}, {barrier.missing()}"
+        return f"{barriers.show(warp, barrier.row)}, {barrier.missing()}"
 
     pause = Pause(barriers.site, look)
 
@@ -234,8 +245,7 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
 
         def describe() -> tuple[str, str]:
             barrier, value = next(incomplete())
-            place = barriers.shared.show_row(barrier.row, MBARRIER_BYTES)
-            return f"the mbarrier at {place}", f"{barrier.missing()}{barrier.passed(warp, value)}"
+            return barriers.show(warp, barrier.row), f"{barrier.missing()}{barrier.passed(warp, value)}"
 
         def cause(others_wait: bool) -> str:
             return next(incomplete())[0].cause(warp, others_wait)

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for cp.async, barriers, printf and ret of the ptx dialect (PTX ISA, sections of these names)."""
 
+from collections.abc import Callable
+
 import numpy as np
+from xdsl.dialects import scf
+from xdsl.ir import Operation
+from xdsl.traits import IsTerminator
 
 from ....base.errors import Code as ErrorCode
 from ....base.target import BARRIERS
 from ....dialects import ptx
+from ....dialects.kernel import KernelOp
 from ....dialects.ptx.effects import Act, NamedBarrier, does, proxy_of
 from ..events import Barrier, Step, Suspending, Suspension, Votes
-from ..faults import Site, site_of
+from ..faults import site_of
 from ..ordering import asynchronous
 from ..ordering.asynchronous import Source
 from ..ordering.knowledge import meet_lanes
@@ -53,41 +59,66 @@ def _wait_group(op: ptx.CpAsyncWaitGroupOp, t: Translator) -> Step:
     return lambda warp: asynchronous.wait(warp, in_flight)
 
 
-def block_barrier(site: Site, number: int, t: Translator, threads: int | None = None, waits: bool = True) -> Suspending:
+def block_barrier(
+    op: Operation, number: int, t: Translator, threads: int | None = None, waits: bool = True
+) -> Suspending:
     """A step that waits for all threads of the block, or for a number of them, or that only arrives there."""
+    site, check = site_of(op), _check_whole(op)
     if threads is not None:
         t.launch.leave_lockstep()
         t.launch.pairs = True
     barrier = Barrier(number, site, threads, waits)
 
     def run(warp: Warp) -> Suspension:
-        check_whole(warp, site)
+        check(warp)
         yield barrier
 
     return Suspending(run)
 
 
-def check_whole(warp: Warp, site: Site) -> None:
-    """SimulationError (E3207) unless all lanes of a warp reach a barrier."""
-    if not warp.is_of_whole_blocks:
+def _check_whole(op: Operation) -> Callable[[Warp], None]:
+    """A check that all lanes of a warp which have not returned reach a barrier; else SimulationError (E3207)."""
+    site, others_return = site_of(op), _others_return(op)
+
+    def check(warp: Warp) -> None:
+        if warp.is_of_whole_blocks:
+            return
         warp.leave_lockstep()
+        if others_return:
+            warp.ended = ~warp.live() if warp.ended is None else warp.ended | ~warp.live()
+            return
         lane = int((~warp.live()).argmax())
         reached = f"{warp.active} of the warp's {warp.lanes} lanes do"
         text = f"the thread does not reach this barrier, which {reached}"
         warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")
+
+    return check
+
+
+def _others_return(op: Operation) -> bool:
+    """Whether threads that do not take the branches around an operation have nothing left to do: they have returned."""
+    inner = op
+    while isinstance(outer := inner.parent_op(), scf.IfOp):
+        other = [region for region in outer.regions if region is not inner.parent_region()]
+        others = [last for region in other for block in region.blocks for last in block.ops]
+        if not all(last.has_trait(IsTerminator) for last in (*others, outer.next_op) if last is not None):
+            return False
+        inner = outer
+    return inner is not op and isinstance(outer, KernelOp)
 
 
 def _bar_sync(op: ptx.BarSyncOp | ptx.BarArriveOp, t: Translator) -> Suspending:
     site, first, waits = site_of(op), op.id.value.data, does(op, Act.WAITS, NamedBarrier)
     threads = None if op.threads is None else op.threads.value.data
     if op.offset is None:
-        return block_barrier(site, first, t, threads, waits)
+        return block_barrier(op, first, t, threads, waits)
     offset = t.slot(op.offset)
     t.launch.leave_lockstep()
     t.launch.pairs = True
+    check = _check_whole(op)
 
     def run(warp: Warp) -> Suspension:
-        check_whole(warp, site)
+        check(warp)
         numbers = warp.select(warp.registers[offset]) + first
         wrong = (numbers < 0) | (numbers >= BARRIERS) | (numbers != numbers[0])
         if wrong.any():
@@ -104,9 +135,10 @@ def _bar_red(op: ptx.BarRedOp, t: Translator) -> Suspending:
     number, threads = op.id.value.data, None if op.threads is None else op.threads.value.data
     if threads is not None:
         t.launch.leave_lockstep()
+    check = _check_whole(op)
 
     def run(warp: Warp) -> Suspension:
-        check_whole(warp, site)
+        check(warp)
         if warp.spans_blocks:
             warp.leave_lockstep()
         votes = Votes(int(np.count_nonzero(warp.select(warp.registers[predicate]))), warp.active)

@@ -17,6 +17,7 @@ from ....layout.algebra.coordinates import crd2idx, fixed_modes
 from ....layout.algebra.core import size
 from ..events import Step
 from ..faults import Site, site_of
+from ..memory.arena import NAMED
 from ..memory.provenance import HINT, element_at, fragment_name, name_of, name_of_view, sharing_at
 from ..memory.ragged_guard import check_element
 from ..memory.tensors import check_count, checked_index, in_64_bits, port, tensor_layout, tensor_value
@@ -38,7 +39,7 @@ def _alloc(op: tile.AllocOp | tile.FragmentOp, t: Translator) -> Step | None:
     start = static_offset(type)
     if type.space.data.allocation is Allocation.STATIC:
         name = op.result.name_hint
-        called = "a tensor in shared memory" if name is None else f"shared tensor %{name}"
+        called = "a tensor in shared memory" if name is None else f"{NAMED}%{name}"
         t.constant(
             op.result, TensorValue(t.shared(type.bytes, type.align.data, called, partial(sharing_at, type)), start)
         )

@@ -1,48 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PTX's approximations of functions, and `math`'s functions of f32 in terms of them and of arithmetic.
 
-An approximation is the exact function rounded to the type: how far a GPU's results are from it is bounded by a test on
-a GPU.
+An approximation is an instruction of the GPU's unit for special functions, or a few: `function_unit` has its bits.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects.math.arithmetic import Arithmetic
-from . import fused_multiply_add, narrow
+from . import fused_multiply_add
+from .function_unit import function_unit
 
-Doubles = NDArray[np.float64]
+Singles: TypeAlias = NDArray[np.float32]
 _F32 = np.dtype(np.float32)
-_LEAST_NORMAL = 2.0**-126  # of f32 and bf16, the types that are flushed
+_LEAST_NORMAL, _LARGE = np.float32(2.0**-126), np.float32(2.0**126)
+_UP = np.float32(2.0**24)
+_ONE = np.float32(1)
 
 
-def _reciprocal(x: Doubles) -> Doubles:
-    return 1 / x
+def _scaled(name: str, after: float) -> Callable[[Singles], Singles]:
+    """A function of a multiple of subnormal operands; `after` undoes it in the result."""
+
+    def compute(x: Singles) -> Singles:
+        small = np.abs(x) < _LEAST_NORMAL
+        y = function_unit(name, np.where(small, x * _UP, x))
+        return np.where(small, y * np.float32(after), y)
+
+    return compute
 
 
-def _reciprocal_root(x: Doubles) -> Doubles:
-    return 1 / np.sqrt(x)
+def _logarithm(x: Singles) -> Singles:
+    small = np.abs(x) < _LEAST_NORMAL
+    y = function_unit("lg2", np.where(small, x * _UP, x))
+    return np.where(small, y - np.float32(24), y)
 
 
-APPROXIMATIONS: Mapping[str, Callable[[Doubles], Doubles]] = {
-    "ex2": np.exp2, "lg2": np.log2, "rcp": _reciprocal, "rsqrt": _reciprocal_root, "sqrt": np.sqrt,
-    "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
-}  # fmt: skip
+def _reciprocal(x: Singles) -> Singles:
+    """Large operands are made smaller, since the unit has no subnormal results."""
+    size = np.abs(x)
+    by = np.where(size < _LEAST_NORMAL, _UP, np.where(size > _LARGE, np.float32(0.25), _ONE))
+    return by * function_unit("rcp", x * by)
 
 
-def _flush(x: Any) -> Any:
-    """Numbers with subnormal ones replaced by zero of their sign."""
-    wide = np.asarray(x).astype(np.float64)
-    return np.where(np.abs(wide) < _LEAST_NORMAL, np.copysign(0.0, wide), wide)
+def _power(x: Singles) -> Singles:
+    low = x < np.float32(-126)
+    y = function_unit("ex2", np.where(low, x * np.float32(0.5), x))
+    return np.where(low, y * y, y)
+
+
+_WITH_SUBNORMALS: Mapping[str, Callable[[Singles], Singles]] = MappingProxyType({
+    "ex2": _power, "lg2": _logarithm, "rcp": _reciprocal, "rsqrt": _scaled("rsqrt", 2.0**12),
+    "sqrt": _scaled("sqrt", 2.0**-12),
+})  # fmt: skip
+"""The instructions that ptxas writes for the forms without .ftz, where they are several."""
 
 
 def approximate(name: str, x: Any, dtype: np.dtype[Any], ftz: bool) -> Any:
-    """A function that PTX has, such as `ex2`, of numbers of a type."""
-    y = narrow(APPROXIMATIONS[name](_flush(x) if ftz else np.asarray(x).astype(np.float64)), dtype)
-    return _flush(y).astype(dtype)[()] if ftz else y
+    """A function that PTX has, such as `ex2`, of numbers of f32, f16 or bf16."""
+    single = np.asarray(x).astype(np.float32)
+    several = None if ftz or dtype != _F32 else _WITH_SUBNORMALS.get(name)
+    y = function_unit(name, single) if several is None else several(single)
+    return (y if dtype == _F32 else _toward_zero(y, dtype))[()]
+
+
+def _toward_zero(y: Singles, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Numbers of f32 in a type of 16 bits, as the unit rounds them: toward zero, in f16 to infinity from 2**16 on."""
+    nearest, size = y.astype(dtype), np.abs(y)
+    beyond = np.float32(2.0**16 if dtype == np.float16 else np.inf)
+    too_large = (np.abs(nearest.astype(np.float32)) > size) & (size < beyond)
+    return np.where(np.isnan(y), np.uint16(0x7FFF), nearest.view(np.uint16) - too_large).view(dtype)
 
 
 class ArrayArithmetic(Arithmetic):
