@@ -13,11 +13,10 @@ from tempfile import TemporaryDirectory
 
 from tilefold.base.target import Target
 from tilefold.compiler.emit import emit_llvm
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.compiler.pass_runner import parse_passes
-from tilefold.compiler.pipeline import PASSES, pipeline_to
+from tilefold.compiler.pipeline import PASSES, make_context, pipeline_to
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.sim_engine import SimEngine

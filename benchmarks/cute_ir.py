@@ -12,11 +12,10 @@ import time
 from pathlib import Path
 from statistics import median
 
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.pass_runner import parse_passes, run_passes_quickly
-from tilefold.compiler.pipeline import PASSES
+from tilefold.compiler.pipeline import PASSES, make_context
 
 from benchmarks.record import Figure, Record, add_options, circumstances, keep_record, this_machine
 

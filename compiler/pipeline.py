@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The passes by their names, and the pipeline: the stages of lowering in order, and the passes that lead from each to
-the next. A pass's module is imported on first use.
+the next; and the dialects of a program. The modules of passes and dialects are imported on first use.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from types import MappingProxyType
 
-from xdsl.ir import Operation
+from xdsl.context import Context
+from xdsl.dialects.builtin import Builtin
+from xdsl.ir import Dialect, Operation
 from xdsl.passes import ModulePass
 
-from .. import passes
+from .. import dialects, passes
 from ..base.target import DEFAULT_ARCH
 
 
@@ -147,3 +149,36 @@ def pipeline_to(stage: str, target: str = DEFAULT_ARCH, after: str | None = None
     first = 0 if after is None else STAGE_NAMES.index(after) + 1
     passed = STAGES[first : STAGE_NAMES.index(stage) + 1]
     return [text.format(target=target) for passing in passed for text in passing.passes]
+
+
+_HERE = dialects.__name__
+
+
+def _dialect(module: str, name: str) -> Callable[[], Dialect]:
+    return lambda: getattr(import_module(module), name)
+
+
+OUR_DIALECTS: Mapping[str, Callable[[], Dialect]] = MappingProxyType({
+    "cute": _dialect(f"{_HERE}.cute.dialect", "CUTE"), "tile": _dialect(f"{_HERE}.tile", "TILE"),
+    "ptx": _dialect(f"{_HERE}.ptx", "PTX"), "run": _dialect(f"{_HERE}.run", "RUN"),
+})  # fmt: skip
+"""The dialects that tilefold defines."""
+
+DIALECTS: Mapping[str, Callable[[], Dialect]] = MappingProxyType({
+    **OUR_DIALECTS,
+    "gpu": _dialect(f"{_HERE}.gpu", "GPU"), "func": _dialect("xdsl.dialects.func", "Func"),
+    "cf": _dialect("xdsl.dialects.cf", "Cf"), "llvm": _dialect(f"{_HERE}.llvm", "LLVM"),
+    "nvvm": _dialect(f"{_HERE}.nvvm", "NVVM"), "ub": _dialect("xdsl.dialects.ub", "UB"),
+    "arith": _dialect("xdsl.dialects.arith", "Arith"), "scf": _dialect("xdsl.dialects.scf", "Scf"),
+    "math": _dialect("xdsl.dialects.math", "Math"), "vector": _dialect("xdsl.dialects.vector", "Vector"),
+})  # fmt: skip
+"""Every dialect of a `.cute` file beside `builtin`. `gpu` is xDSL's with MLIR's assembly, `llvm` xDSL's and more."""
+
+
+def make_context() -> Context:
+    """A context in which `.cute` files parse."""
+    context = Context()
+    context.load_dialect(Builtin)
+    for name, factory in DIALECTS.items():
+        context.register_dialect(name, factory)
+    return context

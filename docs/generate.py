@@ -16,8 +16,7 @@ from tilefold.base.errors import Code
 from tilefold.base.explanations import Sample, explanation
 from tilefold.base.spaces import SPACES, Bytes, Cells
 from tilefold.base.target import DEFAULT_ARCH, Target, known_targets
-from tilefold.compiler.frontend.context import OUR_DIALECTS
-from tilefold.compiler.pipeline import OUR_PASSES, PASSES, STAGES
+from tilefold.compiler.pipeline import OUR_DIALECTS, OUR_PASSES, PASSES, STAGES
 from tilefold.dialects import gpu
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS

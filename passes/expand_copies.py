@@ -27,7 +27,7 @@ from ..dialects.tile import (
 )
 from ..dialects.tile.bulk_rules import runs_of, size_atom
 from ..dialects.tile.copy_rules import atom_values, split_atom_mode
-from ..dialects.tile.package_calls import call_instruction
+from ..dialects.tile.custom import call_instruction
 from ..layout.algebra.compose import composition
 from ..layout.algebra.core import Layout, LayoutLike, plain_layout, size
 from ..layout.atoms.contract import Role

@@ -14,10 +14,10 @@ from ..base.spaces import RMEM
 from ..dialects.cute import CoordAttr, LayoutAttr
 from ..dialects.ptx import SpaceAttr
 from ..dialects.tile import AllocOp, CopyOp, Crd2IdxOp, GemmOp, InstructionOp, MmaCallOp, TensorType, ViewOp
+from ..dialects.tile.custom import call_instruction
 from ..dialects.tile.fragments import FRAGMENT_ALIGN
 from ..dialects.tile.gemm import scale_types
 from ..dialects.tile.gemm_rules import infer_gemm_modes
-from ..dialects.tile.package_calls import call_instruction
 from ..dialects.tile.view_base import infer_shifted_type
 from ..layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, size
 from ..layout.algebra.integers import Unknown

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Options of a launch beside its sizes: attributes of the launch, and how the simulator runs it."""
+"""The sizes of a launch and its options: attributes of the launch, and how the simulator runs it."""
 
+import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,40 @@ from typing import Any, TypeAlias, TypedDict, Unpack, cast
 from ..base.errors import Code
 from ..base.limits import DEFAULT_LIMITS, Limits, clock_start
 from ..base.printable import shown
-from .errors import Dim3, LaunchError, dim3
+from ..base.target import MAX_BLOCK, MAX_GRID, MAX_THREADS
+from .errors import Dim3, LaunchError
+
+
+def dim3(subject: str, size: Any) -> Dim3:
+    """One to three sizes as x, y, z. LaunchError (E3105), which names the `subject`, for anything else, and for a grid
+    or a block that is larger than any GPU has it.
+    """
+    text = shown(cast(object, size))
+    given = tuple(cast("tuple[Any, ...]", size)) if isinstance(size, tuple | list) else (size,)
+    if not given:
+        raise LaunchError(Code.RUN_LAUNCH, f"the launch has no {subject}", f"write .launch(..., {subject}=(x, y, z))")
+    sizes = tuple(n if type(n) is int else _index(n) for n in given)
+    if not 1 <= len(sizes) <= 3 or any(n < 1 for n in sizes):
+        raise LaunchError(
+            Code.RUN_LAUNCH, f"the {subject} is {text}", "give one to three integers of at least 1: x, y, z"
+        )
+    x, y, z = (*sizes, 1, 1)[:3]
+    if subject == "block" and x * y * z > MAX_THREADS:
+        message = f"the block {text} has {x * y * z} threads; at most {MAX_THREADS} are possible"
+        raise LaunchError(Code.RUN_LAUNCH, message, f"launch more blocks of {MAX_THREADS} threads or fewer")
+    most = MAX_BLOCK if subject == "block" else MAX_GRID
+    if any(n > limit for n, limit in zip((x, y, z), most, strict=True)):
+        message = f"the {subject} is {text}; x, y, z can be at most {most}"
+        raise LaunchError(Code.RUN_LAUNCH, message, "x has the greatest limit: give the largest size to it")
+    return x, y, z
+
+
+def _index(n: Any) -> int:
+    """A size that is an integer of NumPy or the like; 0 for anything else."""
+    try:
+        return 0 if isinstance(n, bool) else operator.index(n)
+    except TypeError:
+        return 0
 
 
 @dataclass(frozen=True, slots=True)

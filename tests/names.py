@@ -7,7 +7,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import cast
 
-from tilefold.compiler.frontend.context import OUR_DIALECTS
+from tilefold.compiler.pipeline import OUR_DIALECTS
 
 from tilefold.commands.cli import COMMANDS, build_parser
 

@@ -7,8 +7,7 @@ generic form, as `tilefold opt --mlir-print-op-generic` prints it. It has a `cse
 
 from xdsl.universe import Universe
 
-from tilefold.compiler.frontend.context import OUR_DIALECTS
-from tilefold.compiler.pipeline import OUR_PASSES
+from tilefold.compiler.pipeline import OUR_DIALECTS, OUR_PASSES
 
 UNIVERSE = Universe(
     all_dialects=dict(OUR_DIALECTS), all_passes={name: make for name, make in OUR_PASSES.items() if name != "cse"}

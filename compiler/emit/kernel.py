@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ptx.entry` as a kernel function of LLVM IR."""
+"""`ptx.entry` as a kernel function of LLVM IR. LLVM cannot be interrupted, so a kernel that makes too much work for it
+is refused before.
+"""
 
 from collections.abc import Sequence
 
-from xdsl.ir import Attribute
+from xdsl.dialects import scf
+from xdsl.ir import Attribute, Block, Operation
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code
 from ...base.parameters import MAX_PARAMETER_BYTES, offsets_of
 from ...base.target import STATIC_SHARED_BYTES
 from ...dialects.kernel import passed_as
-from ...dialects.ptx import EntryOp, PtrType, RetOp
+from ...dialects.ptx import EntryOp, PtrType, RetOp, WgmmaMmaAsyncOp
+from ...layout.atoms.mma_registers import registers
 from ...passes.analysis.joined_loads import find_joined_loads
+from ...passes.analysis.loop_hints import own_copies, stays_a_loop
 from ...passes.analysis.machine_calls import multiplies_by_warpgroups
 from ...passes.analysis.ranges import register_ranges
 from ...passes.analysis.wgmma_fragments import find_warpgroup_fragments
@@ -21,7 +26,6 @@ from .convert import find_fenced_roundings
 from .ptx_memory import MAX_ALIGN, shared_declaration
 from .types import llvm_type
 from .warpgroups import check_warpgroups
-from .work_limits import check_effort
 from .writer import FunctionWriter, ModuleWriter
 
 _RESERVED = frozenset({"_", "WARP_SZ", "vprintf", "__assertfail"})
@@ -98,3 +102,48 @@ def _find_parameter_type(type: Attribute, align: int, entry: EntryOp) -> str:
         entry,
         "the caller has pointers to global memory only; allocate shared and local memory in the kernel",
     )
+
+
+MAX_LOOPS = 2000
+"""Loops of a kernel once those around them are unrolled. LLVM rotates loops, and reduces their variables, in a time
+that grows with the square of their number: 1000 take 4 seconds, 2000 14.
+"""
+MAX_OPERATIONS = 1 << 19
+"""Operations of a kernel once its loops are unrolled: 160 thousand take LLVM 3 to 7 seconds, others in proportion."""
+
+
+def check_effort(entry: EntryOp) -> None:
+    """LoweringError for a kernel that is more work than LLVM is given."""
+    operations, loops = _estimate_work(entry.body.block, 1)
+    for number, most, noun in ((operations, MAX_OPERATIONS, "operations"), (loops, MAX_LOOPS, "loops")):
+        if number > most:
+            raise LoweringError(
+                Code.LLVM_EFFORT,
+                f"kernel '{entry.sym_name.data}' has {number} {noun} once its loops are unrolled; "
+                f"the limit for LLVM is {most}",
+                entry,
+                "unroll less, use smaller tiles, or split the kernel",
+            )
+
+
+def _size(op: Operation) -> int:
+    """The instructions of LLVM IR for an operation, where they are many: those for each accumulator."""
+    return 5 * registers(op.atom, "D").count if isinstance(op, WgmmaMmaAsyncOp) else 1
+
+
+def _estimate_work(block: Block, copies: int) -> tuple[int, int]:
+    """The operations and loops of `copies` copies of a block, with those inside of them."""
+    operations = loops = 0
+    for op in block.ops:
+        operations += copies * _size(op)
+        if not op.regions:
+            continue
+        if stays_a_loop(op):
+            loops += copies
+        inside = copies * own_copies(op) if isinstance(op, scf.ForOp) else copies
+        for region in op.regions:
+            for inner in region.blocks:
+                more, within = _estimate_work(inner, inside)
+                operations += more
+                loops += within
+    return operations, loops

@@ -12,15 +12,12 @@ from .convert import CONVERT
 from .printf import PRINTF
 from .ptx_async import PTX_ASYNC
 from .ptx_atomic import PTX_ATOMIC
-from .ptx_cluster import PTX_CLUSTER
+from .ptx_cluster import PTX_CLUSTER, PTX_LAUNCH_CONTROL
 from .ptx_compute import PTX_COMPUTE
 from .ptx_custom import PTX_CUSTOM
-from .ptx_lanes import PTX_LANES
-from .ptx_launch_control import PTX_LAUNCH_CONTROL
-from .ptx_matrix import PTX_MATRIX
 from .ptx_memory import PTX_MEMORY
 from .ptx_tcgen05 import PTX_TCGEN05
-from .ptx_warp import PTX_WARP
+from .ptx_warp import PTX_LANES, PTX_MATRIX, PTX_WARP
 from .ptx_wgmma import PTX_WGMMA
 from .vector import VECTOR
 from .writer import Rule

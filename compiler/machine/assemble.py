@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PTX to machine code by nvJitLink, in process, for any target and without a driver or GPU.
 
-The resources of each kernel (registers, spills, stack, shared memory) are read from the assembler's log.
+The resources of each kernel (registers, spills, stack, shared memory) are read from the assembler's log. Machine code
+is an ELF file with a section `.text.<kernel>` for each kernel.
 """
 
 import re
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -13,7 +15,6 @@ from typing import Any
 
 from ...base.errors import Code, TilefoldError
 from ...base.target import Target
-from .cubin import read_code_sizes
 
 
 class AssembleError(TilefoldError):
@@ -45,19 +46,26 @@ class Cubin:
     log: str
 
 
+def load_binding(
+    name: str, version: str, subject: str, hint: str, code: Code, error: type[TilefoldError] = TilefoldError
+) -> Any:
+    """A binding of cuda-python, with its library loaded, which the function `version` needs. An `error` with
+    this code and hint, if either is not installed; it begins with the `subject`.
+    """
+    try:
+        binding = import_module(f"cuda.bindings.{name}")
+        getattr(binding, version)()
+    except (ImportError, RuntimeError) as reason:  # cuda-python reports a missing library as a RuntimeError
+        raise error(code, f"{subject} cannot be loaded: {str(reason).splitlines()[0]}", hint) from reason
+    return binding
+
+
 @cache
 def _load_nvjitlink() -> Any:
-    """cuda-python's binding, with the library loaded. AssembleError if either is missing."""
-    try:
-        binding = import_module("cuda.bindings.nvjitlink")
-        binding.version()
-    except (ImportError, RuntimeError) as error:  # cuda-python reports a missing library as a RuntimeError
-        raise AssembleError(
-            Code.ASSEMBLE_UNAVAILABLE,
-            f"nvJitLink, which assembles PTX, cannot be loaded: {str(error).splitlines()[0]}",
-            "`pip install nvidia-nvjitlink cuda-python` installs it on Linux and Windows; --emit ptx needs neither",
-        ) from error
-    return binding
+    """The binding of nvJitLink. AssembleError if it is missing."""
+    hint = "`pip install nvidia-nvjitlink cuda-python` installs it on Linux and Windows; --emit ptx needs neither"
+    subject = "nvJitLink, which assembles PTX,"
+    return load_binding("nvjitlink", "version", subject, hint, Code.ASSEMBLE_UNAVAILABLE, AssembleError)
 
 
 def assemble(ptx: str, target: Target, options: Sequence[str] = ()) -> Cubin:
@@ -127,3 +135,26 @@ def parse_log(log: str, code: Mapping[str, int]) -> dict[str, KernelResources]:
             code=code.get(name, 0),
         )
     return kernels
+
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")  # Elf64_Ehdr
+_SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
+_TEXT = ".text."
+
+
+def read_code_sizes(cubin: bytes) -> dict[str, int]:
+    """The bytes of machine code of each kernel; empty unless `cubin` is a 64-bit little-endian ELF file."""
+    if len(cubin) < _HEADER.size or not cubin.startswith(b"\x7fELF\x02\x01"):
+        return {}
+    header = _HEADER.unpack_from(cubin)
+    offset, entry_size, count, names_index = header[6], header[11], header[12], header[13]
+    if entry_size != _SECTION.size or offset + count * entry_size > len(cubin) or names_index >= count:
+        return {}
+    sections = [_SECTION.unpack_from(cubin, offset + index * entry_size) for index in range(count)]
+    names = cubin[sections[names_index][4] :][: sections[names_index][5]]
+    sizes: dict[str, int] = {}
+    for section in sections:
+        name = names[section[0] : names.find(b"\0", section[0])].decode("ascii", "replace")
+        if name.startswith(_TEXT):
+            sizes[name.removeprefix(_TEXT)] = section[5]
+    return sizes

@@ -4,29 +4,21 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from sysconfig import get_path
 from typing import Any
 
 from ...base.errors import Code, TilefoldError
+from .assemble import load_binding
 
 _ERROR = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<text>.*)$", re.MULTILINE)
 
 
 @cache
 def load_nvrtc() -> Any:
-    """cuda-python's binding, with the library loaded. TilefoldError (E2305) if either is missing."""
-    try:
-        binding = import_module("cuda.bindings.nvrtc")
-        binding.nvrtcVersion()
-    except (ImportError, RuntimeError) as error:  # cuda-python reports a missing library as a RuntimeError
-        raise TilefoldError(
-            Code.FOREIGN_UNAVAILABLE,
-            f"NVRTC, which compiles CUDA C++, cannot be loaded: {str(error).splitlines()[0]}",
-            "`pip install 'tilefold[cuda-c]'` installs it on Linux and Windows; it needs no GPU",
-        ) from error
-    return binding
+    """The binding of NVRTC. TilefoldError (E2305) if it is missing."""
+    hint = "`pip install 'tilefold[cuda-c]'` installs it on Linux and Windows; it needs no GPU"
+    return load_binding("nvrtc", "nvrtcVersion", "NVRTC, which compiles CUDA C++,", hint, Code.FOREIGN_UNAVAILABLE)
 
 
 def compile_cuda(

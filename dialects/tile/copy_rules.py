@@ -14,7 +14,7 @@ from ...layout.algebra.swizzle import Swizzle
 from ...layout.atoms.contract import Role
 from ...layout.tiling.tmem_copies import values_descriptor
 from .copy_types import CopyAtomAttr
-from .package_calls import check_values
+from .custom import check_values
 from .types import TensorType
 from .umma_rules import check_copied_cells, reaches_cells
 

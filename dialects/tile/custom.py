@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Instructions that packages define, on tensors."""
+"""Instructions that packages define, on tensors: `tile.instruction`, with operands in the instruction's order."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import SSAValue
@@ -10,9 +10,11 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
-from ...layout.algebra.core import Layout, size
-from ...layout.atoms.contract import Operand
+from ...base.spaces import RMEM
+from ...layout.algebra.core import Layout, LayoutLike, size
+from ...layout.atoms.contract import Contract, Operand, Role
 from ...layout.atoms.custom import CustomInstruction, Given, custom_instruction
+from ...layout.atoms.instructions import Custom
 from ...layout.text.layouts import to_text
 from ..definitions import irdl_op_definition, refusing
 from ..element_types import ir_type
@@ -80,3 +82,35 @@ def check_places(record: CustomInstruction, operand: Operand, type: TensorType) 
     if place is not None and type.align.data < operand.align:
         text = f"{subject} must be aligned to {operand.align} bytes, the tensor is to {type.align.data}"
         raise LayoutError(Code.ATOM_OPERAND, text)
+
+
+def package_instruction(contract: Contract) -> CustomInstruction | None:
+    """The instruction of an atom's contract, if a package defines it."""
+    instruction = contract.instruction
+    return custom_instruction(instruction.name) if isinstance(instruction, Custom) else None
+
+
+def check_values(contract: Contract, operand: Operand, tensor: TensorType, values: LayoutLike) -> bool:
+    """Whether a package's instruction has an operand in memory; then checks that the values of one execution, by their
+    layout in a tensor, lie where the instruction has them. Raises `LayoutError` (E0310).
+    """
+    record = package_instruction(contract)
+    if record is None or tensor.space.data is RMEM:
+        return False
+    check_places(record, operand, tensor.with_layout(values))
+    return True
+
+
+def call_instruction(contract: Contract, given: Mapping[Role, SSAValue | None]) -> InstructionOp:
+    """One execution of the instruction of an atom, with these operands. Raises `LayoutError` (E0304) where one is
+    missing.
+    """
+    assert isinstance(contract.instruction, Custom)
+    args: list[SSAValue] = []
+    for operand in contract.operands:
+        value = given.get(operand.role)
+        if value is None:
+            name = contract.instruction.name
+            raise LayoutError(Code.ATOM_OPERAND, f"{name} lacks its operand {operand.role.value}")
+        args.append(value)
+    return InstructionOp(contract.instruction.name, args)

@@ -13,8 +13,8 @@ from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_mode
 from ...layout.algebra.modes import append, prepend
 from ...layout.atoms.contract import AtOnce, Named, Operand, Role
 from ...layout.atoms.mma_registers import OPERANDS, registers, thread_values
+from .custom import check_values
 from .mma_types import MmaAtomAttr
-from .package_calls import check_values
 from .scale_rules import check_scales
 from .types import TensorType
 from .umma_rules import check_cells

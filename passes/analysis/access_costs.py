@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from xdsl.ir import Operation, SSAValue
 
-from ...base.spaces import GMEM, SMEM, Space, Traffic
+from ...base.spaces import GMEM, SMEM, Space, Traffic, sectors, wavefronts
 from ...base.target import SECTOR_BYTES, WARP
 from ...dialects.ptx import (
     GLOBAL,
@@ -27,7 +27,6 @@ from ...dialects.ptx import (
     StoreReleaseOp,
     value_bytes,
 )
-from ...layout.tiling.warp_accesses import sectors, wavefronts
 from . import lane_values as lv
 from .lane_analysis import WarpValues
 from .lane_values import LaneValue

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
@@ -23,11 +23,20 @@ from ...layout.algebra.coordinates import fixed_modes
 from ...layout.algebra.core import ComposedLayout, Layout, flat_modes, plain_layout
 from ...layout.algebra.inttuple import transform_leaves
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.algebra.swizzled_sum import ANY_BITS, Addend, by_period, cut_at_period, index_bits, split, sum_bits
 from ...layout.text.layouts import to_text
 from ...layout.tmem.cells import CELL
 from ..analysis.ranges import Place, Ranges, greatest_index
 from .emitter import CheckedEmitter, Emitter, SsaInt, check, erase_unused, insert_behind, int_type, remark
+
+if TYPE_CHECKING:
+    from ...layout.algebra.swizzled_sum import Addend
+
+
+def _sums():  # the type of the module
+    """The sums of swizzled indices: few tensors are swizzled."""
+    from ...layout.algebra import swizzled_sum
+
+    return swizzled_sum
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,7 @@ class Address:
     """
 
     pointer: SSAValue
-    offset: tuple[Addend[SSAValue], ...] | None = None
+    offset: "tuple[Addend[SSAValue], ...] | None" = None
     scalars: Sequence[SSAValue] = ()
     fixed: Fixed = ()
 
@@ -182,7 +191,7 @@ class Addresses:
         if isinstance(owner, Crd2IdxOp):
             parts = self._parts(emitter, _swizzle(type), owner.plain_layout, owner.coord.data, list(owner.coords))
         else:
-            bits = ANY_BITS if (known := constant_of(offset)) is None or known < 0 else known
+            bits = _sums().ANY_BITS if (known := constant_of(offset)) is None or known < 0 else known
             parts = [Addend(_as_i32(emitter, self.distance(emitter, offset, BYTE), must_fit=True), bits)]
         return Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
 
@@ -215,7 +224,7 @@ class Addresses:
         fixed = () if self._inside(index, len(tensors)) else [(index, len(tensors))]
         if tensors[0].offset is None:
             return Address(self._step(emitter, pointer, emitter.constant(0, int_type(32)), fixed), scalars=rest)
-        return Address(pointer, (Addend(rest.pop(0), ANY_BITS),), rest, fixed)
+        return Address(pointer, (_sums().Addend(rest.pop(0), _sums().ANY_BITS),), rest, fixed)
 
     def _in_parts(self, emitter: Emitter, tensor: Address) -> list[SSAValue]:
         """A tensor as its pointer, its whole offset within a swizzle, where it has one, and its scalars."""
@@ -233,7 +242,7 @@ class Addresses:
         if new_bits < old_bits:
             factor = old_bits // new_bits
             parts = [
-                Addend((SsaInt(emitter, part.value) * factor).value, min(part.bits * factor, ANY_BITS))
+                _sums().Addend((SsaInt(emitter, part.value) * factor).value, min(part.bits * factor, _sums().ANY_BITS))
                 for part in tensor.offset
             ]
             return Address(tensor.pointer, tuple(parts), fixed=tensor.fixed)
@@ -242,12 +251,12 @@ class Addresses:
         first, *rest = [SsaInt(emitter, part.value) for part in tensor.offset]  # only their sum is known to divide
         shift = (new_bits // old_bits).bit_length() - 1
         whole = sum(rest, start=first) >> shift
-        part = Addend(whole.value, sum_bits([part.bits for part in tensor.offset]) >> shift)
+        part = _sums().Addend(whole.value, _sums().sum_bits([part.bits for part in tensor.offset]) >> shift)
         return Address(tensor.pointer, (part,), fixed=tensor.fixed)
 
     def _parts(
         self, emitter: Emitter, swizzle: Swizzle, layout: Layout, coord: Any, values: list[SSAValue]
-    ) -> list[Addend[SSAValue]]:
+    ) -> "list[Addend[SSAValue]]":
         """The index of a coordinate as a part for each mode, or as two where some of it is whole periods. A part that a
         loop moves is cut at the period, so that most of it is added to the swizzled pointer.
         """
@@ -257,10 +266,10 @@ class Addresses:
             used = [values.pop(0) for _ in range(count_operands(coordinate))]  # pyright: ignore[reportUnknownArgumentType]
             mode = coalesce_under(coordinate, mode)
             if any(isinstance(value.owner, Block) for value in used):
-                mode = cut_at_period(mode, swizzle)
-            for summand in by_period(mode, swizzle):
+                mode = _sums().cut_at_period(mode, swizzle)
+            for summand in _sums().by_period(mode, swizzle):
                 index = self.evaluate(emitter, Place(summand, coordinate, used), BYTE)
-                parts.append(Addend(_as_i32(emitter, index), index_bits(summand)))
+                parts.append(_sums().Addend(_as_i32(emitter, index), _sums().index_bits(summand)))
         return parts
 
     def element(
@@ -291,7 +300,7 @@ class Addresses:
         if tensor.offset is None:
             return tensor.pointer
         swizzle = _swizzle(type)
-        inside, outside = split(tensor.offset, swizzle) if swizzled else ([], list(tensor.offset))
+        inside, outside = _sums().split(tensor.offset, swizzle) if swizzled else ([], list(tensor.offset))
         pointer, fixed = tensor.pointer, tensor.fixed
         indices: list[Any] = [SsaInt(emitter, part.value) for part in outside]
         if inside:
@@ -355,13 +364,13 @@ def _swizzle(type: TensorType) -> Swizzle:
     return layout.inner
 
 
-def start_offset(emitter: Emitter, type: TensorType) -> tuple[Addend[SSAValue], ...] | None:
+def start_offset(emitter: Emitter, type: TensorType) -> "tuple[Addend[SSAValue], ...] | None":
     """The offset with which a tensor that is allocated or passed begins; None for a plain one."""
     layout = type.layout.data
     if not isinstance(layout, ComposedLayout):
         return None
     assert isinstance(layout.offset, int), "the verifier checks this"
-    return (Addend(emitter.constant(layout.offset, int_type(32)), layout.offset),) if layout.offset else ()
+    return (_sums().Addend(emitter.constant(layout.offset, int_type(32)), layout.offset),) if layout.offset else ()
 
 
 def _plain(x: int | SsaInt) -> int | SSAValue:

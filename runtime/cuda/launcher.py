@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..arrays.constants import constant_key, is_exact
-from ..errors import dim3
-from ..options import LaunchAttributes
+from ..options import LaunchAttributes, dim3
 from .comparison import Rules
 from .direct import Args, DirectLaunch, write
 

@@ -14,8 +14,7 @@ from typing import Any
 
 from ...base.parameters import TENSOR_MAP, ParameterKind, offsets_of
 from ..engine import LaunchConfig
-from ..errors import dim3
-from ..options import LaunchAttributes
+from ..options import LaunchAttributes, dim3
 from .kernel import Kernel, check_cluster, check_launch
 from .library import LaunchConfiguration, Library, make_native_attributes
 from .map_encoder import MapEncoder

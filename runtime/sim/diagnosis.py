@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """All faults of a launch, each with the other access that it concerns: the launch is run again, with the faults that
-are known forgiven, until it ends without another.
+are known forgiven, until it ends without another. Blocks are missing where a coordinate of tiles is a block's and the
+grid is smaller than the number of tiles.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,12 +9,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from xdsl.dialects import arith, gpu
+from xdsl.ir import SSAValue
+
 from ...base.errors import Code
+from ...base.spaces import GMEM
+from ...dialects.kernel import KernelOp
+from ...dialects.tile import LocalTileOp, TensorType
+from ...layout.algebra.coordinates import fixed_modes
+from ...layout.algebra.core import plain_layout
 from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
-from .coverage import find_uncovered
 from .faults import SimulationError, Site, site_of
 from .late_writes import Neighbours, late_write, sightings_of
 from .memory.journal import Journal, Sighting
+from .memory.provenance import name_of
 from .memory.refusals import ATOMIC, BLOCK_BARRIER, PAIR, WARP_SYNC
 from .number_faults import FAULTS
 from .origins import origin_of
@@ -277,3 +286,33 @@ def _find_unwritten(launch: DiagnosedLaunch, arguments: Mapping[str, Argument], 
         site, role = least_store(kernel, name, elements, stores) or (None, "")
         text = f"argument {name}: {missing}"
         yield Finding(Code.SIM_UNWRITTEN, text, COVER, site_of(kernel), site, role, parameter=name)
+
+
+_AXES = "xyz"
+
+
+def find_uncovered(kernel: KernelOp, config: LaunchConfig) -> Iterator[tuple[Site, str, str]]:
+    """The views of tiles of which the grid leaves some out: the site of each, the problem in words, and a hint."""
+    for op in kernel.walk():
+        if not isinstance(op, LocalTileOp) or not isinstance(op.source.type, TensorType):
+            continue
+        if op.source.type.space.data is not GMEM:
+            continue
+        whole = op.relayout(op.source.type.layout.data)
+        shape = plain_layout(whole).shape
+        for value, tiles in fixed_modes(op.coordinate(whole, list(op.coords)), shape):
+            axis = _axis(value)
+            if axis is None or type(tiles) is not int or config.grid[axis] >= tiles:
+                continue
+            blocks, name = config.grid[axis], name_of(op.source) or "a tensor"
+            text = f"{op.name}: the grid has {blocks} blocks in {_AXES[axis]} for {tiles} tiles of {name}"
+            yield site_of(op), text, f"launch {tiles} blocks in {_AXES[axis]}, or let a block loop over several tiles"
+
+
+def _axis(value: object) -> int | None:
+    """The axis of the grid whose coordinate a value is; None for another value."""
+    if not isinstance(value, SSAValue):
+        return None
+    while isinstance(owner := value.owner, arith.IndexCastOp):
+        value = owner.input
+    return _AXES.index(str(owner.dimension.data)) if isinstance(owner, gpu.BlockIdOp) else None

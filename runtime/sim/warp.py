@@ -59,11 +59,15 @@ class Cluster(Holder):
     name of another agent.
     """
     reads_global: bool = False
-    """Whether an asynchronous copy has begun that reads global memory while it runs."""
     reads_late: bool = False
-    """Whether an asynchronous operation has begun that reads while it runs."""
+    """Whether an asynchronous operation has begun that reads global or other memory while it runs."""
+    ended: "list[Warp]" = field(default_factory=lambda: [])
+    """The warps that have returned."""
+    warp_ends: "list[Callable[[Warp], None]]" = field(default_factory=lambda: [])
+    block_ends: "list[Callable[[Block], None]]" = field(default_factory=lambda: [])
+    """What other modules do when a warp has returned, and when the last warp of a block has."""
     end_checks: "list[Callable[[Collection[Warp]], None]]" = field(default_factory=lambda: [])
-    """What other modules check of the warps that have ended, once no warp of the cluster can go on."""
+    """What other modules check of the warps that have returned, once no warp of the cluster can go on."""
     groups: tuple[NDArray[np.int64], ...] = field(init=False)
     """The threads with which a warp, a block and the cluster begin."""
 

@@ -4,12 +4,12 @@
 from pathlib import Path
 
 import pytest
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.file_format import FORMAT, HEADER
 from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.pipeline import make_context
 
 from tests.cli.kernels import write
 from tests.project.tree import ROOT

@@ -2,11 +2,11 @@
 """Reading programs: the lines that operations get, and that saved programs keep them."""
 
 import pytest
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.frontend.program import MAX_NESTING, parse_program, print_program
 from tilefold.compiler.frontend.source import MAX_OPERATIONS
+from tilefold.compiler.pipeline import make_context
 from xdsl.dialects.builtin import FileLineColLoc, ModuleOp
 
 KERNEL = """\

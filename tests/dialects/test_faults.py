@@ -2,10 +2,10 @@
 """Broken rules are refused with a message that points at the text."""
 
 import pytest
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.pipeline import make_context
 
 from tests.dialects.coordinate_faults import COORDINATES
 from tests.dialects.copy_faults import COPY_FORMS

@@ -2,10 +2,10 @@
 """MLIR's assembly of kernels and launches: what is read is written the same, and faults are named."""
 
 import pytest
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.pipeline import make_context
 
 PROGRAM = """\
 gpu.module @m {

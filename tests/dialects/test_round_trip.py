@@ -5,9 +5,9 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from tilefold.compiler.frontend.context import DIALECTS, make_context
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.pipeline import DIALECTS, make_context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser

@@ -20,7 +20,6 @@ from .sessions import pictures, prepare
 PIECES = ("extending.md",)
 """The pages whose blocks without a file's name are lines to add to files of the project, which the text names."""
 ANSWERS = "how-do-i.md"
-"""The page of many short programs, which share a process."""
 ELSEWHERE = {"torch", "cupy", "cuda", "dask", "ray"}
 """Packages of programs for machines with a GPU or with several processes, which do not run here."""
 
@@ -98,7 +97,7 @@ def test_blocks_of_python_are_programs(page: Path, tmp_path: Path) -> None:
         if name or _imported(code) & ELSEWHERE:
             continue
         (tmp_path / "program.py").write_text(code)
-        status, said = (_in_this_process if page.name == ANSWERS else _in_a_process_of_its_own)(tmp_path)
+        status, said = (_in_a_process_of_its_own if "pytest" in _imported(code) else _in_this_process)(tmp_path)
         assert status == 0, f"{page.name}:{line}: {said}"
 
 

@@ -3,11 +3,11 @@
 
 from tilefold.base.target import Target
 from tilefold.compiler.emit import emit_llvm
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.frontend.verify import verify_program
 from tilefold.compiler.machine.nvptx import compile_llvm
+from tilefold.compiler.pipeline import make_context
 from xdsl.dialects.builtin import ModuleOp
 
 SM80 = Target("sm_80")

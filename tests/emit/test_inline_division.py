@@ -34,7 +34,7 @@ OPERATIONS = (
 
 
 @pytest.mark.parametrize(("text", "type"), [*OPERATIONS, ("arith.divf %v, %v", "vector<4xf32>")])
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(5)
 def test_no_division_beside_wgmma_is_a_call(text: str, type: str) -> None:
     vector = "%v = vector.broadcast %f32 : f32 to vector<4xf32>\n" if type.startswith("vector") else ""
     load = f"{vector}%x = ptx.ld %A align 16 : !ptx.ptr<global> -> {type}"

@@ -104,6 +104,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
+@pytest.mark.sampled(2)
 def test_interrupts_at_every_step_of_llvmlite_leave_its_lock_free(name: str) -> None:
     """An interrupt takes effect after the call of LLVM, and the next compilation, in another thread, does not wait."""
     code = EVERYWHERE.format(run=RUNS[name], count=150)

@@ -8,8 +8,7 @@ import sys
 import pytest
 from tilefold.base.errors import Code
 from tilefold.base.target import Target
-from tilefold.compiler.machine.assemble import AssembleError, assemble
-from tilefold.compiler.machine.cubin import read_code_sizes
+from tilefold.compiler.machine.assemble import AssembleError, assemble, read_code_sizes
 from tilefold.compiler.reports.kernel_report import count_instructions, make_report, print_report
 from tilefold.dialects.ptx import EntryOp
 

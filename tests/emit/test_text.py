@@ -16,11 +16,11 @@ from filecheck.parser import Parser, pattern_for_opts
 from tilefold.base.target import Target
 from tilefold.compiler.emit import DATA_LAYOUT, emit_llvm
 from tilefold.compiler.emit.lineinfo import FileNames
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.machine.nvptx import compile_llvm
+from tilefold.compiler.pipeline import make_context
 from tilefold.compiler.reports.kernel_report import count_instructions
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 

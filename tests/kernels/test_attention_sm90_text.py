@@ -29,12 +29,14 @@ def test_every_stage(stage: str) -> None:
     ],
     ids=str,
 )  # fmt: skip
+@pytest.mark.sampled(3)
 def test_variants(changed: dict[str, Any]) -> None:
     check_changed(NAME, "instr", **changed)
 
 
 @needs_ptxas
 @pytest.mark.parametrize("changed", [{"TILE_K": "176"}, {"TILE_K": "128", "CAUSAL": "1"}], ids=str)
+@pytest.mark.sampled(1)
 def test_machine_code(changed: dict[str, str]) -> None:
     """Registers are handed over and none is spilled; Q K^T is multiplied twice, and P V twice."""
     found = installed()

@@ -62,6 +62,7 @@ def check_scaled(shape: tuple[int, int, int], config: dict[str, Any], dtype: Any
 
 
 @pytest.mark.parametrize("shape", [(256, 256, 640), (200, 264, 128), (1, 8, 512), (129, 136, 256)], ids=str)
+@pytest.mark.sampled(2)
 def test_products_with_scales(shape: tuple[int, int, int]) -> None:
     check_scaled(shape, {"stages": 3})
 
@@ -73,7 +74,7 @@ def test_products_with_scales(shape: tuple[int, int, int]) -> None:
         ({"n": 192, "stages": 4}, np.float16), ({"n": 192, "stages": 3}, np.float32), (SMALL, bfloat16),
     ],
 )  # fmt: skip
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_configurations_and_types_of_products_with_scales(config: dict[str, Any], dtype: Any) -> None:
     check_scaled((320, 456, 256), config, dtype)
 
@@ -149,6 +150,7 @@ def test_groups(is_masked: bool, dtype: Any) -> None:
 
 @pytest.mark.parametrize("is_masked", [True, False], ids=["masked", "contiguous"])
 @pytest.mark.parametrize("counts", [[0, 0], [0, 64], [65, 3]], ids=str)
+@pytest.mark.sampled(3)
 def test_groups_without_rows_and_with_few(is_masked: bool, counts: list[int]) -> None:
     check_grouped(counts, (72, 72, 72), is_masked, SMALL, np.float16, blocks=3)
 

@@ -67,6 +67,7 @@ def test_types_and_orders(module: Any, types: tuple[Any, Any, str]) -> None:
 
 
 @pytest.mark.parametrize("cluster", [(2, 1), (1, 2)])
+@pytest.mark.sampled(1)
 def test_operands_by_m_and_by_n_in_clusters(module: Any, cluster: tuple[int, int]) -> None:
     check(module, {"stages": 3, "cluster": cluster}, (256, 256, 72), 2, TYPES[4])
 
@@ -77,6 +78,7 @@ def relu(x: cute.TensorSSA) -> cute.TensorSSA:
 
 
 @pytest.mark.parametrize(("n", "dtype"), [(128, np.float16), (72, np.float16), (200, np.float32)])
+@pytest.mark.sampled(2)
 def test_a_bias_and_an_activation(module: Any, n: int, dtype: Any) -> None:
     A, B, D = operands(128, n, 72, TYPES[0])
     bias = (np.arange(n) - n // 2).astype(dtype)
@@ -120,12 +122,13 @@ def test_every_stage(module: Any, stage: str) -> None:
 
 @pytest.mark.parametrize("shape", [(136, 72, 72), (65, 8, 64), (1, 264, 8), (63, 72, 63), (65, 64, 1)], ids=str)
 @pytest.mark.parametrize("config", ["one consumer", "taking turns in a cluster"])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(4)
 def test_tiles_that_reach_beyond_the_matrices(module: Any, config: str, shape: tuple[int, int, int]) -> None:
     check(module, CONFIGS[config], shape, blocks=2)
 
 
 @pytest.mark.parametrize("seed", range(2))
+@pytest.mark.sampled(1)
 def test_every_order_of_the_warps(module: Any, seed: int) -> None:
     check(module, {"m": 64, "n": 64, "stages": 2}, (256, 128, 128), blocks=1, seed=seed)
 

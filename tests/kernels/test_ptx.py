@@ -141,6 +141,7 @@ not, if there are any."""
 
 
 @pytest.mark.parametrize(("name", "arch"), LACKING, ids=[f"{name}-{arch}" for name, arch in LACKING])
+@pytest.mark.sampled(20)
 def test_what_a_target_lacks_is_said(name: str, arch: str) -> None:
     code, said, changed = LACKING[name, arch]
     with pytest.raises(ProgramError) as refused:
@@ -157,7 +158,7 @@ def test_what_a_target_lacks_is_said(name: str, arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.sampled(50)
+@pytest.mark.sampled(25)
 def test_every_target_assembles_without_spills(path: Path, arch: str) -> None:
     if (path.stem, arch) in LACKING:
         return

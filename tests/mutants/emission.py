@@ -14,7 +14,7 @@ _CONTROL = _of("control", "test_semantics")
 _VECTOR = _of("vector", "test_semantics")
 _MEMORY = _of("ptx_memory", "test_exact")
 _WARP = _of("ptx_warp", "test_instructions")
-_MATRIX = _of("ptx_matrix", "test_instructions")
+_MATRIX = _of("ptx_warp", "test_instructions")
 _ASYNC = _of("ptx_async", "test_instructions")
 _ATOMIC = _of("ptx_atomic", "test_instructions")
 
@@ -119,7 +119,7 @@ EMITTED: tuple[Mutant, ...] = (
         "lshr i32 {in_block}, 3",
         "examples/gemm_sm90.cute",
     ),
-    _run("ptx_matrix").mutant(
+    _run("ptx_warp").mutant(
         "emit: matrices stored in reverse",
         "i32 {index}')}\" for index in range(count)]",
         "i32 {index}')}\" for index in reversed(range(count))]",
@@ -140,7 +140,7 @@ EMITTED: tuple[Mutant, ...] = (
         "for number in reversed(range(len(op.coords)))",
         "examples/tma_copy.cute --target sm_90a",
     ),
-    _run("ptx_lanes").mutant(
+    _run("ptx_warp").mutant(
         "emit: segments of 16 lanes", "{op.control}", "{op.control | 0x1000}", "examples/softmax.cute"
     ),
 )

@@ -13,11 +13,10 @@ import numpy as np
 from filecheck.matcher import Matcher
 from filecheck.options import Options
 from numpy.typing import NDArray
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import Source, plain_source
 from tilefold.compiler.pass_runner import Observer, parse_passes, run_passes
-from tilefold.compiler.pipeline import PASSES, pipeline_to
+from tilefold.compiler.pipeline import PASSES, make_context, pipeline_to
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.sim_engine import SimEngine

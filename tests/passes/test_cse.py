@@ -2,10 +2,9 @@
 """`cse` merges what is equal and nothing else; xDSL's pass, which has the same rules, leaves the same programs."""
 
 import pytest
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.pass_runner import parse_passes
-from tilefold.compiler.pipeline import PASSES, pipeline_to
+from tilefold.compiler.pipeline import PASSES, make_context, pipeline_to
 from xdsl.dialects import arith
 from xdsl.irdl import traits_def
 from xdsl.traits import Pure

@@ -2,11 +2,10 @@
 """`cute-fold-static` and `cute-expand-ops`: what they leave, and that the arithmetic computes what the algebra does."""
 
 import pytest
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.pass_runner import parse_passes, run_passes
-from tilefold.compiler.pipeline import PASSES
+from tilefold.compiler.pipeline import PASSES, make_context
 from tilefold.dialects.cute.arithmetic import CompareOp
 from tilefold.dialects.cute.constructors import GatherOp
 from tilefold.dialects.cute.op import AlgebraOp, CuteOp

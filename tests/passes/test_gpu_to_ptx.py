@@ -2,12 +2,11 @@
 """`gpu-to-ptx` and `inline-calls`: what they make of kernels, and what they refuse."""
 
 import pytest
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import plain_source
 from tilefold.compiler.pass_runner import parse_passes, run_passes
-from tilefold.compiler.pipeline import PASSES
+from tilefold.compiler.pipeline import PASSES, make_context
 from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.cute_ir import inline_calls
 from xdsl.dialects.builtin import ModuleOp

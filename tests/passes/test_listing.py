@@ -4,12 +4,11 @@
 from collections.abc import Iterator
 
 import pytest
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.pass_runner import parse_passes
-from tilefold.compiler.pipeline import PASSES, pipeline_to
+from tilefold.compiler.pipeline import PASSES, make_context, pipeline_to
 from tilefold.compiler.reports.listing import Lister, Listing, changed_lines, hunks
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i32

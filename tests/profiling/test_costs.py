@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
+from tilefold.base.spaces import find_worst_bank, wavefronts
 from tilefold.compiler.frontend.params import expand
-from tilefold.layout.tiling.warp_accesses import find_worst_bank, wavefronts
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.sim_engine import SimEngine
 

@@ -40,7 +40,8 @@ LAZY: Mapping[str, str] = {
     "tilefold.runtime.sim.sim_engine": "few launches fail, take long, or run on several processes",
     "tilefold.runtime.sim.ordering.schedule": "few kernels copy in bulk",
     **dict.fromkeys(
-        ("tilefold.runtime.sim.memory.refusals", "tilefold.runtime.sim.memory.spaces"), "few launches fail"
+        ("tilefold.runtime.sim.memory.refusals", "tilefold.runtime.sim.memory.spaces"),
+        "few launches fail, or reach into the shared memory of other blocks",
     ),
     **dict.fromkeys(
         ("tilefold.runtime.sim.memory.space_state", "tilefold.runtime.sim.ordering.cluster"),
@@ -51,6 +52,7 @@ LAZY: Mapping[str, str] = {
         ("tilefold.passes.expand_conversions", "tilefold.passes.merge_accesses"),
         "programs without vectors do not wait for xDSL's dialect of them",
     ),
+    "tilefold.passes.writing.addresses": "few tensors are swizzled",
     "tilefold.passes.strength_reduce": "few programs still compute with constants alone",
     "tilefold.layout.tma.tma_copy": "fractions bring decimal numbers, which few programs need",
     "tilefold.pytest_plugin": "few tests have the mark",

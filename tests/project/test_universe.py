@@ -5,9 +5,9 @@ import tomllib
 from importlib import import_module
 from io import StringIO
 
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.frontend.program import parse_program, print_program
+from tilefold.compiler.pipeline import make_context
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.parser import Parser

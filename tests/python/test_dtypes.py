@@ -117,13 +117,13 @@ def check(name: str, functions: dict[str, Function], to: str | None = None, on_g
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_arithmetic(name: str) -> None:
     check(name, COMPUTED | EVERY | (BITS if name in INTEGERS else {}))
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, "bool"])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_comparisons_are_elements_of_bool(name: str) -> None:
     check(name, COMPARED, "bool")
 
@@ -135,7 +135,7 @@ def test_bool() -> None:
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, *NARROW, "bool"])
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 def test_conversions(name: str) -> None:
     """From each type to each other, of numbers that both have, and, of integers, modulo the width."""
     targets = [each for each in CUTE if each != name]
@@ -165,6 +165,7 @@ def test_conversions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, "bool"])
+@pytest.mark.sampled(5)
 def test_reductions(name: str) -> None:
     Op = cute.ReductionOp
     x = values(name, 4, 8)

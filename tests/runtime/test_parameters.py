@@ -23,9 +23,9 @@ from tilefold.base.parameters import (
 )
 from tilefold.base.spaces import GMEM, SMEM
 from tilefold.base.target import Target
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.pipeline import make_context
 from tilefold.dialects.kernel import ParameterType, passed_as
 from tilefold.dialects.ptx import GLOBAL, SHARED, EntryOp
 from tilefold.layout.algebra.core import Layout

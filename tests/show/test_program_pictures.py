@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
+from tilefold.base.spaces import wavefronts
 from tilefold.compiler.frontend.params import expand
 from tilefold.dialects.tile import AllocOp
-from tilefold.layout.tiling.warp_accesses import wavefronts
 
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import NAIVE

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import plain_source
+from tilefold.compiler.pipeline import make_context
 from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument
 from tilefold.runtime.options import SimOptions, launch_attributes
 from tilefold.runtime.sim.faults import SimulationError

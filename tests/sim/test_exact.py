@@ -33,6 +33,7 @@ Capture = pytest.CaptureFixture[str]
         ("sgemm", {}),
     ],
 )
+@pytest.mark.sampled(2)
 def test_examples_are_right_at_every_stage(name: str, parameters: dict[str, Any], capsys: Capture) -> None:
     given = [word for key, value in parameters.items() for word in ("-D", f"{key}={value}")]
     if name == "sgemm":

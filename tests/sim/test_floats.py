@@ -85,6 +85,7 @@ def apply(op: str, type: str = "f32", uniform: bool = False) -> list[float]:
 
 @pytest.mark.parametrize("uniform", [False, True])
 @pytest.mark.parametrize("type", sorted(DTYPES))
+@pytest.mark.sampled(3)
 def test_maximum_and_minimum_of_special_values(type: str, uniform: bool) -> None:
     def order(x: float) -> tuple[float, float]:
         return x, math.copysign(1, x)
@@ -124,6 +125,7 @@ def test_rounding_to_integers_keeps_the_sign(name: str, type: str, uniform: bool
 
 @pytest.mark.parametrize("type", ["bf16", "f32"])
 @pytest.mark.parametrize("uniform", [False, True])
+@pytest.mark.sampled(2)
 def test_comparisons(uniform: bool, type: str) -> None:
     ordered: dict[str, Callable[[float, float], bool]] = {
         "eq": lambda a, b: a == b,
@@ -170,6 +172,7 @@ FUNCTIONS: dict[str, Callable[[float], float]] = {
 
 @pytest.mark.parametrize("uniform", [False, True])
 @pytest.mark.parametrize("name", sorted(FUNCTIONS))
+@pytest.mark.sampled(15)
 def test_functions(name: str, uniform: bool) -> None:
     positive = name in ("sqrt", "rsqrt", "log", "log2", "log10", "log1p")
     values = [0.5, 1.5, 2.5, 0.1, 3.0, 7.25] + ([] if positive else [-0.5, -1.5, -2.5, -0.3])

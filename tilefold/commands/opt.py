@@ -182,11 +182,11 @@ class _Printing:
 
 def execute(args: argparse.Namespace) -> int:
     """Runs the passes over each program of the file; 1 if any of them is refused."""
-    from tilefold.compiler.frontend.context import make_context
     from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError
     from tilefold.compiler.frontend.expectations import find_unmet
     from tilefold.compiler.frontend.program import parse_program, print_program
     from tilefold.compiler.pass_runner import parse_passes, run_passes
+    from tilefold.compiler.pipeline import make_context
     from tilefold.compiler.reports.listing import Lister
     from tilefold.compiler.reports.pass_times import PassTimes
     from tilefold.compiler.reports.remarks import Remarks

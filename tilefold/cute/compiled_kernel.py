@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tilefold.base.target import Target
 from tilefold.builder.trace import MODULE, Traced
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import print_program
+from tilefold.compiler.pipeline import make_context
 from tilefold.cute.inspection import Inspection
 from tilefold.driver.lowering import Program
 

@@ -16,8 +16,8 @@ from tilefold.driver.lowering import Program, passes_to_instr
 from tilefold.driver.trial import Trial
 from tilefold.runtime.arrays.host_tensors import HostTensors, copied, stretches
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
-from tilefold.runtime.errors import LaunchError, dim3
-from tilefold.runtime.options import LaunchAttributes, SimOptions
+from tilefold.runtime.errors import LaunchError
+from tilefold.runtime.options import LaunchAttributes, SimOptions, dim3
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.sim_engine import SimEngine, discard
 from tilefold.tools.bisection.bisect import bisect

@@ -19,8 +19,8 @@ from tilefold.layout.algebra.scalars import scalars_of
 from tilefold.runtime.arrays.array import Array, array_of, is_array
 from tilefold.runtime.arrays.storage import mode_sizes, pack, read_logical_array, read_logical_numbers, storage_of
 from tilefold.runtime.engine import LaunchConfig, RunResult, TensorArgument
-from tilefold.runtime.errors import argument_error, dim3
-from tilefold.runtime.options import SimKeywords, SimOptions, launch_attributes
+from tilefold.runtime.errors import argument_error
+from tilefold.runtime.options import SimKeywords, SimOptions, dim3, launch_attributes
 from tilefold.runtime.sim.values import element_kind
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from tilefold.runtime.cuda.launcher import Launcher, Resolve
 from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.engine import LaunchConfig, RunResult
-from tilefold.runtime.errors import dim3
-from tilefold.runtime.options import LaunchAttributes, SimOptions
+from tilefold.runtime.options import LaunchAttributes, SimOptions, dim3
 from tilefold.runtime.streams import current_stream_of, handle_of
 
 from .launch import LaunchRequest, check_device, on_host, place_of, simulate

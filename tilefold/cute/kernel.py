@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.tracing.source import lines_of
 from tilefold.builder.tracing.state import host, is_building
-from tilefold.runtime.errors import Dim3, dim3
-from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, launch_attributes
+from tilefold.runtime.errors import Dim3
+from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, dim3, launch_attributes
 
 from .debugging_methods import DebuggableCall, Size, shown
 from .dropped_calls import warn_if_dropped

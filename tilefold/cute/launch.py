@@ -11,8 +11,8 @@ from tilefold.driver.devices import chosen_device, devices_of_process
 from tilefold.runtime.arrays.array import NOWHERE, Array
 from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import LaunchConfig, RunResult
-from tilefold.runtime.errors import LaunchError, argument_error, dim3
-from tilefold.runtime.options import LaunchAttributes, SimOptions
+from tilefold.runtime.errors import LaunchError, argument_error
+from tilefold.runtime.options import LaunchAttributes, SimOptions, dim3
 from tilefold.runtime.settings import looks_for_races
 
 from .specialise import BoundArguments

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`tilefold.load_ptx`: the kernels of a PTX text, of any compiler, launched and checked on the simulator."""
+"""`tilefold.load_ptx`: the kernels of a PTX text, of any compiler, launched and checked on the simulator; and a call as
+options of `tilefold check`, by which another process reproduces it.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
+from tilefold.base.element_types import ELEMENT_TYPES
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.source import read_text
 from tilefold.compiler.ptx.registers import type_of
@@ -23,16 +26,15 @@ from tilefold.driver.lowering import PTX_STAGE
 from tilefold.driver.ptx_module import PtxModule, block_of, parameter_names, plain_name, plain_symbol
 from tilefold.runtime.arrays.array import array_of, is_array
 from tilefold.runtime.arrays.host_tensors import HostTensors, copied
-from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument
-from tilefold.runtime.errors import LaunchError, argument_error, dim3
-from tilefold.runtime.options import CheckKeywords, SimOptions, launch_attributes
+from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument, numpy_type
+from tilefold.runtime.errors import LaunchError, argument_error
+from tilefold.runtime.options import CheckKeywords, SimOptions, dim3, launch_attributes
 from tilefold.runtime.sim.diagnosis import DiagnosedLaunch
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.sim_engine import SimEngine, discard
 from tilefold.tools.checking.check import Examination, examined, reported
-from tilefold.tools.reproduction.replay import replay_of
-
-from .reproducing_ptx import repeated_ptx
+from tilefold.tools.reproduction.options import simulation_words
+from tilefold.tools.reproduction.replay import Repeated, replay_of
 
 if TYPE_CHECKING:
     from tilefold.cute.kernel import Size
@@ -246,3 +248,42 @@ def load_ptx(program: "str | PathLike[str]") -> PtxProgram:
     given = fspath(program)
     name, text = ("<ptx>", given) if "\n" in given else (given, read_text(given))
     return PtxProgram(PtxModule.read(text, name))
+
+
+def repeated_ptx(
+    module: PtxModule,
+    kernel: str,
+    config: LaunchConfig,
+    values: Mapping[str, Argument],
+    outputs: Collection[str],
+    shared: int,
+    options: SimOptions,
+) -> Repeated:
+    """The check of a launch whose arguments have these `values`; those among `outputs` have none."""
+    words = ["--launch", kernel, "--grid", _size(config.grid), "--block", _size(config.block)]
+    words += ["--shared", str(shared)] if shared else []
+    words += simulation_words(options)
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, value in values.items():
+        if not isinstance(value, TensorArgument):
+            words += ["--arg", f"{name}={value.item() if isinstance(value, np.generic) else value}"]
+        elif name in outputs:
+            words += ["--arg", f"{name}={_element(value.storage)}[{value.storage.size}]"]
+        else:
+            arrays[name] = _plain(value.storage)
+    return Repeated(module.source.name, module.source.text, words, arrays, module.compiled_text, is_ptx=True)
+
+
+def _size(size: tuple[int, int, int]) -> str:
+    return ",".join(map(str, size))
+
+
+def _element(array: NDArray[Any]) -> str:
+    """The name of the type of an array's elements."""
+    element = next(e for e in ELEMENT_TYPES if e.bits >= 8 and numpy_type(e) == array.dtype)
+    return element.signed_name or element.ptx
+
+
+def _plain(array: NDArray[Any]) -> NDArray[Any]:
+    """An array of a type that .npy files have: of the same bytes, as integers, where NumPy lacks it."""
+    return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.itemsize}")

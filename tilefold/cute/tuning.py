@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.compiled.store import default_store, digest
-from tilefold.runtime.errors import dim3
+from tilefold.runtime.options import dim3
 
 from .compiled_kernel import CompiledKernel
 from .compiling import compile_all

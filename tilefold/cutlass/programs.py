@@ -1,24 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The code of programs, which are files of Python or notebooks.
+"""The code of programs, which are files of Python, or the code cells of notebooks in their order (JSON, nbformat 4).
 
 `loc=loc, ip=ip` are left out of calls in functions that are not rewritten, too: they tell another compiler where in its
 IR it is. A name that is missing and stands only in an annotation or as a default is an error where it is used.
 """
 
 import ast
+import json
+import linecache
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 from tilefold.cute.missing import MissingName
 from tilefold.cute.public import UnknownNameError
 from tilefold.runtime.arrays.reachable import reachable
-
-from .notebooks import cells_of, python_of
 
 _PLACE = {"loc", "ip"}
 _NAMED = "__tilefold_named__"
@@ -169,3 +171,49 @@ def _run_cell(name: str, text: str, names: dict[str, Any]) -> None:
     last = [tree.body.pop()] if is_shown else []
     exec(compile(tree, name, "exec", dont_inherit=True), names)
     exec(compile(ast.Interactive(last), name, "single", dont_inherit=True), names)
+
+
+_NOT_PYTHON = re.compile(r"^(?P<indent>[ \t]*)(?P<command>[%!].*)$", re.MULTILINE)
+
+
+def cells_of(file: str) -> Iterator[tuple[str, str]]:
+    """The name and the text of each code cell of a notebook.
+
+    The name tells the file and the cell, counted from 1 among all cells. Python can show lines of a cell by its name,
+    as tracebacks and messages do. Raises SystemExit, with a message, for a file that is not a notebook.
+    """
+    try:
+        cells: Any = json.loads(Path(file).read_bytes())["cells"]
+        code = [
+            (f"{file}[{number}]", "".join(cell["source"]))
+            for number, cell in enumerate(cells, 1)
+            if cell["cell_type"] == "code"
+        ]
+    except (ValueError, LookupError, TypeError) as error:
+        raise SystemExit(f"{file} is not a notebook (nbformat 4)") from error
+    for name, text in code:
+        linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+        yield name, text
+
+
+def python_of(text: str, name: str) -> str:
+    """The text of a cell without lines that are commands of IPython (`%magic`, `!shell`), for which `pass` stands.
+
+    Says on stderr which it leaves out. `%%` at the beginning of a cell takes the whole cell. A cell that Python
+    accepts has no such line: there `%` at the beginning of a line is an operator.
+    """
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        lines = text.lstrip()
+        if lines.startswith("%%"):
+            _say_left_out(lines.splitlines()[0], name)
+            return ""
+        for command in _NOT_PYTHON.finditer(text):
+            _say_left_out(command["command"], f"{name}:{text.count(chr(10), 0, command.start('command')) + 1}")
+        return _NOT_PYTHON.sub(r"\g<indent>pass", text)
+    return text
+
+
+def _say_left_out(command: str, place: str) -> None:
+    print(f"{place}: '{command}' is left out: it is a command of IPython", file=sys.stderr)

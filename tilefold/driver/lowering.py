@@ -13,12 +13,11 @@ from xdsl.passes import ModulePass
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH, Target, known_targets
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.pass_runner import parse_passes, run_pipeline
-from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, pipeline_to
+from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, make_context, pipeline_to
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from tilefold.dialects.gpu.launch import FuncOp
 from tilefold.dialects.kernel import KernelOp, kernels_in

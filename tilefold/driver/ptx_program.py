@@ -19,8 +19,8 @@ from tilefold.base.element_types import ELEMENT_TYPES, ElementType
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.spaces import GMEM
 from tilefold.base.target import DEFAULT_ARCH, Target
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.machine.nvrtc import compile_cuda
+from tilefold.compiler.pipeline import make_context
 from tilefold.compiler.ptx.registers import type_of
 from tilefold.compiler.ptx.syntax import Function, Parameter
 from tilefold.dialects.cute import LayoutAttr

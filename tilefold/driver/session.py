@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs launches on an engine and judges the results. The output of a run goes to the standard output at once."""
+"""Runs launches on an engine and judges the results. The output of a run goes to the standard output at once, as do the
+counters of the simulator, as tables.
+"""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import Any
@@ -10,9 +12,9 @@ import numpy as np
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.limits import DEFAULT_LIMITS
+from tilefold.base.spaces import traffic_of
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Severity
 from tilefold.dialects.run.grammar import ExpressionError
-from tilefold.driver.counter_tables import print_counters
 from tilefold.driver.devices import chosen_device, executable
 from tilefold.driver.filled_arguments import prepare
 from tilefold.driver.launches import Check, Launch
@@ -20,7 +22,7 @@ from tilefold.driver.lowering import PTX_STAGE, SIMULATED_STAGES, Program
 from tilefold.driver.messages import print_diagnostics
 from tilefold.driver.output import write_output
 from tilefold.runtime.check import CheckResult, check_results
-from tilefold.runtime.engine import LaunchConfig, RunResult
+from tilefold.runtime.engine import AccessCount, Counters, LaunchConfig, RunResult
 from tilefold.runtime.exact.number import nearest
 from tilefold.runtime.options import SimOptions
 from tilefold.runtime.sim.faults import SimulationError
@@ -205,3 +207,36 @@ def _duration(seconds: float) -> str:
         if seconds * scale >= 1:
             return f"{seconds * scale:.3g} {unit}"
     return f"{seconds * 1e6:.3g} us"
+
+
+def print_counters(counters: Counters, indent: str = "") -> str:
+    """The counts of a launch: a row for each instruction, then one for each operation of the source that accesses
+    memory.
+
+    Wavefronts are passes over the banks of shared memory, sectors 32 bytes of global memory; `least` is the
+    smallest number that accesses of this width by as many threads can need.
+    """
+    instructions = [(name, str(count.warps), str(count.threads)) for name, count in counters.instructions.items()]
+    lines = _table(("instruction", "by warps", "by threads"), instructions)
+    if counters.accesses:
+        accesses = [_access(access) for access in counters.by_place()]
+        lines += ["", *_table(("access", "bytes", "by warps", "transactions", "least", ""), accesses)]
+    return "".join(f"{indent}{line}".rstrip() + "\n" for line in lines)
+
+
+def _access(access: AccessCount) -> tuple[str, ...]:
+    where = f"{access.location}: " if access.location else ""
+    return (
+        f"{where}{access.op}, {access.space} {access.kind}",
+        str(access.width),
+        str(access.requests),
+        str(access.transactions),
+        str(access.minimum),
+        traffic_of(access.space).value,
+    )
+
+
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Lines of equal columns: the first one left-justified, numbers right-justified, units as they are."""
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in (head, *rows)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The state of global and shared memory: the bytes, who has accessed them, and which clocks were released there; and
 the accesses of a program with their costs: wavefronts of shared memory, sectors of global memory
-(`layout.tiling.warp_accesses`).
+(`base.spaces`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.spaces import Sharer
 from ....base.spaces import Space as MemorySpace
+from ....base.spaces import sectors as sectors_of
+from ....base.spaces import wavefronts as wavefronts_of
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
-from ....layout.tiling import warp_accesses
 from ...engine import AccessCount
 from ..faults import Site
 from ..ordering.races import RaceShadow
@@ -41,7 +42,7 @@ def _wavefronts(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
     if numbers[-1] >= WARP:
         return _sum(wavefronts(at, lane, width) for at, lane in _by_warp(addresses, numbers))
     at, lane = np.frombuffer(addresses, np.int64), np.frombuffer(lanes, np.int64)
-    return warp_accesses.wavefronts(at.tolist(), lane.tolist(), width)
+    return wavefronts_of(at.tolist(), lane.tolist(), width)
 
 
 def sectors(addresses: NDArray[Any], width: int, lanes: NDArray[Any] | None = None) -> tuple[int, int]:
@@ -57,7 +58,7 @@ def _sectors(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
     numbers = np.frombuffer(lanes, np.int64)
     if len(numbers) and numbers[-1] >= WARP:
         return _sum(sectors(at, width) for at, _ in _by_warp(addresses, numbers))
-    return warp_accesses.sectors(np.frombuffer(addresses, np.int64).tolist(), width)
+    return sectors_of(np.frombuffer(addresses, np.int64).tolist(), width)
 
 
 def _by_warp(addresses: bytes, lanes: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:

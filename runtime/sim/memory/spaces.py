@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ....base.spaces import Sharer, Traffic
+from ....base.spaces import Traffic
 from ..ordering.asynchronous import readers
-from ..ordering.cluster import windows_of
 from ..values import Value
 from ..warp import Warp
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN
@@ -23,6 +22,13 @@ def _refusals():
     from . import refusals
 
     return refusals
+
+
+def _windows(warp: Warp, access: Access, at: NDArray[Any], is_ordered: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The shared memory of a cluster's blocks, which few launches reach into: see `windows_of`."""
+    from ..ordering.cluster import windows_of
+
+    return windows_of(warp, access, at, is_ordered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +53,6 @@ class Space(SpaceState):
     """
 
     promises: Promises = field(default_factory=Promises)
-    name: str = field(init=False)
-    """That of the state space."""
-    in_block: bool = field(init=False)
-    """Whether each block has its own, in banks, and a cluster those of its blocks as windows."""
-
-    def __post_init__(self) -> None:
-        self.name = self.row.ptx
-        match self.row.sharer:
-            case Sharer.BLOCK | Sharer.CLUSTER:
-                self.in_block = True
-            case Sharer.GRID:
-                self.in_block = False
-            case Sharer.THREAD:
-                raise ValueError("the memory of threads is a LocalSpace")
 
     def load(self, warp: Warp, access: Access, address: Value) -> Bytes:
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
@@ -313,7 +305,7 @@ class Space(SpaceState):
             start = warp.blocks * span if warp.spans_blocks else warp.block.rank * span
         if int(rows.view(np.uint64).max()) >= span:
             warp.leave_lockstep()
-            ranks, inner = windows_of(warp, access, at, self.races) if self.in_block else (0, at)
+            ranks, inner = _windows(warp, access, at, self.races) if self.in_block else (0, at)
             rows = (inner - self.base) // width
             if int(rows.view(np.uint64).max()) >= span:
                 index = int(np.argmax(rows.view(np.uint64) >= span))

@@ -52,6 +52,9 @@ class ClusterBarrier:
         threads = self.cluster.threads
         self.arrived, self.ended = np.zeros(threads, bool), np.zeros(threads, bool)
         self.due = np.full(threads, -1)
+        for warp in self.cluster.ended:
+            self._count(warp)
+        self.cluster.warp_ends.append(self._end)
 
     def arrive(self, warp: Warp, site: Site, relaxed: bool) -> None:
         """The active lanes arrive. SimulationError (E3221) for one that has not waited since it arrived last."""
@@ -82,9 +85,12 @@ class ClusterBarrier:
         self.due[warp.first_index + warp.lane_numbers()] = -1
         learn(warp, self.released)
 
-    def end(self, warp: Warp) -> None:
-        """A warp ends; its threads count as having arrived from now on."""
+    def _count(self, warp: Warp) -> None:
+        """The threads of a warp that has ended count as having arrived from now on."""
         self.ended[warp.first_index : warp.first_index + warp.lanes] = True
+
+    def _end(self, warp: Warp) -> None:
+        self._count(warp)
         self._advance()
 
     def missing(self) -> str:
@@ -121,6 +127,10 @@ class Reach:
 
     def __post_init__(self) -> None:
         self.times = np.zeros((self.cluster.size, self.cluster.threads), np.int64)
+        for block in {warp.block: None for warp in self.cluster.warps}:
+            if all(warp in self.cluster.ended for warp in block.warps):
+                self.ended.add(block.rank)
+        self.cluster.block_ends.append(self._end)
 
     def note(self, warp: Warp, site: Site, ranks: NDArray[np.int64], completes_later: bool, is_ordered: bool) -> None:
         """Each active lane reaches into the block of a rank, its own or another, now or when an operation that it has
@@ -142,7 +152,7 @@ class Reach:
         if completes_now:
             self.times[ranks[others], warp.first_index + lanes[others]] = warp.launch.clock
 
-    def end(self, block: Block) -> None:
+    def _end(self, block: Block) -> None:
         """A block ends. SimulationError (E3220) if it does not know all accesses of peers to its shared memory."""
         self.ended.add(block.rank)
         total = join_clocks(known(warp, np.arange(warp.lanes)) for warp in block.warps)

@@ -19,7 +19,6 @@ from ..memory.memories import Memories
 from ..warp import Block, Cluster, Warp
 from .asynchronous import InFlight, Trackers
 from .clocks import Clock
-from .cluster import ClusterBarrier, Reach
 from .knowledge import meet_block, meet_warps, whole_snapshot
 from .liveness import Watch
 
@@ -138,7 +137,7 @@ def run_cluster(
     paused: set[Warp] = set()
     meetings: dict[tuple[int, int], Meeting] = {}
     held: Held = []
-    ended: list[Warp] = []
+    ended = cluster.ended
     event: Event | None = None
     while _wake(held, ready, observer) or ready:
         if event is not None and watch.running is not None:
@@ -167,13 +166,15 @@ def run_cluster(
             for part in warp.state(InFlight).multiplications:
                 part.refuse_end()
             ended.append(warp)
-            cluster.state(ClusterBarrier).end(warp)
+            for end in cluster.warp_ends:
+                end(warp)
             left = [other for other in warp.block.warps if other not in ended]
             for meeting in meetings.values():
                 if meeting.block is warp.block and meeting.arrived and meeting.is_complete(left):
                     ready.extend(meeting.release(left))
             if not left:
-                cluster.state(Reach).end(warp.block)
+                for end_block in cluster.block_ends:
+                    end_block(warp.block)
         elif isinstance(event, Pause):
             ready.append((warp, run))
         elif isinstance(event, Until):

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for branches: lanes that take the other way are masked off and wait."""
+"""Rules for branches and loops: lanes that take the other way, or have left, are masked off and wait."""
+
+from itertools import count
 
 import numpy as np
 from xdsl.dialects import scf
 
-from ..events import Suspending, Suspension
+from ....base.errors import Code as ErrorCode
+from ..events import BODIES_BETWEEN_PAUSES, Pause, Suspending, Suspension
 from ..faults import site_of
-from ..translate import Code, Rules, Translator
-from ..values import Value, kind_of, merge, varies
-from ..warp import Warp
+from ..ordering.loop_values import idle_slots, never_ending
+from ..translate import Code, Loop, Rules, Translator
+from ..values import Value, ValueKind, as_unsigned, kind_of, merge, per_lane, varies
+from ..warp import Bools, Warp
 
 
 def gather(warp: Warp, slots: tuple[int, ...]) -> list[Value]:
@@ -62,4 +66,117 @@ def _if(op: scf.IfOp, t: Translator) -> Suspending:
     return Suspending(run)
 
 
-SCF: Rules = {scf.IfOp: _if}
+class _Results:
+    """The results of a loop that lanes leave at different times."""
+
+    def __init__(self, kinds: list[ValueKind | None]) -> None:
+        self.kinds = kinds
+        self.values: list[Value] | None = None
+
+    def leave(self, lanes: Bools, values: list[Value]) -> None:
+        """Sets the results of `lanes`."""
+        if self.values is None:
+            self.values = values
+        elif lanes.any():
+            pairs = zip(values, self.values, self.kinds, strict=True)
+            self.values = [merge(lanes, new, old, kind) for new, old, kind in pairs]
+
+
+def _for(op: scf.ForOp, t: Translator) -> Suspending:
+    site = site_of(op)
+    bounds = t.slots((op.lb, op.ub, op.step))
+    inits, results = t.slots(op.iter_args), t.slots(op.results)
+    body = t.block(op.body.block)
+    t.loops.append(Loop(site, body))
+    counter, carried = body.args[0], body.args[1:]
+    index = t.kind(op.lb)
+    kinds = [kind_of(result.type) for result in op.results]
+
+    def run(warp: Warp) -> Suspension:
+        first, limit, step = gather(warp, bounds)
+        warp.fault_where(step <= 0, ErrorCode.SIM_ARITHMETIC, site, "the step of the loop is not positive")
+        for bound in (first, limit, step):
+            warp.note(site, "decides by", bound)
+        values = gather(warp, inits)
+        if not any(varies(bound) for bound in (first, limit, step)):
+            registers = warp.registers
+            for value in range(first, limit, step):
+                registers[counter] = value
+                if carried:
+                    assign(warp, carried, values)
+                yield from body.enter(warp)
+                if carried:
+                    values = gather(warp, body.results)
+            assign(warp, results, values)
+            return
+        before = warp.mask_state()
+        live = warp.live()
+        value, limit, step = (per_lane(bound, warp.lanes, index) for bound in (first, limit, step))
+        distance = as_unsigned(limit - value - 1, index)  # of at least one iteration, without leaving the type
+        trips = np.where(value < limit, distance // as_unsigned(step, index) + 1, 0)
+        ended = _Results(kinds)
+        done = 0
+        for trip in np.unique(trips[live]).tolist():
+            if trip:
+                warp.narrow(live & (trips >= trip))
+            for _ in range(done, trip):
+                warp.registers[counter] = value
+                assign(warp, carried, values)
+                yield from body.enter(warp)
+                values = gather(warp, body.results)
+                value = value + step
+            ended.leave(live & (trips == trip), values)
+            done = trip
+        warp.restore(before)
+        assert ended.values is not None
+        assign(warp, results, ended.values)
+
+    return Suspending(run)
+
+
+def _while(op: scf.WhileOp, t: Translator) -> Suspending:
+    inits, results, site = t.slots(op.arguments), t.slots(op.results), site_of(op)
+    test, body = t.block(op.before_region.block), t.block(op.after_region.block)
+    t.loops.append(Loop(site, test))
+    condition, passed = test.results[0], test.results[1:]
+    kinds = [kind_of(result.type) for result in op.results]
+    pause, check = Pause(site, idle=idle_slots(op, t)), never_ending(op, t)
+
+    def run(warp: Warp) -> Suspension:
+        before = warp.mask_state()
+        ended = _Results(kinds)
+        values = gather(warp, inits)
+        for trip in count():
+            if trip and trip % BODIES_BETWEEN_PAUSES == 0:
+                if warp.is_several and not warp.is_of_whole_blocks:  # it may wait for a warp that is not in it
+                    warp.leave_lockstep()
+                yield pause
+            assign(warp, test.args, values)
+            if trip == BODIES_BETWEEN_PAUSES and check is not None:
+                check(warp, site)
+            yield from test.enter(warp)
+            going = warp.registers[condition]
+            warp.note(site, "decides by", going)
+            values = gather(warp, passed)
+            if varies(going):
+                staying = going if warp.mask is None else warp.mask & going
+                left = np.count_nonzero(staying)
+                if left < warp.active:
+                    ended.leave(warp.live() & ~staying, values)
+                    if not left:
+                        break
+                    warp.narrow(staying)
+            elif not going:
+                ended.leave(warp.live(), values)
+                break
+            assign(warp, body.args, values)
+            yield from body.enter(warp)
+            values = gather(warp, body.results)
+        warp.restore(before)
+        assert ended.values is not None
+        assign(warp, results, ended.values)
+
+    return Suspending(run)
+
+
+SCF: Rules = {scf.IfOp: _if, scf.ForOp: _for, scf.WhileOp: _while}

@@ -8,8 +8,8 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import SSAValue
 
 from ....dialects import tile
+from ....dialects.tile.custom import call_instruction
 from ....dialects.tile.gemm_rules import infer_gemm_modes
-from ....dialects.tile.package_calls import call_instruction
 from ....layout.algebra.core import Layout, LayoutLike, plain_layout, size
 from ....layout.atoms.contract import Contract, Role
 from ..faults import site_of

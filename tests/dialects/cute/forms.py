@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, cast
 
-from tilefold.compiler.frontend.context import make_context
+from tilefold.compiler.pipeline import make_context
 from tilefold.dialects.cute import types
 from tilefold.dialects.cute.constructors import GatherOp, StaticOp
 from tilefold.dialects.cute.op import AlgebraOp, CuteOp, Signature

@@ -2,10 +2,10 @@
 """What the `cute` dialect refuses: values out of place in a type, and operands that an operation is not defined for."""
 
 import pytest
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import Source
+from tilefold.compiler.pipeline import make_context
 
 TYPES = {
     '!cute.int_tuple<"(1,_)">': "E0101",

@@ -5,12 +5,11 @@ import re
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.pass_runner import parse_passes, run_passes
-from tilefold.compiler.pipeline import PASSES
+from tilefold.compiler.pipeline import PASSES, make_context
 
 from tests.dialects.cute.examples import OPERATIONS, program
 

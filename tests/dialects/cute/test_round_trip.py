@@ -2,9 +2,9 @@
 """Every operation of the `cute` dialect parses and prints, in its own form and in the generic one."""
 
 import pytest
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import Source
+from tilefold.compiler.pipeline import make_context
 from tilefold.dialects.cute.op import CuteOp
 
 from tests.dialects.cute.examples import OPERATIONS, example, infers, program

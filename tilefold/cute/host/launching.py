@@ -25,8 +25,8 @@ from tilefold.runtime.arrays.array import HOST, NOWHERE
 from tilefold.runtime.arrays.array import Array as ArrayRecord
 from tilefold.runtime.arrays.reachable import reachable
 from tilefold.runtime.engine import RunResult
-from tilefold.runtime.errors import Dim3, LaunchError, argument_error, dim3
-from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, launch_attributes
+from tilefold.runtime.errors import Dim3, LaunchError, argument_error
+from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, dim3, launch_attributes
 
 from ..annotations import is_constexpr
 from ..compiled_kernel import Compilation, CompiledKernel

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from itertools import islice
 
-from tilefold.compiler.frontend.context import DIALECTS
+from tilefold.compiler.pipeline import DIALECTS
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.mma_table import MMA_ATOMS
 from tilefold.tools.editing.document import Document

@@ -17,11 +17,11 @@ from xdsl.ir import Attribute, Operation
 
 from tilefold.base.errors import TilefoldError
 from tilefold.base.limits import deadline
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError, Severity
 from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.frontend.program import parse_program
 from tilefold.compiler.frontend.source import Source, plain_source
+from tilefold.compiler.pipeline import make_context
 from tilefold.driver.lowering import Program
 from tilefold.tools.editing.highlighting import NAME
 

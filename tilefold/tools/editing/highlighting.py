@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tilefold.compiler.frontend.context import DIALECTS
+from tilefold.compiler.pipeline import DIALECTS
 
 
 @dataclass(frozen=True, slots=True)

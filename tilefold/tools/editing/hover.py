@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.irdl import IRDLOperation
 
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.frontend.context import DIALECTS
+from tilefold.compiler.pipeline import DIALECTS
 from tilefold.dialects.tile import TensorType
 from tilefold.layout import ComposedLayout, Layout, cosize, size
 from tilefold.layout.atoms.copy_atom import CopyAtom

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from tilefold.base.spaces import SMEM
+from tilefold.base.spaces import SMEM, find_worst_bank
 from tilefold.base.target import SECTOR_BYTES, Target
 from tilefold.compiler.frontend.diagnostics import place_of
 from tilefold.dialects.kernel import KernelOp
@@ -16,7 +16,6 @@ from tilefold.dialects.ptx import EntryOp, PtxOp
 from tilefold.driver.line_costs import AccessRow, Costs, LineCost
 from tilefold.driver.lowering import Program
 from tilefold.driver.trial import Outcome, Trial
-from tilefold.layout.tiling.warp_accesses import find_worst_bank
 from tilefold.passes.writing.emitter import remarks_in
 from tilefold.runtime.engine import AccessCount, Counters
 from tilefold.runtime.sim.faults import Site, site_of

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
-from tilefold.compiler.frontend.context import make_context
 from tilefold.compiler.frontend.program import parse_program, print_program
 from tilefold.compiler.frontend.source import Source, plain_source
+from tilefold.compiler.pipeline import make_context
 
 from .edits import (
     GRIDS,

@@ -1,20 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The options of `tilefold show tiled-copy`, read into a request; each mistake marks the value at fault."""
+"""The options of `tilefold show tiled-copy`, read into a request, and its tiled copy; each mistake marks the value at
+fault.
+"""
 
 import argparse
+from collections.abc import Callable
+from typing import Any
 
 from tilefold.base.errors import Code, LayoutError, TilefoldError
 from tilefold.base.spaces import GMEM, RMEM, SMEM
-from tilefold.layout.algebra.core import LayoutLike, plain_layout
-from tilefold.layout.algebra.inttuple import wrap
+from tilefold.layout.algebra.core import Layout, LayoutLike, plain_layout
+from tilefold.layout.algebra.inttuple import leaves, wrap
+from tilefold.layout.algebra.inverse import right_inverse
+from tilefold.layout.text.layouts import parse_tiler
 from tilefold.layout.text.printing import cxx_style, plain_style
-from tilefold.layout.tiling.tiled_copy import TiledCopy
-from tilefold.tools.show.atom_names import element_bits
+from tilefold.layout.tiling.tiled_copy import (
+    TiledCopy,
+    make_cotiled_copy,
+    make_tiled_copy,
+    make_tiled_copy_tv,
+    tile_shape,
+)
+from tilefold.layout.tiling.tiled_copy_mma import BY_MMA
+from tilefold.tools.show.atom_names import atom_of, element_bits
 from tilefold.tools.show.cta_tile import read_cta_tile
-from tilefold.tools.show.layouts import tensor_layout
+from tilefold.tools.show.layouts import tensor_layout, unswizzled_layout
+from tilefold.tools.show.mma import read_tiled_mma
 from tilefold.tools.show.option_text import OptionText
 from tilefold.tools.show.ragged import check_covered
-from tilefold.tools.show.tiled_copy_options import read_tiled_copy
 from tilefold.tools.show.view import Request, Tensor
 
 _POINTERS = {space.name: space.pointer for space in (GMEM, SMEM, RMEM)} | {RMEM.pointer: RMEM.pointer}
@@ -86,3 +99,66 @@ def _check_partition(text: OptionText, layout: LayoutLike, copy: TiledCopy, ragg
             raise LayoutError(Code.TILE_RANK, f"{layout} has fewer modes than the tiler of the tiled copy")
         if not ragged:
             check_covered(layout, copy.tiler)
+
+
+def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tuple[TiledCopy, dict[str, Layout]]:
+    """The tiled copy, and the layouts of which it was made, by their roles."""
+    copy_atom = atom.read(lambda text: atom_of(text, bits))
+    ways = ("thr", "val", "tv", "tiler", "cotiled", "data", "mma")
+    match [name for name in ways if getattr(args, name) is not None]:
+        case ["thr"] | ["thr", "val"]:
+            thr, val = args.thr, args.val
+            by_thread, by_value = OptionText("--thr", thr), OptionText("--val", "1:0" if val is None else val)
+            threads = by_thread.read(unswizzled_layout)
+            values = by_value.read(unswizzled_layout)
+            numbers = by_value if right_inverse(threads).size == threads.size else by_thread
+            copy = _make(lambda: make_tiled_copy(copy_atom, threads, values), atom, by_thread, by_value, numbers)
+            return copy, {"thread": threads, "vector": values}
+        case ["tv", "tiler"]:
+            text = OptionText("--tv", args.tv)
+            layout_tv, tile = text.read(_layout_tv), OptionText("--tiler", args.tiler).read(_static_tiler)
+            return _make(lambda: make_tiled_copy_tv(copy_atom, layout_tv, tile), atom, text, text), {}
+        case ["cotiled", "data"]:
+            text = OptionText("--cotiled", args.cotiled)
+            atom_tv, data = text.read(_layout_tv), OptionText("--data", args.data).read(unswizzled_layout)
+            return _make(lambda: make_cotiled_copy(copy_atom, atom_tv, data), atom, text, text), {}
+        case ["mma"]:
+            mma, make = read_tiled_mma(args, "--mma"), BY_MMA[args.operand]
+            return _make(lambda: make(copy_atom, mma), atom, atom, atom), {}
+        case _:
+            raise TilefoldError(
+                Code.CLI_VALUE,
+                "a tiled copy is made of a thread and a value layout, of a thread-value layout and a tiler, or of an "
+                "operand of a tiled MMA",
+                "give --thr and --val, --tv and --tiler, --cotiled and --data, or --mma and --operand",
+            )
+
+
+def _layout_tv(text: str) -> Layout:
+    layout = unswizzled_layout(text)
+    if len(layout) != 2:
+        raise LayoutError(Code.RANK_MISMATCH, f"a thread-value layout has two modes, not {len(layout)}")
+    return layout
+
+
+def _static_tiler(text: str) -> Any:
+    tiler = parse_tiler(text)
+    if not all(type(leaf) is int for leaf in leaves(tile_shape(tiler))):
+        raise LayoutError(Code.DYNAMIC_UNSUPPORTED, "the tiler of a tiled copy must be static, of integers")
+    return tiler
+
+
+def _make(
+    make: Callable[[], TiledCopy],
+    atom: OptionText,
+    threads: OptionText,
+    values: OptionText,
+    numbers: OptionText | None = None,
+) -> TiledCopy:
+    """The tiled copy, or its mistake at the value that it comes from."""
+    try:
+        return make()
+    except LayoutError as error:
+        places = {Code.ATOM_VALUE_WIDTH: atom, Code.TOO_FEW_VALUES: values, Code.NOT_A_NUMBERING: numbers or threads}
+        blamed = places.get(error.code, threads)
+        raise blamed.error(error) from error
