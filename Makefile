@@ -30,7 +30,7 @@ EXTRA_DOCS :=
 EXTRA_WORKFLOWS :=
 endif
 
-.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs libraries suites docs docs-site coverage workflows clean
+.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs public libraries suites docs docs-site coverage workflows clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
@@ -49,6 +49,7 @@ help:
 	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
 	@echo "make programs DIR=DIR  public CuTe programs in DIR (examples/python/CuTeDSL of NVIDIA/cutlass), as they are; needs torch"
 	@echo "make suites DIR=DIR    public suites of kernels in CUDA C++, of which DIR has checkouts, at stage ptx; hours"
+	@echo "make public DIR=DIR    CuTe programs of 30 public repositories, from checkouts below DIR; needs torch"
 	@echo "make libraries DIR=DIR  tests of quack and FlashAttention in the checkouts below DIR, on the simulator; needs torch"
 	@echo "make docs      write docs/reference/ and the picture of the folders from the code"
 	@echo "make docs-site  the site of docs/, in build/site/html; fails on a broken link or a block that does not run"
@@ -134,6 +135,9 @@ conformance: $(READY)
 
 programs: $(READY)
 	$(RUN) -m tests.programs $(DIR) $(if $(JSON),--json $(JSON))
+
+public: $(READY)
+	$(RUN) -m tests.programs.public $(DIR) $(if $(JSON),--json $(JSON))
 
 libraries: $(READY)
 	$(RUN) -m tests.programs.libraries $(DIR) $(if $(JSON),--json $(JSON))

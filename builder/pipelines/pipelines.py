@@ -105,8 +105,9 @@ class Stages(Nameable):
         return self.sync_object_empty.place(self._stage(state))
 
     def _stage(self, state: PipelineState) -> Any:
-        if state.stages not in (0, self.num_stages):
-            problem = f"the state has {state.stages} stages, but the pipeline {self.num_stages}"
+        stages = getattr(state, "stages", 0)  # a class of the program's has only an index and a phase
+        if stages not in (0, self.num_stages):
+            problem = f"the state has {stages} stages, but the pipeline {self.num_stages}"
             raise pipeline_error(problem, f"write pipeline.make_pipeline_state(..., {self.num_stages})")
         return state.index
 

@@ -121,10 +121,11 @@ def infer_array_spec(name: str, array: Array, rule: Dynamic | None = None) -> Ar
     if rule is None:
         return ArraySpec(array.dtype, array.shape, array.strides, align)
     if rule.align is not None:
-        if problem := misalignment(array, rule.align):
+        promised = max(rule.align, array.itemsize)  # elements lie at multiples of their size
+        if problem := misalignment(array, promised):
             hint = "promise less in align=, or pass a tensor that begins at such an address"
             raise _declaration_error(f"argument '{name}' {problem}", hint)
-        align = rule.align
+        align = promised
     rank = len(array.shape)
     given = range(rank) if rule.modes is None else rule.modes
     named = {*given, *(mode for mode, _ in rule.divisibility if mode is not None)}

@@ -35,8 +35,8 @@ WORTH = 1.0
 
 
 def can_share() -> bool:
-    """Whether this process may be copied: only with a single thread are all locks free in the copy."""
-    return sys.platform == "linux" and threading.active_count() == 1
+    """Whether this process may be copied: only with a single thread are all locks free in the copy. JAX has more."""
+    return sys.platform == "linux" and threading.active_count() == 1 and "jax" not in sys.modules
 
 
 @dataclass(frozen=True, slots=True)

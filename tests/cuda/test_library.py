@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from tilefold import kernels
+from tilefold.kernels.sm90 import products
+from tilefold.kernels.sm90.parts import Config
 
 pytestmark = pytest.mark.gpu
 
@@ -171,6 +173,19 @@ def test_gemm(torch: Any) -> None:
         if i % 8 == 3:
             b = numbers(torch, name, k, n).t()
         near(kernels.gemm(a, b), a.double() @ b.double().T, name, (m, n, k, name, i))
+
+
+def test_gemm_whose_blocks_share_k(torch: Any) -> None:
+    chosen = random.Random("shared")
+    for i in range(CASES):
+        m, (n, k) = chosen.randint(65, 300), ((1000, 2048), (264, 4096), (2056, 1024), (520, 8192))[i % 4]
+        a, b = numbers(torch, "bfloat16", m, k), numbers(torch, "bfloat16", n, k)
+        config = Config(*((128, 64), (128, 128), (256, 128))[i % 3], stages=4, takes_turns=False, splits=2 + i // 4 % 3)
+        d = [numbers(torch, "bfloat16", m, n) for _ in range(2)]
+        for result in d:
+            products.launch_of(result, a, b, products.plan_usual(config, m, n, 132)).run(a, "auto")
+        near(d[0], a.double() @ b.double().T, "bfloat16", (m, n, k, config))
+        assert bool((d[0] == d[1]).all())
 
 
 def test_gemm_of_any_extents_and_types(torch: Any) -> None:

@@ -418,3 +418,20 @@ def test_sums_of_bulk_copies_and_waits_of_a_cluster() -> None:
     kernel(x, total, small).launch(grid=1, block=32, device="sim")
     np.testing.assert_array_equal(total, [12, 24, 36, 48])
     np.testing.assert_allclose(small[[0, 2, 3]], [0, 1, np.e], rtol=1e-6)
+
+
+def test_modules_keep_names_that_do_not_exist(tmp_path: Path) -> None:
+    """A module of a program may list the names of several GPUs; what it asks for by `hasattr` does not exist."""
+    (tmp_path / "lists.py").write_text(
+        "from cutlass.cute.nvgpu import tcgen05\nOPS = (tcgen05.Ld32x32bOp, tcgen05.NoSuchOp)\n"
+        "print(len(OPS), hasattr(tcgen05, 'NoSuchOp'))\n"
+    )
+    (tmp_path / "main.py").write_text(
+        "import lists\nfrom cutlass.cute.nvgpu import tcgen05\nprint(isinstance(3, lists.OPS[1]))\n"
+        "try:\n    lists.OPS[1]()\nexcept AttributeError as error:\n    print(str(error).splitlines()[0])\n"
+        "tcgen05.NoSuchOp\n"
+    )
+    command = [sys.executable, "-m", "tilefold.cutlass", str(tmp_path / "main.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["2 False", "False", "E5009: cute.nvgpu.tcgen05 has no 'NoSuchOp'"]
+    assert "E5009: cute.nvgpu.tcgen05 has no 'NoSuchOp'" in done.stderr

@@ -58,3 +58,13 @@ def test_a_partial_function_is_compiled_with_its_arguments() -> None:
     x: Any = np.arange(4, dtype=np.int32)
     cute.compile(partial(partial(host, 3), more=2), x)(x)
     np.testing.assert_array_equal(x, [2, 5, 8, 11])
+
+
+def test_a_promise_below_the_size_of_an_element() -> None:
+    @cute.jit
+    def host(x: cute.Tensor) -> None:
+        x[0] = 5.0
+
+    x = np.zeros(4, np.float32)
+    host(cute.runtime.from_dlpack(x, assumed_align=2))
+    assert x[0] == 5

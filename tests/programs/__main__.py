@@ -37,7 +37,16 @@ def run(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str
     header = file.with_name("README.md") if file.suffix == ".ipynb" else file
     if not header.is_file() or LICENCE not in header.read_text(encoding="utf-8")[:2000]:
         return "missing", f"{header.name} does not say {LICENCE}"
+    return execute(program, folder, on_gpu, seconds)
+
+
+def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str, str]:
+    """Runs a program that is there, in a folder of its own; how it went, and the reason."""
+    file = folder / program.path
+    paths = [str(file.resolve().parent), str(folder.resolve())]
     with TemporaryDirectory() as scratch:
+        for name in program.writes_to:
+            Path(scratch, name).mkdir()
         if program.sizes and not on_gpu:
             try:
                 text = resized(program, folder)
@@ -46,19 +55,24 @@ def run(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str
             file = Path(scratch, file.name)
             file.write_text(text, encoding="utf-8")
         switches = {"TILEFOLD_SIM_RACES": program.races, "TILEFOLD_SIM_TCGEN05_FENCES": program.fences}
-        env = {**os.environ, **{name: "1" if value else "0" for name, value in switches.items()}}
+        env = {**os.environ, **{name: "1" if value else "0" for name, value in switches.items()}, "MPLBACKEND": "Agg"}
         env |= {} if on_gpu or not program.target else {"CUTE_DSL_ARCH": program.target}
+        env["PYTHONPATH"] = os.pathsep.join([*filter(None, [env.get("PYTHONPATH")]), *paths])
 
-        def execute(file: Path, arguments: str) -> subprocess.CompletedProcess[str]:
-            command = [sys.executable, "-m", "tilefold.cutlass", str(file.resolve()), "--", *shlex.split(arguments)]
+        def start(file: Path, arguments: str) -> subprocess.CompletedProcess[str]:
+            module = program.path.removesuffix(".py").replace("/", ".")
+            given = ["-m", module] if program.is_module else [str(file.resolve())]
+            if program.call:
+                given = [str(Path(__file__).with_name("call.py")), *given, *shlex.split(program.call)]
+            command = [sys.executable, "-m", "tilefold.cutlass", *given, *shlex.split(arguments)]
             return subprocess.run(
                 command, cwd=scratch, capture_output=True, text=True, env=env, timeout=seconds, check=False
             )
 
         try:
             if program.after:
-                execute(folder / program.after, "")
-            done = execute(file, program.on_gpu if on_gpu else program.arguments)
+                start(folder / program.after, "")
+            done = start(file, program.on_gpu if on_gpu else program.arguments)
         except subprocess.TimeoutExpired:
             return "stops", f"it did not end within {seconds} s"
     if done.returncode and program.ends and (program.anywhere or not on_gpu) and program.ends in done.stderr:
@@ -67,11 +81,11 @@ def run(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str
 
 
 def resized(program: Program, folder: Path) -> str:
-    """The text of a program with its sizes on the simulator. ValueError for a size that it does not have once."""
+    """The text of a program with its sizes on the simulator. ValueError for a size that it does not have."""
     text = (folder / program.path).read_text(encoding="utf-8")
     for old, new in program.sizes:
-        if text.count(old) != 1:
-            raise ValueError(f"it has '{old}' {text.count(old)} times")
+        if old not in text:
+            raise ValueError(f"it has no '{old}'")
         text = text.replace(old, new)
     return text
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python -m tilefold.cutlass tests/programs/call.py -- FILE FUNCTION NAME=VALUE ...`: calls a function of a library's
 tests, whose own parameters are too large for the simulator. Values are expressions of Python in the names of the file.
+In place of FUNCTION there may be an expression, which must not be False; it may name torch.
 """
 
 import sys
+from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -19,6 +21,11 @@ def main(path: str, function: str, arguments: list[str]) -> None:
     module = module_from_spec(spec)
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
+    if not function.isidentifier():
+        names = {"torch": import_module("torch"), **vars(module)}
+        if eval(function, names) is False:
+            sys.exit(f"this is false: {function}")
+        return
     split = (argument.split("=", 1) for argument in arguments)
     getattr(module, function)(**{name: eval(value, vars(module)) for name, value in split})
 

@@ -36,7 +36,7 @@ LEFT_OUT: Mapping[str, str] = {
     "cute_ext/blackwell": _TENSOR_MEMORY,
     f"{_TUTORIALS}/ffi": "C++: an extension of Python is built",
     f"{_TUTORIALS}/fp16_gemm_4_iket.py": _TENSOR_MEMORY,
-    f"{_TUTORIALS}/jax": "JAX",
+    f"{_TUTORIALS}/jax/cute_dsl_jax.ipynb": "it asks nvidia-smi; the table has its kernels, cute_dsl_jax_kernels.py",
     **{
         f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package tvm_ffi, or JAX"
         for name in ("aot_export", "aot_use_in_jax", "aot_use_in_torch", "jit_and_use_in_jax")

@@ -14,7 +14,9 @@ class Program:
     would report: `reason` names it. `fences` is False for one that takes waits for fences of tcgen05. `target` is that
     of the simulated GPU, by default Hopper's. `ends` is what the program says at its end on the simulator where it
     cannot end well there, for the `reason`, and on a GPU if it is the same `anywhere`. The program `after` which it
-    reads files is run first, in the same folder.
+    reads files is run first, in the same folder. A program that is a module of a package (`is_module`) is run by its
+    name, and one that writes into folders (`writes_to`) has them. Of a file that runs nothing by itself, `call` says
+    what `call.py` calls.
     """
 
     path: str
@@ -28,6 +30,9 @@ class Program:
     ends: str = ""
     anywhere: bool = False
     after: str = ""
+    is_module: bool = False
+    writes_to: tuple[str, ...] = ()
+    call: str = ""
 
 
 _LARGE = "the simulator executes about a million operations of threads a second"
@@ -223,6 +228,12 @@ PROGRAMS: tuple[Program, ...] = (
             "torch_fake_tensor", "tvm_ffi/compile_with_fake_tensor", "tvm_ffi/jit_and_use_in_torch",
         )
     ),
+    *(
+        Program(f"{_TUTORIALS}/jax/{name}.py")
+        for name in ("cutlass_call_basic", "cutlass_call_sharding", "cute_dsl_jax_kernels")
+    ),
+    Program(f"{_TUTORIALS}/jax/cutlass_call_export.py", "--M 32 --N 64", _LARGE),
+    Program(f"{_TUTORIALS}/jax/elementwise_apply_example.py", "--M 128 --N 512", _LARGE),
     Program(f"{_TUTORIALS}/export/export_to_c.py"),
     Program(f"{_TUTORIALS}/export/load_in_python.py", after=f"{_TUTORIALS}/export/export_to_c.py"),
     Program(

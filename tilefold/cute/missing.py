@@ -13,58 +13,12 @@ from functools import lru_cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
-from typing import Any, NoReturn
+from typing import Any
 
 from tilefold.base.errors import Code
 
-from .public import UnknownNameError, is_public, unknown
-
-
-class MissingName(ModuleType):
-    """A name that is imported, not used; so are its attributes. A call, a comparison, or the like raises
-    UnknownNameError (E5009).
-    """
-
-    problem: tuple[Code, str, str]
-
-    def __init__(self, name: str, problem: tuple[Code, str, str]) -> None:
-        super().__init__(name)
-        vars(self).update(__path__=[], problem=problem)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(f"'{self.__name__}' has no attribute '{name}'", name=name, obj=self)
-        return MissingName(f"{self.__name__}.{name}", self.problem)
-
-    def _use(self, *_: Any, **__: Any) -> NoReturn:
-        raise UnknownNameError(*self.problem)
-
-    __call__ = __iter__ = __len__ = __bool__ = __index__ = __int__ = __float__ = _use
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __lt__ = __le__ = __gt__ = __ge__ = _use
-
-    def __eq__(self, other: object) -> bool:
-        if self is other or other is None or isinstance(other, type) or type(other).__module__ == "typing":
-            return self is other
-        self._use()
-
-    def __hash__(self) -> int:
-        return id(self)
-
-    def __instancecheck__(self, instance: object) -> bool:
-        return False
-
-    def __subclasscheck__(self, subclass: type) -> bool:
-        return False
-
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        """A class that derives from the name can be defined, and has no objects."""
-        return (type(self.__name__.rpartition(".")[2], (), {"__new__": self._use}),)
-
-    def __getitem__(self, key: Any) -> "MissingName":
-        """Annotations have such texts: `Name[int]`, `Name | None`."""
-        return self
-
-    __or__ = __ror__ = __getitem__
+from .missing_name import MissingName
+from .public import is_public, unknown
 
 
 class _Loader(Loader):

@@ -11,19 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any
 
-from tilefold.base.errors import Code, TilefoldError
+from tilefold.base.errors import Code
 from tilefold.builder.tracing.cuda_names import CUDA_NAMES
 
-
-class UnknownNameError(TilefoldError, AttributeError):
-    """A module has no such attribute, so that `hasattr` is False."""
-
-
-class UnknownImportError(TilefoldError, ModuleNotFoundError):
-    """A module has nothing of this name to import."""
+from .missing_name import MissingName, UnknownImportError, UnknownNameError
 
 
 @dataclass(frozen=True)
@@ -44,6 +38,8 @@ class _Names:
             raise AttributeError(
                 f"module '{self.module.__name__}' has no attribute '{name}'", name=name, obj=self.module
             )
+        if _is_kept_by_module(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage]
+            return MissingName(f"{self.module.__name__}.{name}", unknown(self.module, name))
         # Python would swallow the message of an attribute's error in `from ... import`; a finder is asked after it
         is_import = sys._getframe(1).f_code.co_name == "_handle_fromlist"  # pyright: ignore[reportPrivateUsage]
         is_asked = any(isinstance(finder, MissingModules) for finder in sys.meta_path)
@@ -53,6 +49,18 @@ class _Names:
     def listed(self) -> list[str]:
         """The names that `dir` lists."""
         return sorted(vars(self.module).get("__all__") or vars(self.module))
+
+
+def _is_kept_by_module(frame: FrameType) -> bool:
+    """Whether a module of a program, not the program itself, reads an attribute while it is imported: it may list
+    names of several GPUs. `hasattr` and `getattr` are calls.
+    """
+    code = frame.f_code
+    if code.co_name != "<module>" or frame.f_globals.get("__name__") == "__main__" or "cutlass" not in sys.modules:
+        return False
+    from dis import opname
+
+    return opname[code.co_code[frame.f_lasti]] in ("LOAD_ATTR", "LOAD_METHOD")
 
 
 class MissingModules(MetaPathFinder):

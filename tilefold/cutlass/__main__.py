@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python -m tilefold.cutlass FILE [--] ARGUMENTS`: runs a CuTe program whose import lines say `cutlass`. The file is
-one of Python or a notebook, whose code cells run in order.
+one of Python or a notebook, whose code cells run in order. `-m MODULE` in place of FILE runs a module, as Python does.
 
 `python -m tilefold.cutlass --missing DIR` runs nothing: it lists the names that the programs below a folder use and
 tilefold lacks, with the number of files that each stops; `--json` after it lists all these files.
@@ -35,6 +35,16 @@ def list_missing(arguments: list[str]) -> None:
         print("tilefold has every name that they use")
 
 
+def file_of(name: str) -> str:
+    """The file of a module; of a package that of its `__main__`."""
+    found = find_spec(name)
+    if found is not None and found.submodule_search_locations is not None:
+        found = find_spec(f"{name}.__main__")
+    if found is None or found.origin is None:
+        sys.exit(f"there is no module {name}")
+    return found.origin
+
+
 def main() -> None:
     """Runs the program that the command line names, as `__main__`."""
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
@@ -43,10 +53,11 @@ def main() -> None:
     if sys.argv[1] == "--missing":
         list_missing(sys.argv[2:])
         return
-    file, arguments = sys.argv[1], sys.argv[2:]
+    name = sys.argv[2] if sys.argv[1] == "-m" and len(sys.argv) > 2 else None
+    file, arguments = sys.argv[1], sys.argv[2 if name is None else 3 :]
     if arguments[:1] == ["--"]:
         arguments = arguments[1:]
-    if not Path(file).is_file():
+    if name is None and not Path(file).is_file():
         sys.exit(f"there is no file {file}")
     install()
     from tilefold.cute.host.streams import torch_module
@@ -58,10 +69,14 @@ def main() -> None:
         from tilefold.cutlass.without_gpu import stay_on_host
 
         stay_on_host()
-    sys.argv = [file, *arguments]
-    sys.path[0] = str(Path(file).resolve().parent)
     sys.excepthook = report_uncaught
-    run_as_main(file)
+    if name is not None:
+        sys.path[0] = str(Path.cwd())
+        file = file_of(name)
+    else:
+        sys.path[0] = str(Path(file).resolve().parent)
+    sys.argv = [file, *arguments]
+    run_as_main(file, None if name is None else name.rpartition(".")[0])
 
 
 main()

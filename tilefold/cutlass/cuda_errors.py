@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from tilefold.base.errors import Code
-from tilefold.cute.missing import MissingName
+from tilefold.cute.missing_name import MissingName
 from tilefold.runtime.cuda.driver import CudaError as DSLCudaRuntimeError
 
 load_cubin_module_data = MissingName(

@@ -34,6 +34,8 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "cute.testing": "tilefold.cute.testing",
     "cute.tensor": "tilefold.cutlass.tensor",
     "cute.typing": "tilefold.cute.typing",
+    "jax": "tilefold.cutlass.jax",
+    "jax.testing": "tilefold.cutlass.jax_testing",
     "memory": "tilefold.cute.utils",
     "runtime": "tilefold.cute.runtime",
     "experimental": "tilefold.cutlass.experimental",

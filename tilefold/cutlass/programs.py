@@ -18,8 +18,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from tilefold.cute.missing import MissingName
-from tilefold.cute.public import UnknownNameError
+from tilefold.cute.missing_name import MissingName, UnknownNameError
 from tilefold.runtime.arrays.reachable import reachable
 
 _PLACE = {"loc", "ip"}
@@ -150,10 +149,11 @@ def register_addresses(torch: Any) -> None:
     torch.Tensor.data_ptr = call
 
 
-def run_as_main(file: str) -> None:
-    """Runs a file, or the code cells of a notebook (`.ipynb`), as `__main__`."""
+def run_as_main(file: str, package: str | None = None) -> None:
+    """Runs a file, or the code cells of a notebook (`.ipynb`), as `__main__`, a module of a package if it is one."""
     module = ModuleType("__main__")
     module.__file__ = file
+    module.__package__ = package
     vars(module)[_NAMED] = named
     sys.modules["__main__"] = module
     if file.endswith(".ipynb"):

@@ -35,8 +35,8 @@ from tilefold.tools.export.function_record import FunctionRecord, LaunchRecord, 
 
 from ..compiled_kernel import CompiledKernel
 from ..launch import LaunchRequest
+from ..missing_name import UnknownNameError
 from ..parameters import Signature
-from ..public import UnknownNameError
 from ..specialise import array_type
 from .arguments import HostArguments, misfit, open_integers
 from .compiled import CompiledFunction, Variant

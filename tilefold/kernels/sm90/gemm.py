@@ -21,9 +21,9 @@ from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import hopper_helpers
 
-from ..arguments import Array
-from .gemm_model import fastest
-from .gemm_shared_k import Exchange, SharedTiles
+from ..arguments import Array, refuse
+from .gemm_model import ranked
+from .gemm_shared_k import Exchange
 from .gemm_skinny import is_skinny, skinny_gemm
 from .parts import ROWS, WARPGROUP, Config, Stages, pipe_of, tiles_of, together
 
@@ -35,7 +35,9 @@ MANY = 24
 """So many tiles for each block are many."""
 
 
-def chosen_config(m: int, n: int, k: int, blocks: int, itemsize: int = 2, layers: int = 1) -> Config:
+def chosen_config(
+    m: int, n: int, k: int, blocks: int, itemsize: int = 2, layers: int = 1, shares_k: bool = False
+) -> Config:
     """The fastest configuration. A model of the time (gemm_model.py) chooses it for 16-bit elements and not too many
     tiles, of which the widest that take turns are fastest.
 
@@ -45,7 +47,7 @@ def chosen_config(m: int, n: int, k: int, blocks: int, itemsize: int = 2, layers
     """
     tiles = -(-m // 128) * -(-n // 128) * layers
     if itemsize == 2 and tiles < MANY * blocks:
-        return fastest(m, n, k, blocks, layers)
+        return ranked(m, n, k, blocks, layers, 1, shares_k)[0]
     if tiles < blocks:
         return Config(n=64, stages=8, takes_turns=False)
     if itemsize == 4:
@@ -130,12 +132,14 @@ def gemm_kernel(
     count = cute.ceil_div(mA.shape[1], depth)
     problem = cute.ceil_div(mA.shape[0], config.m), cute.ceil_div(mB.shape[0], config.n), mD.shape[2]
     params = utils.PersistentTileSchedulerParams(problem, (*config.cluster, 1), config.group, raster_along_m=False)
-    scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
+    block, part_of_k, begin, end = cute.arch.block_idx(), cute.Int32(0), cute.Int32(0), cute.Int32(count)
+    if config.splits > 1:  # blocks have one tile each, and the strips of K from `begin` to `end`
+        tiles = cute.size(problem)
+        part_of_k = config.splits - 1 - block[2] // tiles
+        begin, end = count * part_of_k // config.splits, count * (part_of_k + 1) // config.splits
+        block = 0, 0, block[2] % tiles
+    scheduler = utils.StaticPersistentTileScheduler.create(params, block, cute.arch.grid_dim())
     pipeline.pipeline_init_wait(config.cluster)
-    begin, end = cute.Int32(0), cute.Int32(count)  # the strips of K of a tile
-    shared = SharedTiles(problem, count, config.gang) if config.gang else None
-    if shared is not None:
-        begin, end = shared.begin, shared.end
 
     if group == 0:
         if config.consumers > 1:
@@ -144,7 +148,7 @@ def gemm_kernel(
             cpasync.prefetch_descriptor(stages_a.atom)
             cpasync.prefetch_descriptor(stages_b.atom)
             cute.arch.griddepcontrol_wait()
-            work = scheduler.initial_work_tile_info() if shared is None else shared.work()
+            work = scheduler.initial_work_tile_info()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
                 for k in cute.range(begin, end):
@@ -153,12 +157,8 @@ def gemm_kernel(
                         stages_a.load((m, k, layer), stage)
                         stages_b.load((n, k, layer), stage)
                     stage.commit()
-                if shared is None:
-                    scheduler.advance_to_next_work()
-                    work = scheduler.get_current_work()
-                else:
-                    shared.advance()
-                    begin, end, work = shared.begin, shared.end, shared.work()
+                scheduler.advance_to_next_work()
+                work = scheduler.get_current_work()
             producer.tail()
     else:
         if config.consumers > 1:  # a thread of one alone has enough
@@ -212,12 +212,12 @@ def gemm_kernel(
             cute.autovec_copy(part, loaded, pred=cute.bounds(by_columns(places), limits))
             return loaded.load().to(cute.Float32)
 
-        exchange = Exchange(parts, ready, config)
+        exchange = Exchange(parts, ready, config, block[2], part_of_k)
         cute.arch.griddepcontrol_wait()
         if config.takes_turns and own == 1:  # the other begins
             scheduler.advance_to_next_work()
             consumer.state.advance(count)
-        work = scheduler.get_current_work() if shared is None else shared.work()
+        work = scheduler.get_current_work()
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
             if config.takes_turns:
@@ -241,12 +241,12 @@ def gemm_kernel(
             warpgroup.wait_group(0)
             pipe.consumer_release(before)
 
-            if shared is not None:
-                if begin > 0:
-                    exchange.leave(acc, shared, t - WARPGROUP)
+            if config.splits > 1:
+                if part_of_k > 0:
+                    exchange.leave(acc, t - WARPGROUP)
                 else:
-                    exchange.complete(acc, shared, t - WARPGROUP)
-            if shared is None or begin == 0:
+                    exchange.complete(acc, t - WARPGROUP)
+            if config.splits == 1 or part_of_k == 0:
                 for strip in cute.range_constexpr(strips):
                     for chunk in cute.range_constexpr(config.n // columns):
                         to = own * config.buffers + buffer.index
@@ -281,12 +281,8 @@ def gemm_kernel(
                                 if row < cute.size(tDgD, 1) and column < cute.size(tDgD, 2):
                                     cute.copy(store_d, tDsD[None, to], tDgD[None, row, column, layer])
                                 stores.producer_commit()
-            if shared is None:
-                scheduler.advance_to_next_work(config.consumers if config.takes_turns else 1)
-                work = scheduler.get_current_work()
-            else:
-                shared.advance()
-                begin, end, work = shared.begin, shared.end, shared.work()
+            scheduler.advance_to_next_work(config.consumers if config.takes_turns else 1)
+            work = scheduler.get_current_work()
         if warp % 4 == 0:
             stores.producer_tail()
 
@@ -337,6 +333,8 @@ def gemm(
         skinny_gemm(A, B, D, None, device, blocks, bias, activation, **options)
         return
     config = config or chosen_config(m, n, A.shape[1], blocks, A.dtype.itemsize, layers)
+    if config.splits > 1:
+        refuse("gemm", "blocks that share K need memory, which tilefold.kernels.gemm gives them")
     tiles = -(-m // config.m), -(-n // config.n), layers
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams(tiles, cluster)

@@ -26,8 +26,7 @@ BY_ROWS = utils.LayoutEnum.ROW_MAJOR
 class Config:
     """Sizes of the kernel: the tile of a block, its consumer warpgroups, the stages in shared memory, the blocks of a
     cluster along M and N, which share tiles of B and of A, whether consumers take turns, and the tiles in a group, in
-    which they follow each other along M. With a `gang` blocks share K of tiles (gemm_shared_k.py): it is the adjacent
-    tiles along M and N that several compute together.
+    which they follow each other along M. `splits` blocks share the K of a tile (gemm_shared_k.py).
 
     The defaults take 224 KiB of shared memory, which only compute capability 9.0 and 10.x have.
     """
@@ -40,10 +39,10 @@ class Config:
     takes_turns: bool = True
     group: int = 8
     buffers: int = 2
-    gang: tuple[int, int] | None = None
+    splits: int = 1
 
     def __post_init__(self) -> None:
-        if self.gang and (self.takes_turns or self.cluster != (1, 1)):
+        if self.splits > 1 and (self.takes_turns or self.cluster != (1, 1)):
             refuse("gemm", "blocks that share K are in no clusters, and their consumers share a tile")
         if self.m % (ROWS * self.sharing) or self.n % ROWS or not 1 <= self.consumers <= 2:
             refuse("gemm", "a tile has 64 rows for each consumer that shares it, and a multiple of 64 columns")

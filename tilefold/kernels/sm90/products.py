@@ -22,8 +22,8 @@ from .parts import WARPGROUP, Config
 _COLUMN = Dynamic(modes=(0,))
 MOST_SKINNY = 256
 """The most rows for which the kernel for few rows is measured."""
-MOST_SUMS = 256 * 192
-"""The sums of the largest tile of which blocks share K."""
+MOST_BLOCKS, MOST_SUMS = 160, 128 * 256
+"""The most blocks that share K of tiles, and the sums of the largest of these tiles."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def plan_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) -
     """How a product is computed that has these extents, and elements of so many bytes, by `blocks` multiprocessors."""
     if by_rows and is_skinny(m, n, blocks):
         return plan_skinny(chosen_skinny(m, n, k, blocks, itemsize), m, n)
-    return plan_usual(chosen_config(m, n, k, blocks, itemsize), m, n, blocks)
+    return plan_usual(chosen_config(m, n, k, blocks, itemsize, shares_k=True), m, n, blocks)
 
 
 def plans_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) -> list[Plan]:
@@ -53,7 +53,7 @@ def plans_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) 
     first = plan_of(m, n, k, itemsize, by_rows, blocks)
     found = [first]
     if itemsize == 2:
-        found += [plan_usual(config, m, n, blocks) for config in ranked(m, n, k, blocks, 1, 3)]
+        found += [plan_usual(config, m, n, blocks) for config in ranked(m, n, k, blocks, 1, 3, True)]
     if by_rows and m <= MOST_SKINNY:
         found.append(plan_skinny(chosen_skinny(m, n, k, blocks, itemsize), m, n))
     return list(dict.fromkeys(found))
@@ -67,10 +67,9 @@ def plan_skinny(config: Skinny, m: int, n: int) -> Plan:
 
 
 def plan_usual(config: Config, m: int, n: int, blocks: int) -> Plan:
-    """The launch of a configuration of the usual kernel. Where blocks share K, as many gangs as there can be run."""
-    if config.gang:
-        size = config.gang[0] * config.gang[1]
-        return Plan(config, (1, 1, blocks // size * size), config.threads, (1, 1, 1))
+    """The launch of a configuration of the usual kernel."""
+    if config.splits > 1:
+        return Plan(config, (1, 1, config.splits * -(-m // config.m) * -(-n // config.n)), config.threads, (1, 1, 1))
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), cluster)
     most = blocks // (config.cluster[0] * config.cluster[1])
@@ -102,21 +101,20 @@ def product(
         return
     problem = m, n, k, A.itemsize, by_rows, blocks
     if autotune and is_torch(A) and A.is_cuda:
-        plan = TUNED.plan((*problem, A.dtype, D.dtype), plans_of(*problem), partial(_launch, D, A, B))
+        plan = TUNED.plan((*problem, A.dtype, D.dtype), plans_of(*problem), partial(launch_of, D, A, B))
     plan = plan or plan_of(*problem)
     extras = bias, activation, None if scale_m is None else Marked(scale_m, _COLUMN), scale_n
-    yield _launch(D, A, B, plan, *extras, any_rows(gate), any_rows(residual))
+    yield launch_of(D, A, B, plan, *extras, any_rows(gate), any_rows(residual))
 
 
-def _launch(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
+def launch_of(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
     """The launch of a plan."""
     given, options = (any_rows(A), B, any_rows(D), plan.config), {"cluster": plan.cluster, "use_pdl": True}
     extras = extras or (None,) * 6
     if isinstance(plan.config, Skinny):
         return Launch(skinny_kernel, given + extras, plan.grid, plan.threads, options)
-    if plan.config.gang:
-        blocks = plan.grid[2]
-        extras = *extras, scratch(blocks * MOST_SUMS), zeros(blocks)
+    if plan.config.splits > 1:
+        extras = *extras, scratch(MOST_BLOCKS * MOST_SUMS), zeros(MOST_BLOCKS)
     return Launch(gemm_kernel, given + extras, plan.grid, plan.threads, options)
 
 
