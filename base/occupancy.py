@@ -38,6 +38,11 @@ class Occupancy:
         return tuple(name for name, blocks in fit.items() if blocks == self.resident)
 
 
+def blocks_at_once(target: Target, threads: int, shared: int) -> int:
+    """The blocks that a common GPU of the target holds, at least 1, as far as threads and shared memory decide."""
+    return max(occupancy(target, threads, 1, shared).resident, 1) * target.capability.units
+
+
 def occupancy(target: Target, threads: int, registers: int, shared: int) -> Occupancy:
     """The blocks of `threads` threads with `registers` registers each, and `shared` bytes, that fit on a
     multiprocessor."""

@@ -58,7 +58,8 @@ class Capability:
 
     `ptx_version` is the PTX ISA version that is written for them: at least what they and their instructions need (PTX
     ISA, Release Notes). LLVM 22 writes these and nvJitLink 13 assembles them. `suffixes` are those of targets: `a` has
-    the features of this GPU alone, `f` those of its family.
+    the features of this GPU alone, `f` those of its family. `units` are the multiprocessors of a common GPU: T4, A100,
+    A40, Jetson Orin, L40S, H100, B200, B300, Jetson Thor, RTX PRO 6000, GB10.
     """
 
     sm: int
@@ -67,22 +68,23 @@ class Capability:
     threads: int
     blocks: int
     shared_kib: int
+    units: int
 
 
 _TARGETS: Mapping[str, Capability] = MappingProxyType({
     f"sm_{capability.sm}{suffix}": capability
     for capability in (
-        Capability(75, 80, "", threads=1024, blocks=16, shared_kib=64),
-        Capability(80, 80, "", threads=2048, blocks=32, shared_kib=164),
-        Capability(86, 80, "", threads=1536, blocks=16, shared_kib=100),
-        Capability(87, 80, "", threads=1536, blocks=16, shared_kib=164),
-        Capability(89, 87, "", threads=1536, blocks=24, shared_kib=100),
-        Capability(90, 87, "a", threads=2048, blocks=32, shared_kib=228),
-        Capability(100, 88, "af", threads=2048, blocks=32, shared_kib=228),
-        Capability(103, 88, "af", threads=2048, blocks=32, shared_kib=228),
-        Capability(110, 90, "af", threads=1536, blocks=24, shared_kib=228),
-        Capability(120, 88, "af", threads=1536, blocks=24, shared_kib=100),
-        Capability(121, 88, "af", threads=1536, blocks=24, shared_kib=100),
+        Capability(75, 80, "", threads=1024, blocks=16, shared_kib=64, units=40),
+        Capability(80, 80, "", threads=2048, blocks=32, shared_kib=164, units=108),
+        Capability(86, 80, "", threads=1536, blocks=16, shared_kib=100, units=84),
+        Capability(87, 80, "", threads=1536, blocks=16, shared_kib=164, units=16),
+        Capability(89, 87, "", threads=1536, blocks=24, shared_kib=100, units=142),
+        Capability(90, 87, "a", threads=2048, blocks=32, shared_kib=228, units=132),
+        Capability(100, 88, "af", threads=2048, blocks=32, shared_kib=228, units=148),
+        Capability(103, 88, "af", threads=2048, blocks=32, shared_kib=228, units=148),
+        Capability(110, 90, "af", threads=1536, blocks=24, shared_kib=228, units=20),
+        Capability(120, 88, "af", threads=1536, blocks=24, shared_kib=100, units=188),
+        Capability(121, 88, "af", threads=1536, blocks=24, shared_kib=100, units=48),
     )
     for suffix in ("", *capability.suffixes)
 })  # fmt: skip

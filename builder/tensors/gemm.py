@@ -8,17 +8,29 @@ from xdsl.ir import SSAValue
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.tile import GemmOp, MmaAtomAttr
+from ...layout.algebra.core import Layout
+from ...layout.tmem.fragments import place_factors
 from ..scalars.dtypes import Boolean
 from ..scalars.values import convert
 from ..tracing.state import emit
 from .mma import ThrMma, TiledMma, WarpgroupAtom, atom_of
 from .nvgpu import MmaUniversalOp
+from .pointers import make_tensor
 from .tensor_base import tensor_type
+from .tensors import Tensor
 
 
 def _with_scales(operand: Any) -> tuple[Any, ...]:
     """A fragment, or a fragment and its scales."""
     return tuple(cast("Sequence[Any]", operand)) if isinstance(operand, list | tuple) else (operand,)
+
+
+def _factors(mma: TiledMma, operand: str, place: Any) -> SSAValue:
+    """The scale factors of one execution of tcgen05.mma, which begin at a place in tensor memory."""
+    values = place_factors(mma.type.atom.atom, operand)[-1]
+    pointer = place.iterator if isinstance(place, Tensor) else place
+    made: Tensor = make_tensor(pointer, Layout((values.shape, 1, 1), (values.stride, 0, 0)))
+    return made.ssa
 
 
 def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
@@ -29,12 +41,16 @@ def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
     execution of the atom. `atom` is a tiled MMA, an atom, or None for UniversalFMA of the types of the elements.
 
     An atom of a warpgroup starts the multiplication, which goes on until `nvgpu.warpgroup.wait_group`. `atom.set`
-    decides whether it adds C. For an atom with scales A and B are pairs of a fragment and its scales, `[A, SFA]`.
+    decides whether it adds C. For an atom with scales A and B are pairs of a fragment and its scales, `[A, SFA]`; of
+    tcgen05 the fields SFA and SFB say where they begin, for one execution. One thread of a warp that calls it issues
+    instructions of tcgen05, or each thread that a condition around the call selects.
     """
     if c is None:
         d, a, b, c = b, d, a, b
     (a, *scale_a), (b, *scale_b) = _with_scales(a), _with_scales(b)
     scales: list[SSAValue] = [tensor.ssa for tensor in (*scale_a, *scale_b)]
+    if not scales and isinstance(atom, TiledMma) and atom.scales_a is not None and atom.scales_b is not None:
+        scales = [_factors(atom, operand, place) for operand, place in (("A", atom.scales_a), ("B", atom.scales_b))]
     if len(scales) not in (0, 2):
         raise TilefoldError(Code.BUILD_VALUE, "A and B both have scales, or neither", "pass [A, SFA] and [B, SFB]")
     for tensor in (d, a, b, c):

@@ -9,6 +9,10 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import final
 
+from ...base.target import WARP
+
+REGISTER_BITS = 32
+"""The bits of a register."""
 Cell = tuple[int, int]
 """A lane and a column."""
 
@@ -25,6 +29,16 @@ class AccessShape:
     most: int
     lanes: int
     cell: Callable[[int, int], Cell]
+
+    @property
+    def width(self) -> int:
+        """The bits of a lane in a unit."""
+        return self.registers * WARP * REGISTER_BITS // self.lanes
+
+    @property
+    def word(self) -> str:
+        """CuTe's word."""
+        return f"{self.lanes}dp{self.width // 2 if self.has_offset else self.width}b"
 
     @property
     def has_offset(self) -> bool:

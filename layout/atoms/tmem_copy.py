@@ -32,6 +32,7 @@ from .contract import (
 from .copy_atom import CopyAtom
 from .instructions import TmemCp, TmemLoad, TmemStore
 from .numbers import Copied
+from .tcgen05_shapes import ACCESS_SHAPES
 from .wgmma_smem import UNIT
 
 TCGEN05_TARGETS = targets(100, 86, "f")
@@ -44,8 +45,7 @@ HALF = TMEM.unit_bits // 2
 """The bits of a cell that packing moves, and unpacking fills."""
 
 SHAPES: Mapping[str, tuple[str, int, int, int]] = MappingProxyType({
-    "32x32b": ("32dp32b", 32, 32, 128), "16x64b": ("16dp64b", 16, 64, 128), "16x128b": ("16dp128b", 16, 128, 64),
-    "16x256b": ("16dp256b", 16, 256, 32), "16x32bx2": ("16dp32b", 16, 64, 128),
+    name: (shape.word, shape.lanes, shape.width, shape.most) for name, shape in ACCESS_SHAPES.items()
 })  # fmt: skip
 """The shapes of loads and stores: CuTe's word, lanes, bits of a lane, and the greatest number of repetitions."""
 

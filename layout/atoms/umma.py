@@ -35,10 +35,9 @@ from .instructions import Umma
 from .mma_atom import MmaAtom
 from .numbers import MmaOperation, Products, Summed
 from .tmem_copy import TCGEN05_TARGETS, UMMA_COMMIT
+from .umma_descriptors import Kind
 from .wgmma_smem import UNIT
 
-_F8F6F4 = ("e4m3", "e5m2", "e2m3", "e3m2", "e2m1")
-_EACH: Mapping[str, tuple[str, ...]] = MappingProxyType({a: _F8F6F4 for a in _F8F6F4})
 _K_MAJOR = frozenset(("mxf4", "mxf4nvf4"))
 """The kinds whose operands are K-major (PTX ISA, Instruction descriptor: Transpose)."""
 
@@ -46,31 +45,45 @@ _K_MAJOR = frozenset(("mxf4", "mxf4nvf4"))
 @final
 @dataclass(frozen=True, slots=True)
 class UmmaKind:
-    """A kind of tcgen05.mma by the word of PTX: CuTe's word for it, the elements of K that a dense multiplication has,
-    the types of B by those of A, and the types of D. Scale factors, if it has them, have the values along K and the
+    """A kind of tcgen05.mma with CuTe's word for it. Scale factors, if it has them, have the values along K and the
     types of `scales`.
     """
 
-    name: str
+    kind: Kind
     family: str
-    k: int
-    inputs: Mapping[str, tuple[str, ...]]
-    results: tuple[str, ...]
     scales: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The word of PTX."""
+        return self.kind.value
+
+    @property
+    def k(self) -> int:
+        """The elements of K of a dense multiplication."""
+        return self.kind.k
+
+    @property
+    def inputs(self) -> Mapping[str, tuple[str, ...]]:
+        """The types of B by those of A."""
+        known = tuple(self.kind.inputs.values())
+        return {a: (a,) if self.kind is Kind.F16 else known for a in known}
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The types of D."""
+        return tuple(self.kind.outputs.values())
 
 
 _ALL = (
-    UmmaKind("f16", "F16BF16", 16, MappingProxyType({"f16": ("f16",), "bf16": ("bf16",)}), ("f32", "f16")),
-    UmmaKind("tf32", "TF32", 8, MappingProxyType({"tf32": ("tf32",)}), ("f32",)),
-    UmmaKind("i8", "S8", 32, MappingProxyType({"s8": ("s8", "u8"), "u8": ("s8", "u8")}), ("s32",)),
-    UmmaKind("f8f6f4", "F8F6F4", 32, _EACH, ("f32", "f16")),
-    UmmaKind("mxf8f6f4", "MXF8F6F4", 32, _EACH, ("f32",), ((32, "ue8m0"),)),
-    UmmaKind("mxf4", "MXF4", 64, MappingProxyType({"e2m1": ("e2m1",)}), ("f32",), ((32, "ue8m0"),)),
-    UmmaKind(
-        "mxf4nvf4", "MXF4", 64, MappingProxyType({"e2m1": ("e2m1",)}), ("f32",),
-        ((16, "ue4m3"), (16, "ue8m0"), (32, "ue8m0")),
-    ),
-)  # fmt: skip
+    UmmaKind(Kind.F16, "F16BF16"),
+    UmmaKind(Kind.TF32, "TF32"),
+    UmmaKind(Kind.I8, "S8"),
+    UmmaKind(Kind.F8F6F4, "F8F6F4"),
+    UmmaKind(Kind.MXF8F6F4, "MXF8F6F4", ((32, "ue8m0"),)),
+    UmmaKind(Kind.MXF4, "MXF4", ((32, "ue8m0"),)),
+    UmmaKind(Kind.MXF4NVF4, "MXF4", ((16, "ue4m3"), (16, "ue8m0"), (32, "ue8m0"))),
+)
 UMMA_KINDS: Mapping[str, UmmaKind] = MappingProxyType({kind.name: kind for kind in _ALL})
 """The kinds by the words of PTX."""
 ULTRA_K = 96

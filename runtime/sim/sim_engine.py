@@ -29,7 +29,7 @@ from .memory.provenance import Fragments, Tiles, pieces
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
 from .preparation import Binding, SimProgram, bind, body_of, check_config, rules_for
-from .translate import InlineMeanings, Translator
+from .translate import InlineMeanings, RuleOf, Translator
 from .warp import Block, Cluster, Warp
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class SimEngine:
 
     A seed among the `options` also orders clusters where the engine shuffles them (`shuffle_blocks`). A `budget` stands
     for the limits of the options. `completion` says when asynchronous copies arrive at mbarriers. `sink` receives the
-    text that the kernel prints; None is stdout. `texts` has the functions for PTX as text. `journal` sees accesses.
+    text that the kernel prints; None is stdout. `texts` has the functions for PTX as text. `journal` sees accesses, and
+    `watch` the rules of operations.
     `forgiven` are faults of operations that do not end a launch. Products of matrix instructions are summed as the
     tensor cores of `tensor_cores` do, if it is known and the options say so. Kernels that make pointers of numbers
     reach what `memory` returns of the host, by its addresses. `fragments` are the types of the kernel's fragments and
@@ -95,6 +96,7 @@ class SimEngine:
     shuffle_blocks: bool = False
     completion: Completion = Completion.LATE
     journal: "Journal | None" = None
+    watch: Callable[[RuleOf], RuleOf] | None = None
     forgiven: Forgiven = frozenset()
     tensor_cores: Target | None = None
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
@@ -214,7 +216,7 @@ class SimEngine:
         """Whether the order of warps, or each of their operations, shows in the outcome."""
         watched = self.journal is not None and self.journal.is_watching
         options = self.options
-        return bool(options.seed or watched or self.forgiven or options.exact or options.numbers)
+        return bool(options.seed or watched or self.watch or self.forgiven or options.exact or options.numbers)
 
     def _is_together(self, config: LaunchConfig) -> bool:
         """Whether clusters run at the same time, so that they may wait for each other."""
@@ -263,6 +265,7 @@ class SimEngine:
         launch.races = races
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
         rules = rules_for(launch, kernel, args, exact=self.options.exact)
+        rules = rules if self.watch is None else self.watch(rules)
         translator = Translator(rules, launch, spaces, self.texts, self.fragments)
         if self.progress is not None:
             self.progress.begin(translator.loops)

@@ -3,9 +3,9 @@
 
 A warp executes an operation a cycle, and waits one more cycle for each wavefront, or pair of sectors, of its accesses
 beyond the least. A barrier ends when the last warp has arrived, a wait for an mbarrier when the warp that ran last had
-come so far and its copies have landed, `LATENCY` cycles after they began. All clusters begin at the same time, as on a
-GPU that has room for them. Loads and other warps on the multiprocessor cost nothing in the model, so it shows who waits
-for whom, and not how long a kernel takes.
+come so far and its copies have landed, `LATENCY` cycles after they began. As many clusters as a GPU of the target has
+room for begin at the same time, each further one when one of them ends. Loads and other warps on the multiprocessor
+cost nothing in the model, so it shows who waits for whom, and not how long a kernel takes.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.occupancy import blocks_at_once
 from ...base.spaces import GMEM, SMEM, Traffic, traffic_of
+from ...base.target import Target
 from .events import Barrier, Pause, Until
 from .faults import Site
 from .memory.arena import Arena
@@ -62,6 +64,8 @@ class Timeline(Journal):
 
     most: int = MAX_EVENTS
     other: Journal | None = None
+    target: Target | None = None
+    """Whose GPU it is that has limited room for blocks; None for any room."""
     events: list[Event] = field(default_factory=list[Event])
     _states: dict[Warp, _State] = field(default_factory=lambda: {})
     _began: int = 0
@@ -70,6 +74,10 @@ class Timeline(Journal):
     _landed: dict[Cluster, int] = field(default_factory=lambda: {})
     """When the last of the copies to mbarriers of a cluster landed; clusters run at the same time."""
     _spans: dict[str, int] = field(default_factory=dict[str, int])
+    _begins: dict[Cluster, int] = field(default_factory=lambda: {})
+    _ends: dict[Cluster, int] = field(default_factory=lambda: {})
+    """When clusters ended whose place no other has taken."""
+    _shared: int = 0
 
     @property
     def is_watching(self) -> bool:
@@ -85,7 +93,9 @@ class Timeline(Journal):
         self.events.clear()
         self._states.clear()
         self._landed.clear()
-        self._latest = 0
+        self._begins.clear()
+        self._ends.clear()
+        self._latest, self._shared = 0, shared.allocated
         if self.other is not None:
             self.other.begin(arena, places, shared)
         self._spans = {GMEM.ptx: arena.span, SMEM.ptx: shared.span}
@@ -118,7 +128,23 @@ class Timeline(Journal):
     def runs(self, warp: Warp) -> None:
         """A warp goes on."""
         self._began, self._stalled = warp.launch.steps, 0
-        self._states.setdefault(warp, _State())
+        if warp not in self._states:
+            begin = self._begin_of(warp.block.cluster)
+            self._states[warp] = _State(begin, begin)
+
+    def _begin_of(self, cluster: Cluster) -> int:
+        """When a cluster begins: at once where there is room, else in the place of the first one that has ended."""
+        if cluster not in self._begins:
+            is_full = bool(self._ends) and len(self._begins) >= self._room(cluster)
+            self._begins[cluster] = self._ends.pop(min(self._ends, key=self._ends.__getitem__)) if is_full else 0
+        return self._begins[cluster]
+
+    def _room(self, cluster: Cluster) -> int:
+        """The clusters that the GPU has room for."""
+        config = cluster.launch.config
+        if self.target is None:
+            return config.blocks
+        return max(blocks_at_once(self.target, config.threads, self._shared) // cluster.size, 1)
 
     def pauses(self, warp: Warp, event: Barrier | Pause | Until | None) -> None:
         """Records that the warp has reached an operation where it yields to others, or its end."""
@@ -131,6 +157,8 @@ class Timeline(Journal):
         self._began, self._stalled = warp.launch.steps, 0
         self._poll(warp, now)
         if site is None:
+            cluster = warp.block.cluster
+            self._ends[cluster] = max(self._ends.get(cluster, 0), now)
             for operation, since in state.copies.values():
                 self._add("copies", operation.site.op, warp, since, now, operation.site)
 

@@ -121,13 +121,32 @@ def test_a_fault_that_a_pass_makes_is_that_of_the_pass(capsys: Capture, monkeypa
     assert "your kernel is right at stage 'atoms'" in out
 
 
-def test_a_pass_that_fails_is_named(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(module: ModuleOp) -> None:
-        raise RuntimeError("it does not work")
+def failing(module: ModuleOp) -> None:
+    raise RuntimeError("it does not work")
 
-    with planted(monkeypatch, "lower-tensors", fails):
+
+def misplaced(module: ModuleOp) -> None:
+    """Moves the first load behind the uses of its value (E1004)."""
+    op = first(module, ptx.LoadOp)
+    block = op.parent_block()
+    assert block is not None
+    assert block.last_op is not None
+    op.detach()
+    block.insert_op_before(op, block.last_op)
+
+
+@pytest.mark.parametrize(("rewrite", "does", "said"), [
+    (failing, "fails, or leaves an invalid program", "it does not work"),
+    (misplaced, "leaves an invalid program", "E1004"),
+])  # fmt: skip
+def test_a_pass_that_fails_or_leaves_invalid_ir_is_named(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch, rewrite: Rewrite, does: str, said: str
+) -> None:
+    with planted(monkeypatch, "lower-tensors", rewrite):
         assert main(["bisect", write(tmp_path)]) != 0
-    assert "pass 'lower-tensors' fails, or leaves an invalid program" in capsys.readouterr().out
+    captured = capsys.readouterr()
+    assert f"pass 'lower-tensors' {does}" in captured.out
+    assert said in captured.out + captured.err
 
 
 def test_a_fault_of_the_kernel_is_its_own(tmp_path: Path, capsys: Capture) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import EMISSION, Mutant
 from tests.mutants.table import MUTANTS
 from tests.mutants.trial import Status
 from tests.project.tree import ROOT
@@ -46,13 +46,15 @@ class Trial:
 
 
 def trials(mutants: Sequence[Mutant]) -> Iterator[Trial]:
-    """The runs without mutants, then two for each mutant."""
+    """The runs without mutants, then two or three for each mutant."""
     for kind, needed in (("tests", {m.tests for m in mutants}), ("bisect", {m.bisect for m in mutants})):
         yield from (Trial(kind, arguments) for arguments in sorted(needed) if arguments)
     for mutant in mutants:
         yield Trial("tests", mutant.tests, mutant)
         if mutant.bisect:
             yield Trial("bisect", mutant.bisect, mutant)
+        if mutant.bisect and mutant.pass_name == EMISSION:
+            yield Trial("named", mutant.bisect, mutant)
 
 
 def main() -> int:

@@ -28,7 +28,29 @@ _STORED = "tests/mutants/programs/stored.cute"
 _SIGNALS = "tests/mutants/programs/signals.cute"
 _EMITTED = "tests/mutants/programs/emitted.cute"
 
+_COMPUTED = "tests/mutants/programs/computed.cute"
+_OTHERS = {
+    "AddiOp": ("add", "sub"), "SubiOp": ("sub", "add"), "MuliOp": ("mul", "shl"), "ShLIOp": ("shl", "lshr"),
+    "ShRSIOp": ("ashr", "lshr"), "DivSIOp": ("sdiv", "udiv"), "RemSIOp": ("srem", "urem"), "DivUIOp": ("udiv", "sdiv"),
+    "AndIOp": ("and", "or"), "OrIOp": ("or", "lshr"), "XOrIOp": ("xor", "lshr"), "MinSIOp": ("smin", "umin"),
+    "MaxSIOp": ("smax", "umax"), "MinUIOp": ("umin", "smin"), "AddfOp": ("fadd", "fsub"), "SubfOp": ("fsub", "fadd"),
+    "MulfOp": ("fmul", "fdiv"), "DivfOp": ("fdiv", "fmul"),
+}  # fmt: skip
+"""Operations of `arith` whose mutant emits another instruction of LLVM."""
+
 EMITTED: tuple[Mutant, ...] = (
+    *(
+        _ARITH.mutant(f"emit: {one} is {other}", f'arith.{op}: "{one}"', f'arith.{op}: "{other}"', _COMPUTED)
+        for op, (one, other) in _OTHERS.items()
+    ),
+    _ARITH.mutant("emit: floor is ceiling", 'math.FloorOp: "floor"', 'math.FloorOp: "ceil"', _COMPUTED),
+    _CONVERT.mutant("emit: zero extension of signed", 'arith.ExtSIOp: "sext"', 'arith.ExtSIOp: "zext"', _COMPUTED),
+    _ARITH.mutant(
+        "emit: choices swapped",
+        "f\"select{flags(op)} {', '.join(w.typed(operand) for operand in op.operands)}\"",
+        "f\"select{flags(op)} {', '.join(w.typed(op.operands[k]) for k in (0, 2, 1))}\"",
+        _COMPUTED,
+    ),
     _ARITH.mutant("emit: logical shift is arithmetic", 'arith.ShRUIOp: "lshr"', 'arith.ShRUIOp: "ashr"', _EMITTED),
     _ARITH.mutant("emit: unsigned remainder is signed", 'arith.RemUIOp: "urem"', 'arith.RemUIOp: "srem"', _EMITTED),
     _ARITH.mutant("emit: greatest of unsigned is signed", 'arith.MaxUIOp: "umax"', 'arith.MaxUIOp: "smax"', _EMITTED),

@@ -34,6 +34,7 @@ def test_there_are_enough() -> None:
     ("tests", "cse: operands in any order", (), Status.CAUGHT),
     ("tests", "maps: last element lost", (), Status.CAUGHT),
     ("bisect", "merge: alignment not proven", (), Status.CAUGHT),
+    ("named", "emit: ashr is lshr", (), Status.CAUGHT),
     ("bisect", "none", ("tests/mutants/programs/narrow.cute",), Status.MISSED),
 ])  # fmt: skip
 def test_trials(kind: str, name: str, arguments: tuple[str, ...], expected: Status) -> None:

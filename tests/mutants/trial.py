@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""One mutant in a process of its own: `python -m tests.mutants.trial tests NAME` and `... bisect NAME`.
+"""One mutant in a process of its own: `python -m tests.mutants.trial tests NAME`, `... bisect NAME`, and, of the
+emission, `... named NAME`, whether `tilefold bisect` says an instruction of the PTX that the mutant has changed.
 
 The exit status says how it ended; the name `none` runs the same without a mutant, for the arguments that follow.
 """
 
 import io
+import re
+import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from difflib import SequenceMatcher
 from enum import IntEnum
 
 from tests.mutants.mutant import EMISSION, Mutant
@@ -35,27 +39,76 @@ def tests(files: tuple[str, ...]) -> Status:
     )
 
 
-def bisect(pass_name: str, arguments: tuple[str, ...]) -> Status:
-    """Whether `tilefold bisect` names a pass."""
-    from tilefold.runtime.cuda import is_available
-
+def said_by_bisect(arguments: tuple[str, ...]) -> tuple[int, str]:
+    """The exit status of `tilefold bisect`, and its words."""
     from tilefold.commands.cli import main
 
-    if "cuda" in arguments and not is_available():
-        return Status.NO_GPU
     said = io.StringIO()
     program, *options = arguments
     with redirect_stdout(said), redirect_stderr(said):
         status = main(["bisect", str(ROOT / program), *options])
     print(said.getvalue())
+    return status, said.getvalue()
+
+
+def bisect(pass_name: str, arguments: tuple[str, ...]) -> Status:
+    """Whether `tilefold bisect` names a pass."""
+    from tilefold.runtime.cuda import is_available
+
+    if "cuda" in arguments and not is_available():
+        return Status.NO_GPU
+    status, said = said_by_bisect(arguments)
     subject = "the emission of PTX" if pass_name == EMISSION else f"pass '{pass_name}"
-    return Status.CAUGHT if status and subject in said.getvalue() else Status.MISSED
+    return Status.CAUGHT if status and subject in said else Status.MISSED
+
+
+def ptx_of(arguments: tuple[str, ...]) -> str:
+    """The PTX that `tilefold bisect` looks at."""
+    from tilefold.compiler.emit import emit_llvm
+    from tilefold.compiler.frontend.source import Source, read_text
+    from tilefold.compiler.machine.nvptx import compile_llvm
+
+    from tilefold.driver.lowering import load
+
+    program, *options = arguments
+    arch = options[options.index("--target") + 1] if "--target" in options else None
+    text = read_text(str(ROOT / program))
+    read = load(Source(str(ROOT / program), text, text), arch)
+    target = read.simulated_target("instr")
+    return compile_llvm(emit_llvm(read.reached("instr", target), target), target)
+
+
+def names(said: str, before: str, after: str) -> bool:
+    """Whether words name a line of the PTX that a mutant has changed, or the name of an instruction that it lacks."""
+    old, new = ([re.sub(r"%(\w*?)\d+", r"%\1", line) for line in text.splitlines()] for text in (before, after))
+    changed, gone = set[int](), list[str]()
+    for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind != "equal":
+            changed |= set(range(k, m + 2))  # what has gone lies between two lines
+            gone += old[i:j]
+    lines = {int(number) for number in re.findall(r"line (\d+)", said)}
+    lost = [name for line in gone for name in re.findall(r"[a-z][\w.:]*\.[\w.:]+", line)]
+    return bool(lines & changed) or any(name in said for name in lost)
+
+
+def named(mutant: Mutant) -> Status:
+    """Whether `tilefold bisect` names an instruction that the mutant has changed."""
+    command = [sys.executable, "-m", "tests.mutants.trial", "ptx", "none", *mutant.bisect]
+    before = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    plant(mutant)
+    status, said = said_by_bisect(mutant.bisect)
+    return Status.CAUGHT if status and names(said, before, ptx_of(mutant.bisect)) else Status.MISSED
 
 
 def run(kind: str, mutant: Mutant | None, arguments: tuple[str, ...]) -> Status:
     """A trial of a mutant, or of none with other arguments."""
+    if mutant is None and kind == "ptx":
+        print(ptx_of(arguments))
+        return Status.MISSED
     if mutant is None:
         return tests(arguments) if kind == "tests" else bisect("", arguments)
+    if kind == "named":
+        return named(mutant)
     plant(mutant)
     status = tests(mutant.tests) if kind == "tests" else bisect(mutant.pass_name, mutant.bisect)
     return status if status is Status.NO_GPU or module_of(mutant) in sys.modules else Status.BROKEN

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tilefold.base.target import Target
 from tilefold.compiler.frontend.params import expand
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.preparation import SimProgram
@@ -46,11 +47,11 @@ run.launch @kernels::@late grid(1) {
 """
 
 
-def events(text: str, name: str = "naive.cute") -> list[Event]:
+def events(text: str, name: str = "naive.cute", target: Target | None = None) -> list[Event]:
     program = load(expand(text, name, {}))
     launch = read_launches(program.module, program.source, Changes())[0]
     arguments = prepare(launch, {}, seed=0, max_bytes=1 << 30)
-    module, timeline = program.reached("instr", program.simulated_target("instr")), Timeline()
+    module, timeline = program.reached("instr", program.simulated_target("instr")), Timeline(target=target)
     engine = replace(SimEngine(), journal=timeline)
     config = LaunchConfig(launch.grid, launch.block)
     engine.launch(SimProgram(module, launch.kernel), config, arguments.launchable())
@@ -114,3 +115,26 @@ def test_the_command_writes_trace_events(tmp_path: Path) -> None:
     assert any(record["name"] == "barrier 0" and record["args"]["at"].endswith("late.cute:16:5") for record in slices)
     copies = json.loads(trace({"k": [Event("copies", "cp.async", (0, 0, 0), 0, 3, 9)]}))["traceEvents"]
     assert [(record["ph"], record["ts"]) for record in copies if record["ph"] in "be"] == [("b", 3), ("e", 9)]
+
+
+MANY = """\
+!g = !tile.tensor<f32, gmem, align<16>, "64:1">
+gpu.module @kernels {
+  tile.kernel @many(%A: !g) threads(1024) {
+    ptx.bar.sync 0
+    return
+  }
+}
+run.launch @kernels::@many grid(42) {
+  run.arg "A" : !g = "arange"
+}
+"""
+
+
+@pytest.mark.parametrize("room", [40, 42])
+def test_blocks_beyond_the_capacity_of_the_gpu_begin_when_others_end(room: int) -> None:
+    """A GPU of sm_75 holds 40 blocks of 1024 threads, one of sm_80 more than there are."""
+    found = events(MANY, target=Target("sm_75" if room == 40 else "sm_80"))
+    begins = [min(event.begin for event in found if event.block[0] == n) for n in range(42)]
+    ends = sorted(max(event.end for event in found if event.block[0] == n) for n in range(40))
+    assert begins == [0] * room + ends[: 42 - room]

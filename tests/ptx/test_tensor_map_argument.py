@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`tilefold.tensor_map`: tensor maps as arguments of kernels in PTX."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 
 import tilefold
+from tilefold.commands.cli import main
 
 ARRAY = np.zeros((40, 64), np.float32)
 COPY = """.version 8.0
@@ -83,3 +85,39 @@ def test_refusals(array: Any, box: tuple[int, ...], swizzle: Any, message: str) 
 def test_bytes_that_are_no_map() -> None:
     with pytest.raises(TilefoldError, match="E0322"):
         tilefold.load_ptx(COPY)["copy"](bytes(128), bytes(192)).launch(grid=1, block=1)
+
+
+ARGUMENTS = {"from": "map(A, box=16x64, swizzle=128)", "to": "map(B, box=16x64, swizzle=128)"}
+
+
+def _run(tmp_path: Path, changed: dict[str, str]) -> int:
+    file = tmp_path / "copy.ptx"
+    file.write_text(COPY.replace("to[192]", "to[128]"))
+    given = {**ARGUMENTS, "A": "f16[40,64]", "B": "f16[40,64]", **changed}
+    options = [word for name, value in given.items() for word in ("--arg", f"{name}={value}")]
+    return main(["run", str(file), "--grid", "3", "--block", "1", *options, "--fill", "A=normal", "--check", "A == B"])
+
+
+def test_the_command_describes_maps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _run(tmp_path, {}) == 0
+    assert "A == B: 2560 elements: ok" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "said"),
+    [
+        ({"from": "map(A, box=16)"}, "E0322", "no tensor map with the box 16 describes 'A', f16 of (40, 64)"),
+        ({"from": "map(A box=16)"}, "E3106", "map(A box=16): no tensor map"),
+        ({"from": "map(A, box=16x64, swizzle=5)"}, "E3106", "no tensor map"),
+        ({"from": "map(A, box=16x65)"}, "E0323", "box"),
+        ({"A": "7"}, "E3106", "'A' is not an array"),
+        ({"C": "map(A, box=16x64)"}, "E3106", "the kernel has no argument 'C'"),
+    ],
+)
+def test_a_map_that_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changed: dict[str, str], code: str, said: str
+) -> None:
+    assert _run(tmp_path, changed) == 1
+    error = capsys.readouterr().err
+    assert f"error[{code}]" in error
+    assert said in error

@@ -434,6 +434,55 @@ def test_messages_name_the_mbarriers(at_pipeline: bool, full: str, empty: str, s
     assert "byte" not in said
 
 
+@cute.kernel
+def released_early(A, B, early: cute.Constexpr, fenced: cute.Constexpr):
+    """Warp 0 loads a stage again and again, warps 1 and 2 read it, and release it before or after."""
+    t, _, _ = cute.arch.thread_idx()
+    sA = cute.make_smem_tensor((TILE, 1), cute.Float32)
+    ring = pipeline.PipelineTmaAsync.create(
+        num_stages=1, producer_group=group(), consumer_group=group(2), tx_count=4 * TILE
+    )
+    if cute.arch.warp_idx() == 0:
+        state = pipeline.make_pipeline_state(PRODUCER, 1)
+        for _ in cute.range(A.shape[1]):
+            ring.producer_acquire(state)
+            bar = ring.producer_get_barrier(state)
+            with cute.arch.elect_one():
+                cute.arch.cp_async_bulk_load(sA.ptr(0, 0), A.ptr(0, state.count), 4 * TILE, bar)
+            ring.producer_commit(state)
+            state.advance()
+    else:
+        state = pipeline.make_pipeline_state(CONSUMER, 1)
+        for i in cute.range(A.shape[1]):
+            ring.consumer_wait(state)
+            if early:
+                ring.consumer_release(state)
+            B[t - 32, i] = 2 * sA[t - 32, 0]
+            if fenced:
+                cute.arch.fence_view_async_shared()
+            if not early:
+                ring.consumer_release(state)
+            state.advance()
+
+
+def test_a_stage_that_is_overwritten_while_it_is_read() -> None:
+    """The message tells who reads, and that the consumer releases before the producer acquires."""
+    found = released_early(*tiles(), True, True).check(grid=1, block=96)
+    (fault,) = found.faults
+    assert fault.code == "E3205"
+    assert "the copy overwrites a stage that thread (32,0,0) reads" in fault.message
+    assert "let the consumer release the stage after its last read" in fault.hint
+    assert "the producer acquire it" in fault.hint
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_bulk_copies_over_what_threads_have_read_need_a_fence(fenced: bool) -> None:
+    """flash-attention@d91ea94f: a remark, since an mbarrier alone is enough for the kernels of many libraries."""
+    found = released_early(*tiles(), False, fenced).check(grid=1, block=96)
+    assert not found.faults
+    assert ("which thread (32,0,0) read by the generic one, with no fence.proxy.async" in str(found)) == (not fenced)
+
+
 def test_a_state_goes_on_by_several_stages() -> None:
     one, several = (pipeline.make_pipeline_state(PRODUCER, 3) for _ in range(2))
     for _ in range(8):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tilefold.base.errors import Code
 from tilefold.base.target import DEFAULT_ARCH
 from tilefold.commands.launching import add_launch, add_repro, add_simulation, choose_launches, simulation
-from tilefold.commands.options import add_file, add_target, read_source
+from tilefold.commands.options import add_file, add_printed, add_target, read_source
 from tilefold.driver.messages import print_diagnostics
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `bisect`."""
     parser.epilog = _EPILOG
     add_file(parser)
+    add_printed(parser)
     add_target(parser, None, f"{DEFAULT_ARCH}, or one that supports the kernel")
     parser.add_argument("-p", "--passes", metavar="PIPELINE", help="the passes to try, separated by commas")
     parser.add_argument(

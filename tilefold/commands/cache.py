@@ -4,6 +4,7 @@
 import argparse
 from time import time
 
+from tilefold.commands.options import add_printed
 from tilefold.runtime.settings import CACHE_DIR, CACHE_LIMIT, read_cache_settings
 
 _EPILOG = f"""\
@@ -29,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `cache`."""
     parser.epilog = _EPILOG
     actions = ("info", "list", "clear", "path")
+    add_printed(parser)
     parser.add_argument("action", nargs="?", choices=actions, default="info", help="default: info")
 
 

@@ -18,7 +18,7 @@ from typing import NoReturn
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.limits import deadline
 from tilefold.base.printable import message_text
-from tilefold.commands.options import time_limit
+from tilefold.commands.options import printed_to, time_limit
 from tilefold.driver.messages import (
     explain_environment_error,
     interrupt_of,
@@ -147,7 +147,8 @@ def _main(words: list[str]) -> int:
         with deadline(time_limit(args)):
             if getattr(args, "repro", None) is not None:
                 return import_module("tilefold.commands.recording").record(args, args.execute)
-            return args.execute(args)
+            with printed_to(getattr(args, "printed", None)):
+                return args.execute(args)
     except TilefoldError as error:
         return _report(error)
     except Exception as error:  # the one place that may not let a bug of ours out as a traceback

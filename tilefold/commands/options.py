@@ -2,14 +2,16 @@
 """Options that several commands share, and reading the program that they name."""
 
 import argparse
-from collections.abc import Callable, Sequence
+import io
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, redirect_stdout
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.limits import COMMAND_SECONDS
 from tilefold.commands.languages import check_language
-from tilefold.driver.output import write_picture
+from tilefold.driver.output import write_output, write_picture
 
 if TYPE_CHECKING:
     from tilefold.compiler.frontend.source import Source
@@ -49,6 +51,27 @@ def add_target(parser: Options, default: str | None, described: str = "") -> Non
     """Declares `--target`; without a default, `described` names the target."""
     text = f"the GPU to compile for, such as sm_90a (default: {described or default})"
     parser.add_argument("--target", metavar="ARCH", default=default, help=text)
+
+
+def add_printed(parser: Options) -> None:
+    """Declares `-o` of a command that prints as it goes."""
+    parser.add_argument("-o", "--output", dest="printed", metavar="OUT", help="write to this file what it prints")
+
+
+@contextmanager
+def printed_to(path: str | None) -> Generator[None, None, None]:
+    """Within it, the standard output is collected for a file, which is written at the end, also after an error. Raises
+    TilefoldError if it cannot be written.
+    """
+    if path is None or path == "-":
+        yield
+        return
+    text = io.StringIO()
+    try:
+        with redirect_stdout(text):
+            yield
+    finally:
+        write_output(text.getvalue(), path)
 
 
 def add_pictures(parser: Options, subject: str) -> None:

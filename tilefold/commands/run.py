@@ -20,7 +20,7 @@ from tilefold.commands.launching import (
     run_options,
     simulation,
 )
-from tilefold.commands.options import add_cache, add_file, add_remarks, add_target, parse_pairs
+from tilefold.commands.options import add_cache, add_file, add_printed, add_remarks, add_target, parse_pairs
 from tilefold.driver.messages import print_remarks
 from tilefold.driver.output import write_output
 
@@ -65,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `run`."""
     parser.epilog = _EPILOG
     add_file(parser)
+    add_printed(parser)
     add_target(parser, None, f"that of the GPU; on the simulator {DEFAULT_ARCH}, or one that supports the kernel")
     parser.add_argument(
         "--device",
@@ -187,7 +188,7 @@ def _timeline(args: argparse.Namespace, program: "Program", launches: "Sequence[
         module = program.reached(stage, target)
         for launch in launches:
             arguments, config, engine = simulation(args, launch)
-            timeline = Timeline()
+            timeline = Timeline(target=target)
             observed = replace(engine, journal=timeline)
             observed.launch(SimProgram(module, launch.kernel), config, arguments.launchable())
             seen[launch.label] = timeline.events

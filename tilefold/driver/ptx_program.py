@@ -22,15 +22,16 @@ from tilefold.base.target import DEFAULT_ARCH, Target
 from tilefold.compiler.machine.nvrtc import compile_cuda
 from tilefold.compiler.pipeline import make_context
 from tilefold.compiler.ptx.registers import type_of
-from tilefold.compiler.ptx.syntax import Function, Parameter
+from tilefold.compiler.ptx.syntax import Function, Parameter, Place
 from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.element_types import ir_type
 from tilefold.dialects.ptx import SpaceAttr
-from tilefold.dialects.ptx.base import GLOBAL
+from tilefold.dialects.ptx.base import GLOBAL, MAP
 from tilefold.dialects.tile import TensorType
 from tilefold.driver.filled_arguments import read_array
 from tilefold.driver.launches import Argument, Changes, Expression, Launch, apply_changes
 from tilefold.driver.lowering import PTX_STAGE, Program
+from tilefold.driver.map_arguments import array_of_map, check_map_parameter, recipe_of, with_maps
 from tilefold.driver.ptx_module import (
     PtxModule,
     PtxSource,
@@ -49,6 +50,7 @@ _SHAPE = re.compile(r"(\w+)\[(\d{1,10}(?:,\d{1,10})*)\]")
 _NUMBER = re.compile(
     r"[+-]?(?:0[xX][0-9a-fA-F]{1,16}|(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,4})?|inf|nan)"
 )
+_POINTER = Parameter("", "u64", 8, 8, Place(0, 0))
 _ALIGN = 256  # of allocations on a GPU
 _ELEMENTS: Mapping[str, ElementType] = {
     name: element
@@ -127,11 +129,15 @@ def load_ptx_program(
     names = parameter_names(function)
     if compiled:
         names = _names_in_cuda(text, function) or names
-    given = _chosen(names, function, arguments, changes.fills)
+    arrays = {name: array for name, value in arguments.items() if (array := array_of_map(value)) is not None}
+    given = _chosen(names, function, arguments, changes.fills, arrays)
     block = block_of(function, changes.block)
-    types = tuple(GLOBAL if isinstance(a.type, TensorType) else a.type for a in given)
+    types = [MAP if name in arrays else GLOBAL if isinstance(given[name].type, TensorType) else given[name].type
+             for name in names]  # fmt: skip
+    maps = {name: recipe_of(arguments[name], given[array]) for name, array in arrays.items()}
     with module.explaining():
         lowered, variables = module.lowered(function, types, block, shared, names)
+        lowered = with_maps(lowered, maps)
     if module.reached():
         message = "a variable's initial value is an address, which only tilefold.load_ptx supports"
         raise TilefoldError(Code.PTX_UNSUPPORTED, message)
@@ -140,7 +146,7 @@ def load_ptx_program(
         for name, variable in variables.items()
     ]
     symbol = plain_symbol(function.name)
-    launch = Launch(plain_name(function.name), symbol, changes.grid or (1, 1, 1), block, (*given, *memory), ())
+    launch = Launch(plain_name(function.name), symbol, changes.grid or (1, 1, 1), block, (*given.values(), *memory), ())
     source = module.source
     return PtxProgram(source, lowered, make_context(), target, read=module, launch=launch)
 
@@ -151,19 +157,33 @@ def is_array_file(text: str) -> bool:
 
 
 def _chosen(
-    names: list[str], function: Function, arguments: Mapping[str, str], fills: Mapping[str, str]
-) -> list[Argument]:
-    """The arguments of a launch. TilefoldError (E3106) for a parameter without one, and for one that does not fit."""
+    names: list[str],
+    function: Function,
+    arguments: Mapping[str, str],
+    fills: Mapping[str, str],
+    arrays: Mapping[str, str],
+) -> dict[str, Argument]:
+    """The arguments of a launch, and the arrays of its tensor maps, which `arrays` name. TilefoldError (E3106) for a
+    parameter without one, and for one that does not fit.
+    """
     for name in (*arguments, *fills):
-        if name not in names:
+        if name not in (*names, *arrays.values()):
             known = ", ".join(names) or "none"
             raise TilefoldError(
                 Code.RUN_ARGUMENT, f"the kernel has no argument '{name[:80]}'", f"its arguments: {known}"
             )
-    return [
-        _argument(name, parameter, arguments.get(name), name in fills)
-        for name, parameter in zip(names, function.parameters, strict=True)
-    ]
+    parameters = dict(zip(names, function.parameters, strict=True))
+    for name in arrays:
+        if name not in parameters:
+            raise TilefoldError(Code.RUN_ARGUMENT, f"the kernel has no argument '{name[:80]}' that is a tensor map")
+        check_map_parameter(name, parameters[name])
+    for array in arrays.values():
+        parameters.setdefault(array, _POINTER)
+    return {
+        name: _argument(name, parameter, arguments.get(name), name in fills)
+        for name, parameter in parameters.items()
+        if name not in arrays
+    }
 
 
 def _argument(name: str, parameter: Parameter, text: str | None, is_filled: bool) -> Argument:

@@ -8,8 +8,11 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.ptx.stage import read_back
 from tilefold.driver.trial import Difference, Outcome, Trial, difference
 from tilefold.runtime.sim.faults import Site
+from tilefold.tools.bisection.recording import Parting, parting, recorded
 from tilefold.tools.bisection.steps import Step
 
+MAX_FEEDING = 8
+"""The most instructions that a report lists."""
 PTX = "the PTX"
 """The file of places in the PTX."""
 
@@ -24,6 +27,9 @@ class PtxCulprit:
     operation: Site | None
     instruction: Site | None
     text: str = ""
+    parting: Parting | None = None
+    feeding: tuple[str, ...] = ()
+    """The instructions that compute the operand that differs first, with their lines."""
 
     def __str__(self) -> str:
         lines = [f"the PTX does something else than the operations: {self.difference.text}"]
@@ -33,7 +39,19 @@ class PtxCulprit:
             lines.append("  PTX: nothing writes it")
         else:
             lines.append(f"  PTX: line {self.instruction.line}: {self.text}")
+        if self.parting is not None:
+            lines += self._cause(self.parting)
         return "\n".join(lines)
+
+    def _cause(self, parting: Parting) -> list[str]:
+        """Where the PTX first does something else."""
+        if parting.second is None:
+            return [f"the PTX parts from the operations where {parting} does not execute {parting.first}"]
+        what = "executes it" if parting.operand is None else f"has another '{parting.operand}'"
+        lines = [f"the PTX parts from the operations in {parting}, which {what}:"]
+        if parting.first is not None:
+            lines.append(f"  operation: {parting.first}")
+        return [*lines, *(f"  PTX: {text}" for text in self.feeding)]
 
 
 def run_ptx(
@@ -67,6 +85,12 @@ def run_ptx(
     else:
         wrote, writes = (trial.writer(module, found) for module in (last.module, step.module))
         operation, instruction = (None if writer is None else writer.site for writer in (wrote, writes))
+    first, second = (recorded(trial, module) for module in (last.module, step.module))
+    parted = parting(first, second)
     lines = text.splitlines()
+    sites = () if parted is None or parted.second is None else (parted.second, *parted.feeding)
+    feeding = tuple(
+        dict.fromkeys(f"line {site.line}: {lines[site.line - 1].strip()}" for site in sites if site.file == PTX)
+    )
     shown = lines[instruction.line - 1].strip() if instruction is not None and instruction.file == PTX else ""
-    return PtxCulprit(found, operation, instruction, shown)
+    return PtxCulprit(found, operation, instruction, shown, parted, feeding[:MAX_FEEDING])

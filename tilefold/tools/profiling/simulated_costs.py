@@ -38,7 +38,7 @@ def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True, 
     module = program.reached(stage, target)
     kernel = SimProgram(module, trial.kernel).find()
     sampler = Sampler()
-    timeline = Timeline(most=events, other=sampler)
+    timeline = Timeline(most=events, other=sampler, target=target)
     arguments = trial.arguments()
     engine = replace(trial.engine, sink=discard, journal=timeline if events else sampler)
     result = engine.launch(SimProgram(module, trial.kernel), trial.config, arguments)
