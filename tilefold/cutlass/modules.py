@@ -86,6 +86,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "utils.layout": "tilefold.cute.utils",
     "utils.smem_allocator": "tilefold.cute.utils",
     "utils.static_persistent_tile_scheduler": "tilefold.cute.utils",
+    "utils.sm100": "tilefold.cute.utils.blackwell_helpers",
     "utils.sm90": "tilefold.cute.utils.hopper_helpers",
     "utils.tensor_helpers": "tilefold.cute.utils.tensor_helpers",
     "utils.hardware_info": "tilefold.cute.hardware",
