@@ -210,7 +210,7 @@ def _erase(op: Operation) -> None:
 
 
 def _depth(value: SSAValue) -> int:
-    """In how many loops and branches a value is defined."""
+    """The number of loops and branches around the definition of a value."""
     depth, op = 0, value.owner.parent_op()
     while op is not None:
         depth, op = depth + 1, op.parent_op()

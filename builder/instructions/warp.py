@@ -39,11 +39,12 @@ def shuffle_sync_op(
     """The value of another lane, chosen by `idx`, `bfly`, `up` or `down` like in the functions below.
 
     `mask_and_clamp` is the instruction's operand c (PTX ISA, shfl.sync): segments of `width` lanes are
-    `32 - width << 8 | 31`, and `32 - width << 8` for `up`.
+    `32 - width << 8 | 31`, or `| width - 1`, and `32 - width << 8` for `up`.
     """
     width = WARP - (mask_and_clamp >> 8) if type(mask_and_clamp) is int else 0
     clamp = (0, CLAMP) if kind == "up" else (CLAMP,)
-    if width not in (1, 2, 4, 8, 16, 32) or mask_and_clamp & 0xFF not in clamp:
+    in_both = 0 if kind == "up" else WARP - width  # the bits of the mask count in the clamp too
+    if width not in (1, 2, 4, 8, 16, 32) or (mask_and_clamp & 0xFF | in_both) not in clamp:
         hint = f"write 32 - width << 8{'' if kind == 'up' else ' | 31'}, for segments of 1, 2, 4, 8, 16 or 32 lanes"
         raise TilefoldError(Code.BUILD_VALUE, f"{mask_and_clamp!r} is not a mask of segments of lanes", hint)
     return _shuffle(kind, value, offset, width, mask)

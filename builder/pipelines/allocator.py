@@ -5,6 +5,8 @@ from enum import Enum
 from typing import Any
 
 from ...base.target import Target
+from ...layout.algebra.core import ComposedLayout
+from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DTYPES, DType, as_dtype
 from ..tensors.memory import make_smem_tensor
 from ..tensors.pointers import in_elements
@@ -53,10 +55,14 @@ class SmemAllocator:
         partition: SmemPartition = SmemPartition.USER,
     ) -> Tensor:
         """A tensor in a layout at a multiple of at least `byte_alignment` bytes. `swizzle` swizzles its addresses; it
-        counts bytes, or elements like the swizzle of a composed layout.
+        counts bytes, or elements like the swizzle of a composed layout. Such a tensor begins where the swizzle does.
         """
         element = as_dtype(element_type)
-        return make_smem_tensor(in_elements(swizzle, layout, element), element, _aligned(element, byte_alignment))
+        placed = in_elements(swizzle, layout, element)
+        align = _aligned(element, byte_alignment)
+        if isinstance(placed, ComposedLayout) and isinstance(placed.inner, Swizzle):
+            align = max(align, element.bits * (1 << placed.inner.base + placed.inner.shift + placed.inner.bits) // 8)
+        return make_smem_tensor(placed, element, align)
 
     def allocate_array(
         self,

@@ -180,7 +180,7 @@ def init(
     blocks: int = 1,
     counts_bytes: bool = False,
 ) -> list[MbarrierInitOp]:
-    """Makes mbarriers, each for a number of arrivals, which may count the bytes of copies, and with a name for
+    """Makes mbarriers, each for a number of arrivals, which copies or commits may complete, and with a name for
     messages; one thread does. Then all threads of the block wait, or of a cluster of several blocks, if asked to. The
     operations that make them.
     """

@@ -23,6 +23,8 @@ class PipelineUserType(Enum):
 
     Producer = auto()
     Consumer = auto()
+    ProducerConsumer = auto()
+    """A warp that is on both sides; its state is the producer's."""
 
 
 class PipelineOp(Enum):
@@ -36,6 +38,10 @@ class PipelineOp(Enum):
     """Tensor and bulk copies count their bytes; one thread of the warp arrives for them."""
     TmaStore = auto()
     """Tensor and bulk copies to global memory, in groups of the thread that starts them."""
+    TCGen05Mma = auto()
+    """Multiplications into tensor memory; a commit arrives when they are complete."""
+    ClcLoad = auto()
+    """An answer of cluster launch control, whose bytes count."""
 
 
 @dataclass(frozen=True)

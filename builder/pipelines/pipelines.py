@@ -47,12 +47,13 @@ class Mbarriers:
 
 
 @dataclass(frozen=True)
-class _Stages(Nameable):
+class Stages(Nameable):
     """The stages of a pipeline: each thread that fills or reads one arrives at its mbarriers. The masks are those of
     programs that make a pipeline of its parts: the ranks of the blocks at whose mbarriers a side arrives.
     """
 
     producer_op: ClassVar[PipelineOp]
+    consumer_op: ClassVar[PipelineOp] = PipelineOp.AsyncThread
 
     sync_object_full: MbarrierArray
     sync_object_empty: MbarrierArray
@@ -82,9 +83,11 @@ class _Stages(Nameable):
         sizes = [producers.size] * stages + [consumers.size] * stages
         labels = [f"{side}[{stage}]" for side in ("full", "empty") for stage in range(stages)]
         counts = [(bars.ptr(i), *of_one) for i, of_one in enumerate(zip(sizes, labels, strict=True))]
-        made = barriers.init(counts, not defer_sync, blocks, cls.producer_op is PipelineOp.TmaLoad)
+        of_threads = (PipelineOp.AsyncThread, PipelineOp.AsyncLoad)
+        completes = cls.producer_op not in of_threads or cls.consumer_op not in of_threads
+        made = barriers.init(counts, not defer_sync, blocks, completes)
         full = MbarrierArray(bars, stages, (cls.producer_op, producers), tx_count, is_made=True, of_warps=True)
-        threads = (PipelineOp.AsyncThread, consumers)
+        threads = (cls.consumer_op, consumers)
         empty = MbarrierArray(bars, stages, threads, is_made=True, first=stages)
         return cls(full, empty, stages, mbarriers=Mbarriers(made))
 
@@ -161,7 +164,7 @@ class _Stages(Nameable):
 
 
 @dataclass(frozen=True)
-class PipelineAsync(_Stages):
+class PipelineAsync(Stages):
     """A pipeline between threads: each thread of the producer group arrives when it has filled a stage, each of the
     consumer group when it has read it.
     """
@@ -213,7 +216,7 @@ class PipelineCpAsync(PipelineAsync):
 
 
 @dataclass(frozen=True)
-class PipelineTmaAsync(_Stages):
+class PipelineTmaAsync(Stages):
     """A pipeline whose producer warps fill stages by tensor and bulk copies, which count `tx_count` bytes (sm_90).
 
     Whole warps call its methods. Of a producer warp one thread arrives and expects the bytes; of a consumer warp one

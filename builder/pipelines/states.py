@@ -69,7 +69,7 @@ def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
     """
     if stages == 0:
         raise _no_stages(stages)
-    return PipelineState(stages, phase=int(type is PipelineUserType.Producer))
+    return PipelineState(stages, phase=int(type is not PipelineUserType.Consumer))
 
 
 def _no_stages(stages: object) -> TilefoldError:

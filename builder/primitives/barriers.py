@@ -6,7 +6,7 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ...dialects import ptx
 from ..instructions import arch, cluster, mbarriers, warp
-from ..scalars.dtypes import Boolean, Int64
+from ..scalars.dtypes import Boolean, Int32, Int64
 from ..scalars.values import convert, wrap
 from ..tensors.raw_pointers import Address, RawPointer
 from ..tensors.tensors import Pointer, Tensor, address_of
@@ -102,15 +102,17 @@ def mbarrier_inval(bar: object) -> None:
     emit(ptx.MbarrierInvalOp(address(bar).ssa))
 
 
-def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, relaxed: bool = False) -> Any:
+def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, relaxed: bool = False, *, count: Any = 1) -> Any:
     """Arrives at an mbarrier of the block, and returns the state, which names the phase; or, by a pointer of `mapa`, at
     one of another block, without a state. With the scope CLUSTER, the other block sees what was written before; a
-    `relaxed` arrival releases no less.
+    `relaxed` arrival releases no less. A `count` of more than 1 arrives as often, without a state.
     """
     at = address(bar)
-    if at.ssa.type == ptx.SHARED:
+    if at.ssa.type == ptx.SHARED and count == 1:
         return wrap(emit(ptx.MbarrierArriveStateOp(at.ssa)).results[0])
-    mbarriers.mbarrier_arrive(at, scope=None if scope is MemScope.CLUSTER else scope.value)
+    number = None if count == 1 else convert(count, Int32).ssa
+    near = at.ssa.type == ptx.SHARED or scope is MemScope.CLUSTER
+    emit(ptx.MbarrierArriveOp(at.ssa, number, None if near else "cta"))
     return None
 
 

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from ...base.element_types import BY_NAME
 from ...base.errors import Code, TilefoldError
+from ...base.target import WARP
 from ...dialects import ptx
 from ...dialects.ptx.base import scalar_bits
 from ...layout.algebra.core import Layout
@@ -24,6 +25,9 @@ from ..tensors.tensors import Tensor
 from ..tracing.state import emit, insert_value
 from .barriers import address
 from .enums import CTAGroup
+
+WARPS_OF_LANES = 4
+"""The warps whose lanes make up those of tensor memory."""
 
 
 class Tcgen05MMAKind(Enum):
@@ -138,7 +142,13 @@ def make_tmem_ptr(number: Any, dtype: Any = Float32) -> TmemPointer:
     return TmemPointer(number, dtype)
 
 
-def _cell(x: Any) -> SSAValue:
+def make_tmem_ptr_from_warp_row_col(base: Any, warp: Any, col: Any, dtype: Any = Float32) -> TmemPointer:
+    """The pointer to elements in the lanes of a warp, by its number, and a column behind an address."""
+    rows = convert(warp, Int32) % WARPS_OF_LANES * WARP << 16
+    return TmemPointer(TmemAddr(base).number + rows + convert(col, Int32), dtype)
+
+
+def cell(x: Any) -> SSAValue:
     """The address of a cell."""
     if isinstance(x, TmemAddr):
         x = x.as_ptr()
@@ -148,7 +158,7 @@ def _cell(x: Any) -> SSAValue:
     return x.ssa
 
 
-def _group(group: Any) -> int:
+def group_of(group: Any) -> int:
     """The blocks of an instruction, which a word or a number says."""
     if isinstance(group, CTAGroup):
         return group.value
@@ -209,17 +219,18 @@ class Tcgen05InstrDesc:
         saturate: bool = False,
     ) -> "Tcgen05InstrDesc":
         """Of types, f16 where none is given, of M and N, and of majors: 0 where K is contiguous, else 1."""
-        codes = [0 if x is None else _code(x, _CODES) for x in (a_dtype, b_dtype)]
+        codes = [0 if x is None else code_of(x, _CODES) for x in (a_dtype, b_dtype)]
         majors = [bool(x.value if isinstance(x, Enum) else x) for x in (a_major, b_major)]
         return Tcgen05InstrDesc(
             InstructionDescriptor(
-                Kind.F16, m_dim, n_dim, d=_code(c_dtype, _SUMS), a=codes[0], b=codes[1], a_is_mn=majors[0],
+                Kind.F16, m_dim, n_dim, d=code_of(c_dtype, _SUMS), a=codes[0], b=codes[1], a_is_mn=majors[0],
                 b_is_mn=majors[1], negate_a=negate_a, negate_b=negate_b, saturate=saturate,
             ).value
         )  # fmt: skip
 
 
-def _code(dtype: Any, codes: dict[str, int]) -> int:
+def code_of(dtype: Any, codes: dict[str, int]) -> int:
+    """The code of an element type in an instruction descriptor. Raises TilefoldError (E5002) for one without a code."""
     name = BY_NAME[as_dtype(dtype).name].ptx
     if name not in codes:
         raise TilefoldError(Code.BUILD_VALUE, f"the tensor core has no {dtype} here", f"it has {', '.join(codes)}")
@@ -230,17 +241,17 @@ def tcgen05_alloc(ptr: Any, ncols: Any, group: Any = CTAGroup.CTA_1) -> None:
     """Allocates columns of tensor memory; their address goes to shared memory (PTX ISA, tcgen05.alloc). A whole warp
     executes it.
     """
-    emit(ptx.TensorAllocOp(_group(group), address(ptr).ssa, convert(ncols, Int32).ssa))
+    emit(ptx.TensorAllocOp(group_of(group), address(ptr).ssa, convert(ncols, Int32).ssa))
 
 
 def tcgen05_dealloc(tmem_ptr: Any, ncols: Any, group: Any = CTAGroup.CTA_1) -> None:
     """Frees columns as they were allocated (PTX ISA, tcgen05.dealloc)."""
-    emit(ptx.TensorDeallocOp(_group(group), _cell(tmem_ptr), convert(ncols, Int32).ssa))
+    emit(ptx.TensorDeallocOp(group_of(group), cell(tmem_ptr), convert(ncols, Int32).ssa))
 
 
 def tcgen05_relinquish_alloc_permit(group: Any = CTAGroup.CTA_1) -> None:
     """The block allocates nothing more (PTX ISA, tcgen05.relinquish_alloc_permit)."""
-    emit(ptx.TensorRelinquishOp(_group(group)))
+    emit(ptx.TensorRelinquishOp(group_of(group)))
 
 
 def tcgen05_ld(shape: Any, tmem_ptr: Any, num: int = 1, *, pack: bool = False, offset: int | None = None) -> Any:
@@ -248,7 +259,7 @@ def tcgen05_ld(shape: Any, tmem_ptr: Any, num: int = 1, *, pack: bool = False, o
     of Int32 (PTX ISA, tcgen05.ld).
     """
     name = shape.value if isinstance(shape, Enum) else str(shape)
-    op = ptx.TensorLoadRegistersOp(name, num, _cell(tmem_ptr), packed=pack, offset=offset)
+    op = ptx.TensorLoadRegistersOp(name, num, cell(tmem_ptr), packed=pack, offset=offset)
     given = getattr(tmem_ptr, "dtype", Int32)
     dtype = given if given.kind == "float" and given.bits in (16, 32) else Int32
     count = op.registers * 32 // dtype.bits
@@ -272,7 +283,7 @@ def tcgen05_st(shape: Any, tmem_ptr: Any, value: Any, *, unpack: bool = False, o
         count = count * bits // 32
         whole = insert_value(vector.BitcastOp(whole, VectorType(i32, [count])))
     num = count // shape_named(name).registers
-    emit(ptx.TensorStoreRegistersOp(name, num, whole, _cell(tmem_ptr), packed=unpack, offset=offset))
+    emit(ptx.TensorStoreRegistersOp(name, num, whole, cell(tmem_ptr), packed=unpack, offset=offset))
 
 
 def _word(value: Any) -> SSAValue:
@@ -308,16 +319,16 @@ def tcgen05_mma(
     """Starts D = A * B + D, or A * B where `enable_input_d` does not hold (PTX ISA, tcgen05.mma). One thread executes
     it.
     """
-    first = a.value.ssa if isinstance(a, Tcgen05SmemDesc) else _cell(a)
+    first = a.value.ssa if isinstance(a, Tcgen05SmemDesc) else cell(a)
     number = idesc.value if isinstance(idesc, Tcgen05InstrDesc) else idesc
     operands = [
-        _cell(d), first, b.value.ssa, convert(number, Int32).ssa, convert(enable_input_d, Boolean).ssa,
+        cell(d), first, b.value.ssa, convert(number, Int32).ssa, convert(enable_input_d, Boolean).ssa,
     ]  # fmt: skip
     word = collector_op.value if isinstance(collector_op, Enum) else collector_op
     mask = [] if write_disable_mask is None else [convert(x, Int32).ssa for x in write_disable_mask]
     emit(
         ptx.TensorMmaOp(
-            kind.value, _group(group), operands, mask=mask, scale_d=scale_input_d, ashift=bool(a_shift),
+            kind.value, group_of(group), operands, mask=mask, scale_d=scale_input_d, ashift=bool(a_shift),
             collector=f"a::{word}" if word else "",
         )
     )  # fmt: skip
@@ -328,4 +339,4 @@ def tcgen05_commit(mbar: Any, multicast_mask: Any = None, group: Any = CTAGroup.
     tcgen05.commit).
     """
     mask = None if multicast_mask is None else convert(multicast_mask, as_dtype(i16)).ssa
-    emit(ptx.TensorCommitOp(_group(group), address(mbar).ssa, mask))
+    emit(ptx.TensorCommitOp(group_of(group), address(mbar).ssa, mask))

@@ -19,7 +19,7 @@ from ...dialects.tile import PtrOp, TensorMapPtrOp
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
 from ...layout.algebra.integers import ScaledBasis
 from ...layout.algebra.swizzle import Swizzle
-from ..scalars.dtypes import Int32, Int64, Uint16, as_dtype, dtype_of
+from ..scalars.dtypes import DType, Int32, Int64, Uint16, as_dtype, dtype_of
 from ..scalars.values import Int, convert, wrap
 from ..tensors.nvgpu import CopyBulkTensorTileG2SOp
 from ..tensors.pointers import make_tensor
@@ -37,6 +37,10 @@ class TensorMapSwizzle(Enum):
     s32b = "s32b"
     s64b = "s64b"
     s128b = "s128b"
+
+    def to(self, kind: type[Enum]) -> Any:
+        """The swizzle as descriptors of the tensor core name it (`Tcgen05SmemSwizzle`)."""
+        return kind["NONE" if self is TensorMapSwizzle.none else f"SWIZZLE_{self.value[1:].upper()}"]
 
 
 class TensorMapDataFormat(Enum):
@@ -111,6 +115,17 @@ class TensorMap:
         """The address of the map."""
         return MapPointer(emit(TensorMapPtrOp(self.atom.ssa)).results[0], self.order)
 
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+        return self.atom.dtype
+
+    @property
+    def swizzle(self) -> TensorMapSwizzle:
+        """How copies swizzle the bytes of a box."""
+        bits = self.atom.type.tma_copy.swizzle_bits
+        return TensorMapSwizzle("none" if not bits else f"s{16 << bits}b")
+
     def global_tx_bytes(self) -> int:
         """The bytes that a copy of a box moves, as an mbarrier counts them."""
         return prod(self.atom.type.tma_copy.box) * self.atom.dtype.bits // 8
@@ -172,9 +187,9 @@ def _check_proxies(from_proxy: Proxy, to_proxy: Proxy) -> None:
 
 
 def create_tensor_map_tiled(
-    *,
     global_address: object,
     dtype: object,
+    *,
     global_dims: Sequence[Any],
     global_strides: Sequence[Any],
     box_dims: Sequence[int],
@@ -283,17 +298,19 @@ def cp_async_bulk_tensor_shared_cluster_global(
     cache_policy: object = None,
 ) -> None:
     """Does `cp_async_bulk_tensor_shared_cta_global`; with `multicast_mask` to the same place in each block of the
-    cluster that it names by a bit, whose own mbarrier counts the bytes. Raises TilefoldError (E2102) for offsets and
-    groups.
+    cluster that it names by a bit, whose own mbarrier counts the bytes. For the group of two blocks the mbarrier of
+    the even block counts them (sm_100a). Raises TilefoldError (E2102) for offsets.
     """
-    if im2col_offsets or group is CTAGroup.CTA_2:
-        lacking = "copies of tiles by im2col" if im2col_offsets else "copies for a pair of blocks"
-        raise TilefoldError(Code.TARGET_TOO_OLD, f"there are no {lacking}", "copy tiles, for one block or by a mask")
+    if im2col_offsets:
+        raise TilefoldError(Code.TARGET_TOO_OLD, "there are no copies of tiles by im2col", "copy tiles")
+    pair = group is CTAGroup.CTA_2
+    at = address(mbar).ssa
+    bar = emit(ptx.PairLeaderOp(at)).results[0] if pair and at.type == ptx.SHARED else at
     mask = None if multicast_mask is None else convert(multicast_mask, Uint16).ssa
     map = _map(tensor_map)
     emit(
         ptx.TensorLoadOp(
-            map.ssa, map.coordinates(coordinates), address(dst).ssa, address(mbar).ssa, mask, _policy(cache_policy)
+            map.ssa, map.coordinates(coordinates), address(dst).ssa, bar, mask, _policy(cache_policy), pair=pair
         )
     )
 

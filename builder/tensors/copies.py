@@ -290,6 +290,10 @@ def copy(
             if isinstance(tiled, CopyAtom)
             else TiledCopy(TiledCopyType(filling, tiled.type.layout_tv, tiled.type.tiler))
         )
+    if isinstance(tiled, TiledCopy) and tiled.type.atom.atom.max_bits is not None:
+        held = as_tensor(src)
+        if tensor_type(held).element_type != tiled.type.atom.value_type:  # moves of any width move any type
+            tiled = make_copy_atom(nvgpu.CopyUniversalOp(), held.element_type)
     if isinstance(tiled, CopyAtom) and pred is None and _copies_any(tiled, src, dst):
         emit_copy(src, dst, None)
     elif isinstance(tiled, CopyAtom):

@@ -8,14 +8,15 @@ from typing import Any
 
 from ...base.errors import Code, TilefoldError
 from ...layout import tile_to_shape
-from ...layout.algebra.core import LayoutLike, flat_modes, plain_layout
+from ...layout.algebra.core import Layout, LayoutLike, flat_modes, plain_layout
 from ...layout.atoms.wgmma_smem import find_widest_mode
 from ..scalars.dtypes import DType, as_dtype
 from .coordinates import as_tuple, tuples
 from .copy_atoms import CopyAtom, make_copy_atom
 from .mma import TiledMma, make_tiled_mma
 from .nvgpu import CopyUniversalOp, StMatrix8x8x16bOp
-from .tensor_base import AnyTensor, tensor_type
+from .tensor_base import tensor_type
+from .tensors import Tensor
 from .warpgroup import (
     MmaF8Op,
     MmaF16BF16Op,
@@ -35,9 +36,13 @@ class LayoutEnum(Enum):
     COL_MAJOR = "col"
 
     @staticmethod
-    def from_tensor(tensor: AnyTensor) -> "LayoutEnum":
-        """The major of a tensor of two modes or more. Raises TilefoldError (E5002) where neither is contiguous."""
-        layout = plain_layout(tensor_type(tensor).layout.data)
+    def from_tensor(tensor: Any) -> "LayoutEnum":
+        """The major of a tensor of two modes or more, or of an array of the host as launches take it. Raises
+        TilefoldError (E5002) where neither mode is contiguous.
+        """
+        held: Any = getattr(tensor, "layout", None)
+        is_array = isinstance(held, Layout) and not isinstance(tensor, Tensor)
+        layout: Layout = held if is_array else plain_layout(tensor_type(tensor).layout.data)
         for mode, name in zip(list(layout), (LayoutEnum.COL_MAJOR, LayoutEnum.ROW_MAJOR), strict=False):
             if any(type(step) is int and step == 1 for _, step in flat_modes(mode)):
                 return name
@@ -46,6 +51,8 @@ class LayoutEnum(Enum):
     def sm90_mma_major_mode(self) -> OperandMajorMode:
         """The major mode of an operand A (M,K) or B (N,K)."""
         return OperandMajorMode.K if self is LayoutEnum.ROW_MAJOR else OperandMajorMode.MN
+
+    mma_major_mode = sm90_mma_major_mode
 
     def is_k_major_a(self) -> bool:
         """Whether K of A (M,K) is contiguous."""
@@ -83,13 +90,13 @@ def get_smem_layout_atom(layout: LayoutEnum, element_type: object, major_mode_si
 def make_smem_layout_a(a_layout: LayoutEnum, mma_tiler_mnk: object, a_dtype: object, num_stages: int) -> LayoutLike:
     """The layout of shared memory for stages of A: (M,K,stages), in the order of `a_layout`."""
     m, _, k = as_tuple(tuples(mma_tiler_mnk))
-    return _add_stages(a_layout, (m, k), a_dtype, num_stages)
+    return add_stages(a_layout, (m, k), a_dtype, num_stages)
 
 
 def make_smem_layout_b(b_layout: LayoutEnum, mma_tiler_mnk: object, b_dtype: object, num_stages: int) -> LayoutLike:
     """The layout of shared memory for stages of B: (N,K,stages), in the order of `b_layout`."""
     _, n, k = as_tuple(tuples(mma_tiler_mnk))
-    return _add_stages(b_layout, (n, k), b_dtype, num_stages)
+    return add_stages(b_layout, (n, k), b_dtype, num_stages)
 
 
 def make_smem_layout_epi(
@@ -105,10 +112,10 @@ def make_smem_layout_epi(
     """
     m, n = as_tuple(tuples(epi_tile))
     shape = None if smem_trg_shape is None else as_tuple(tuples(smem_trg_shape))
-    return _add_stages(epi_layout, (m, n), epi_dtype, epi_stage, shape, smem_order)
+    return add_stages(epi_layout, (m, n), epi_dtype, epi_stage, shape, smem_order)
 
 
-def _add_stages(
+def add_stages(
     layout: LayoutEnum,
     tile: tuple[int, int],
     dtype: Any,

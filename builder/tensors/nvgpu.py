@@ -143,16 +143,24 @@ class TensorCopyOp(CopyOp):
         return self.FACTS
 
 
+@dataclass(frozen=True, slots=True)
 class CopyBulkTensorTileG2SOp(TensorCopyOp):
-    """Loads tiles of global memory to shared memory (cp.async.bulk.tensor); an mbarrier counts the bytes."""
+    """Loads tiles of global memory to shared memory (cp.async.bulk.tensor); an mbarrier counts the bytes: that of the
+    block, or with `CtaGroup.TWO` that of the even block of the pair (sm_100a).
+    """
 
-    FACTS: ClassVar[TensorFacts] = TensorFacts(loads=True, multicast=False, reduction="")
+    cta_group: CtaGroup = CtaGroup.ONE
+    MULTICAST: ClassVar[bool] = False
+
+    @property
+    def facts(self) -> TensorFacts:
+        return TensorFacts(True, self.MULTICAST, "", CtaGroup(self.cta_group) is CtaGroup.TWO)
 
 
-class CopyBulkTensorTileG2SMulticastOp(TensorCopyOp):
+class CopyBulkTensorTileG2SMulticastOp(CopyBulkTensorTileG2SOp):
     """Like `CopyBulkTensorTileG2SOp`, to several blocks of a cluster at once."""
 
-    FACTS: ClassVar[TensorFacts] = TensorFacts(loads=True, multicast=True, reduction="")
+    MULTICAST: ClassVar[bool] = True
 
 
 class CopyBulkTensorTileS2GOp(TensorCopyOp):

@@ -71,15 +71,16 @@ def _operand(
         text = f"shared memory for an operand of tcgen05.mma is ((MN,K),RestMN,RestK,...), not {outer.shape}"
         raise TilefoldError(Code.RANK_MISMATCH, text, "make the layout by tcgen05.tile_to_mma_shape")
     (rows, depth), more, deeper = outer[0], outer[1], outer[2]
+    batches = (1,) * (len(tensor.shape) - 2)
     by_modes = Layout(
-        ((rows.shape, more.shape), (depth.shape, deeper.shape)),
-        ((rows.stride, more.stride), (depth.stride, deeper.stride)),
+        ((rows.shape, more.shape), (depth.shape, deeper.shape), *batches),
+        ((rows.stride, more.stride), (depth.stride, deeper.stride), *(0 for _ in batches)),
     )
     placed = by_modes if not isinstance(smem, ComposedLayout) else compose_parts(smem.inner, smem.offset, by_modes)
     axis, k = _AXES[operand]
     of_pair = mma.shape_mnk[axis]  # the instructions of a pair are so far apart, of which a block has half
     kept: Any = rows.size if more.size == 1 else Layout((rows.size, more.size), (1, of_pair))
     along = 1 if cluster is None else as_layout(tuples(cluster))[_SHARED_ALONG[operand]].size
-    rest = (1,) * (len(tensor.shape) - 2)
     shared = along if op.facts.multicast else 1
-    return make_tiled_tma_atom(op, tensor, placed, (kept, extents[k], *rest), shared, internal_type=internal_type)
+    made = make_tiled_tma_atom(op, tensor, placed, (kept, extents[k], *batches), shared, internal_type=internal_type)
+    return TmaInfo(made.atom, made.tma_tensor, smem)

@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 from ...base.element_types import BY_NAME
 from ...base.errors import Code, TilefoldError
+from ...dialects import ptx
 from ...dialects.cute import LayoutAttr, TilerAttr
 from ...dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaPartitionOp, TmaTensorOp, TmaType
 from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
@@ -57,12 +58,10 @@ class TmaAtom:
         facts = TENSOR_COPIES[self.name]
         if facts.reduction:
             return nvgpu.CopyReduceBulkTensorTileS2GOp(ReductionOp(facts.reduction))
-        ops = (
-            nvgpu.CopyBulkTensorTileG2SOp,
-            nvgpu.CopyBulkTensorTileG2SMulticastOp,
-            nvgpu.CopyBulkTensorTileS2GOp,
-        )
-        return next(op for op in ops if facts == op.FACTS)()
+        if not facts.loads:
+            return nvgpu.CopyBulkTensorTileS2GOp()
+        kind = nvgpu.CopyBulkTensorTileG2SMulticastOp if facts.multicast else nvgpu.CopyBulkTensorTileG2SOp
+        return kind(nvgpu.CtaGroup.TWO if facts.pair else nvgpu.CtaGroup.ONE)
 
     @property
     def dtype(self) -> DType:
@@ -209,15 +208,20 @@ def make_layout_image_mask(lay: object, coord: object, mode: int) -> Any:
 def tensor_copy(
     atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: object, mask: Any, policy: object, descriptor: object = None
 ) -> None:
-    """A copy by a tensor map; `trace.assign_threads` lets one thread of a warp issue it."""
+    """A copy by a tensor map; `trace.assign_threads` lets one thread of a warp issue it. For a pair of blocks the
+    mbarrier of the even one counts the bytes.
+    """
     if type(mask) is int and mask == 0 and atom.type.multicast.data == 1:
         mask = None  # as programs give it that decide between a multicast and none
+    counted = None if barrier is None else address_of(barrier).ssa
+    if counted is not None and counted.type == ptx.SHARED and atom.type.tma_copy.atom.is_paired:
+        counted = emit(ptx.PairLeaderOp(counted)).results[0]
     emit(
         CopyOp(
             as_tensor(src).ssa,
             as_tensor(dst).ssa,
             atom.ssa,
-            mbarrier=None if barrier is None else address_of(barrier).ssa,
+            mbarrier=counted,
             multicast=None if mask is None else convert(mask, Uint16).ssa,
             policy=policy_of(policy),
             descriptor=None if descriptor is None else address_of(descriptor).ssa,

@@ -73,7 +73,7 @@ class CopyOp(IRDLOperation):
     src = cast("SSAValue[TensorType]", operand_def(AnyTensor))  # of coordinates on a side of a tensor copy alone
     dst = cast("SSAValue[TensorType]", operand_def(AnyTensor))
     pred = opt_operand_def(TensorType)
-    mbarrier = opt_operand_def(SHARED)
+    mbarrier = opt_operand_def(PtrType)
     multicast = opt_operand_def(I16)
     policy = opt_operand_def(I64)
     descriptor = opt_operand_def(GLOBAL)

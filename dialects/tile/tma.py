@@ -32,7 +32,8 @@ from ...layout.tma.partition import by_instructions
 from ...layout.tma.tensor_map import UNIT
 from ..cute import CoordAttr, LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition, refuse, refusing, typed_operand
-from ..ptx.base import GLOBAL, SHARED
+from ..ptx.base import GLOBAL, PtrType
+from ..ptx.mbarrier import MbarrierAddress
 from ..ptx.tensor_copy import TensorCopyOp, TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStoreOp
 from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType
@@ -291,7 +292,7 @@ def instruction_of(
         return TensorPrefetchOp(map, coords, policy)
     if copy.loads:
         assert mbarrier is not None, "the verifiers check this"
-        return TensorLoadOp(map, coords, smem, mbarrier, multicast, policy)
+        return TensorLoadOp(map, coords, smem, mbarrier, multicast, policy, pair=copy.atom.is_paired)
     if copy.atom.reduction:
         return TensorReduceOp(copy.atom.reduction, map, coords, smem, policy)
     return TensorStoreOp(map, coords, smem, policy)
@@ -306,10 +307,11 @@ class TmaCallOp(TileOp):
     """
 
     name = "tile.tma_call"
+    custom_directives = (*TileOp.custom_directives, MbarrierAddress)
     tma = typed_operand(TmaType)
     coords = var_operand_def(IndexType)
     smem = opt_operand_def(TensorType)
-    mbarrier = opt_operand_def(SHARED)
+    mbarrier = opt_operand_def(PtrType)
     multicast = opt_operand_def(I16)
     policy = opt_operand_def(I64)
     descriptor = opt_operand_def(GLOBAL)
@@ -317,7 +319,8 @@ class TmaCallOp(TileOp):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = (
         "custom<TmaValue>($tma, type($tma)) `` `(` $coords `)` (`,` custom<Tensor>($smem, type($smem))^)? "
-        "(`mbarrier` custom<Operand>($mbarrier)^)? (`multicast` custom<Operand>($multicast)^)? "
+        "(`mbarrier` custom<MbarrierAddress>($mbarrier, type($mbarrier))^)? "
+        "(`multicast` custom<Operand>($multicast)^)? "
         "(`policy` custom<Operand>($policy)^)? (`descriptor` custom<Operand>($descriptor)^)? attr-dict"
     )
 

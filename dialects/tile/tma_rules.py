@@ -16,6 +16,7 @@ from ...layout.algebra.swizzle import Swizzle
 from ...layout.atoms.contract import Role
 from ...layout.tma.tensor_map import SHARED_ALIGNMENT
 from ..kernel import kernel_of
+from ..ptx.base import SHARED, SHARED_CLUSTER
 from .assembly import AnyTensor
 from .coord_type import CoordTensorType
 from .copy_rules import split_atom_mode
@@ -135,8 +136,17 @@ def cluster_around(op: Operation) -> int | None:
     return None if kernel is None or kernel.cluster_size is None else prod(kernel.cluster_size)
 
 
-def check_mbarrier(kind: str, loads: bool, mbarrier: SSAValue | None) -> None:
-    """Raises `LayoutError` (E0324) unless a copy that loads has an mbarrier, and another one has none."""
+def check_mbarrier(kind: str, loads: bool, mbarrier: SSAValue | None, is_paired: bool = False) -> None:
+    """Raises `LayoutError` (E0324) unless a copy that loads has an mbarrier, and another one has none: one of the
+    block, or of either block of a pair.
+    """
+    places = (SHARED, SHARED_CLUSTER) if is_paired else (SHARED,)
+    if mbarrier is not None and mbarrier.type not in places:
+        raise LayoutError(
+            Code.TMA_OPERANDS,
+            f"{kind} counts its bytes on an mbarrier in shared memory, not at a {mbarrier.type}",
+            "copies for a pair, by SM100_TMA_2SM_LOAD, take the place of ptx.pair.leader",
+        )
     if loads != (mbarrier is not None):
         raise LayoutError(
             Code.TMA_OPERANDS,
@@ -165,7 +175,7 @@ def check_operands_of(
     atom = None if tma is None else tma.tma_copy.atom
     counted, shared = atom is not None and atom.contract.has(Role.BARRIER), atom is not None and atom.is_multicast
     kind = "a prefetch" if tma is None else tma.kind.data
-    check_mbarrier(kind, counted, mbarrier)
+    check_mbarrier(kind, counted, mbarrier, atom is not None and atom.is_paired)
     if shared != (multicast is not None):
         raise LayoutError(
             Code.TMA_OPERANDS,

@@ -149,11 +149,11 @@ def make_tensor_copies(
             "see cp.reduce.async.bulk.tensor in the PTX ISA",
         )
         raise LayoutError(Code.ATOM_OPERAND, text, hint)
-    if not 1 <= multicast <= MAX_CLUSTER or (multicast > 1) != facts.multicast:
+    if not 1 <= multicast <= MAX_CLUSTER or (multicast > 1 and not facts.multicast):
         raise LayoutError(
             Code.TMA_BOX,
             f"{kind} does not load tiles for {multicast} blocks",
-            f"SM90_TMA_LOAD_MULTICAST is for 2 to {MAX_CLUSTER} blocks, the other atoms are for one",
+            f"SM90_TMA_LOAD_MULTICAST is for up to {MAX_CLUSTER} blocks, other loads are for one",
         )
 
     def make(*, merge: bool) -> TmaCopy:

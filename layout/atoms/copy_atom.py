@@ -14,7 +14,17 @@ from ..algebra.core import Layout, cosize
 from ..algebra.display import Displayed
 from ..algebra.recast import recast_layout
 from .contract import ANY_BITS, AsChosen, Contract, Named, Operand, Role, Whose
-from .instructions import CP_ASYNC_BYTES, Absent, AutoMove, BulkCopy, CopyInstruction, CpAsync, Move, TmemCp
+from .instructions import (
+    CP_ASYNC_BYTES,
+    Absent,
+    AutoMove,
+    BulkCopy,
+    CopyInstruction,
+    CpAsync,
+    Move,
+    TensorCopy,
+    TmemCp,
+)
 from .numbers import Reduced, Unpacked, check_members
 
 MOVE_BITS = (8, 16, 32, 64, 128)
@@ -169,6 +179,11 @@ class CopyAtom(Displayed):
     def is_multicast(self) -> bool:
         """Whether it writes the memory of all blocks of a mask."""
         return self.destination.whose is Whose.MASK
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether an mbarrier of either block of a pair may count the bytes."""
+        return isinstance(self.instruction, TensorCopy) and self.instruction.pair
 
     @property
     def reduction(self) -> str:

@@ -37,8 +37,8 @@ GROUP = "tilefold.instructions"
 """The group of the entry points (Python Packaging User Guide, Entry points specification)."""
 
 Arithmetic: TypeAlias = Callable[[Mapping[Role, Any]], Mapping[Role, Any]]
-"""From the elements of each operand that is read, a NumPy array in the order of the operand's matrix, those of each
-operand that is written. Flags are bools.
+"""A function of the elements of each operand that is read, NumPy arrays in the order of its matrix. It returns those of
+each operand that is written. Flags are bools.
 """
 
 

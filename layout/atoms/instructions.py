@@ -104,8 +104,10 @@ class MovMatrix:
 @dataclass(frozen=True, slots=True)
 class TensorCopy:
     """A thread has a box of a tensor copied between global and shared memory (PTX ISA, cp.async.bulk.tensor and
-    cp.reduce.async.bulk.tensor).
+    cp.reduce.async.bulk.tensor). An mbarrier of either block of a `pair` may count the bytes of a load.
     """
+
+    pair: bool = False
 
 
 @final

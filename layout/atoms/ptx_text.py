@@ -83,8 +83,8 @@ def copy_mnemonic(atom: CopyAtom) -> str:
             return matrix_mnemonic(matrix)
         case MovMatrix():
             return MOVMATRIX
-        case TensorCopy():
-            return tensor_mnemonic("N", bool(atom.loads), atom.is_multicast, atom.reduction)
+        case TensorCopy(pair):
+            return tensor_mnemonic("N", bool(atom.loads), atom.is_multicast, atom.reduction, pair)
         case BulkCopy():
             return {True: BULK_LOAD, False: BULK_STORE, None: "cp.async.bulk"}[atom.loads]
         case TmemLoad(shape, num, packs):

@@ -24,15 +24,17 @@ REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
 @dataclass(frozen=True, slots=True)
 class TensorFacts:
     """The facts of a tensor copy that its name tells: whether it `loads` to shared memory, whether it does so in the
-    blocks of a mask, and how a store combines elements. Raises `LayoutError` (E0301) for other combinations.
+    blocks of a mask, and how a store combines elements; whether an mbarrier of either block of a `pair` counts the
+    bytes of a load. Raises `LayoutError` (E0301) for other combinations.
     """
 
     loads: bool
     multicast: bool
     reduction: str
+    pair: bool = False
 
     def __post_init__(self) -> None:
-        wrong = self.reduction not in ("", *REDUCTIONS) or (self.multicast and not self.loads)
+        wrong = self.reduction not in ("", *REDUCTIONS) or ((self.multicast or self.pair) and not self.loads)
         if wrong or (self.reduction and self.loads):
             raise LayoutError(
                 Code.ATOM_INVALID,
@@ -44,13 +46,15 @@ class TensorFacts:
     def name(self) -> str:
         """CuTe's name; of the reductions, CuTe names only the addition."""
         if self.loads:
-            return f"SM90_TMA_LOAD{'_MULTICAST' if self.multicast else ''}"
+            return f"{'SM100_TMA_2SM' if self.pair else 'SM90_TMA'}_LOAD{'_MULTICAST' if self.multicast else ''}"
         return f"SM90_TMA_REDUCE_{self.reduction.upper()}" if self.reduction else "SM90_TMA_STORE"
 
 
 _ALL = (
     TensorFacts(True, False, ""),
     TensorFacts(True, True, ""),
+    TensorFacts(True, False, "", True),
+    TensorFacts(True, True, "", True),
     TensorFacts(False, False, ""),
     *[TensorFacts(False, False, reduction) for reduction in REDUCTIONS],
 )
@@ -80,7 +84,7 @@ def tensor_copy_atom(facts: TensorFacts, bits: int) -> CopyAtom:
         (map, *others),
         Reduced(facts.reduction) if facts.reduction else Copied(),
         BULK_TARGETS,
-        TensorCopy(),
+        TensorCopy(facts.pair),
         "PTX ISA, Data Movement and Conversion Instructions: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor",
     )
     return CopyAtom(facts.name, contract)

@@ -14,7 +14,7 @@ from .warp import Warp
 
 @dataclass(slots=True)
 class Votes:
-    """In how many of the threads at a barrier a predicate holds: of a warp, and of all once the barrier is complete."""
+    """The threads at a barrier in which a predicate holds: those of a warp, and all once the barrier is complete."""
 
     holding: int
     threads: int

@@ -122,7 +122,7 @@ class LaunchState:
     forgiven: Forgiven = frozenset()
     """Faults of some operations, or of all where it is None, that do not end the launch: it goes on without harm."""
     begun: "list[list[tuple[int, int]]]" = field(default_factory=lambda: [[]])
-    """For each seat the clusters that have begun there: when, and the number of each."""
+    """The clusters that have begun in each seat: the time and the number of each."""
     fences: set[str] = field(default_factory=set[str])
     """The scopes of the kernel's fences."""
     coming: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])

@@ -35,7 +35,7 @@ FAULTS = frozenset({Code.SIM_NAN, Code.SIM_INFINITY, Code.SIM_INDEX, Code.SIM_LO
 LOST = 3, 4
 """A difference cancels too much that loses at least this part of the digits of its type."""
 Bad = tuple[NDArray[np.bool_], Code, str, str]
-"""In which lanes something is wrong, as which fault, in words, and a hint."""
+"""The lanes in which something is wrong, the fault, its words, and a hint."""
 Look = Callable[[Warp, Sequence[Value], Value], Iterator[Bad]]
 """Finds the fault of an operation's result, from its operands."""
 

@@ -177,7 +177,7 @@ class Translator:
         self.issued: list[tuple[str, Executions]] = []
         """The instructions of the program, with the executions of their blocks."""
         self.placed: dict[tuple[str, int], list[Executions]] = {}
-        """By file and line, the executions of the block of each instruction there."""
+        """The executions of the block of each instruction, by file and line."""
         self.loops: list[Loop] = []
         self.parts: list[Part] = []
         """The parts of the program in the order in which they were translated."""

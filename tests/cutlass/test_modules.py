@@ -96,7 +96,6 @@ NEAREST = {
     "cute.nvgpu.tcgen05.Tmem": ("cute.nvgpu.tcgen05 has no 'Tmem'", "of sm_100 or later"),
     "cute.make_layot": ("cute has no 'make_layot'", "did you mean make_layout"),
     "cute.runtime.from_dlpak": ("cute.runtime has no 'from_dlpak'", "did you mean from_dlpack"),
-    "pipeline.PipelineUmmaAsync": ("cute.pipeline has no 'PipelineUmmaAsync'", "of sm_100 or later"),
     "utilities": ("cutlass has no 'utilities'", "did you mean utils"),
 }
 

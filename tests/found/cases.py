@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.planted.planting import Planted, planted
 
 HERE = Path(__file__).parent
-TABLES = ("classic", "hopper")
+TABLES = ("classic", "hopper", "blackwell")
 PAGE = HERE.parents[1] / "docs" / "found.md"
 _PROJECT = re.compile(r"https://github\.com/[^/]+/([^/]+)/(?:pull|issues|commit)/(\w+)")
 

@@ -41,7 +41,8 @@ class Driver:
 
     def prepare(self, launch: Launch, args: Sequence[Any], device: str) -> Any:
         """Takes the place of `prepared_for`: a kernel of addresses alone."""
-        tensors = self._tensors(args)
+        bound = launch.kernel(*args).bound
+        tensors = [bound.values[name] for name in bound.arrays]
 
         def record(configuration: Any, function: Any, parameters: Any, extra: None) -> int:
             values = (ctypes.string_at(parameters._obj[i], POINTER.size) for i in range(len(tensors)))
@@ -93,6 +94,7 @@ def halves(*shape: int) -> Any:
 
 CASES: dict[str, Callable[[], tuple[Callable[..., Any], tuple[Any, ...]]]] = {
     "gemm": lambda: (kernels.gemm, (halves(8, 64), halves(16, 64))),
+    "gemm of many rows": lambda: (kernels.gemm, (halves(512, 64), halves(512, 64))),
     "linear": lambda: (kernels.linear, (halves(2, 4, 64), halves(16, 64), halves(16), "silu", halves(2, 4, 16))),
     "scaled_gemm": lambda: (
         kernels.scaled_gemm,

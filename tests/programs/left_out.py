@@ -17,9 +17,18 @@ LEFT_OUT: Mapping[str, str] = {
     },
     "cute/blackwell/kernel/distributed": "several GPUs that share memory",
     "cute/blackwell/kernel/reduce": "modules of other programs",
-    "cute/blackwell/tutorial/tutorial_gemm": _TENSOR_MEMORY,
     **{
-        f"cute/blackwell/tutorial/tutorial_tma/{name}.py": "helpers for sm_100" for name in ("tma_v1", "tma_v2")
+        f"cute/blackwell/tutorial/tutorial_gemm/{name}.py": _TENSOR_MEMORY
+        for name in ("fp16_gemm_3", "fp16_gemm_3_1", "fp16_gemm_4", "fp16_gemm_5", "fp16_gemm_6")
+    },
+    **{
+        f"cute/blackwell/tutorial/tutorial_gemm/{name}.py": "scale factors of tcgen05.mma as a field of a tiled MMA"
+        for name in ("nvfp4_gemm_0", "nvfp4_gemm_1")
+    },
+    "cute/blackwell/tutorial/tutorial_gemm/utils.py": "a module of other programs",
+    **{
+        f"cute/blackwell/tutorial/tutorial_tma/{name}.py": "tiles with a swizzle of 128 bytes at multiples of 128 bytes"
+        for name in ("tma_v1", "tma_v2")
     },
     "cute/blackwell_geforce/kernel/blockscaled_gemm/blockscaled_gemm_dispatch.py": "a module of other programs",
     "cute/notebooks/tour_to_sol_gemm.ipynb": _TENSOR_MEMORY,
@@ -33,8 +42,16 @@ LEFT_OUT: Mapping[str, str] = {
         for name in ("aot_export", "aot_use_in_jax", "aot_use_in_torch", "jit_and_use_in_jax")
     },
     f"{_PRIMITIVES}/reduction/cluster_tmem_reduce.py": _TENSOR_MEMORY,
-    f"{_PRIMITIVES}/tcgen05": _TENSOR_MEMORY,
-    f"{_PRIMITIVES}/tma/tma_multicast.py": "copies for a pair of blocks (.cta_group::2), which sm_90 lacks",
+    f"{_PRIMITIVES}/tcgen05/2cta_mma_blockscale_m128.py": "pointers to elements of 4 bits from pointers to bytes",
+    f"{_PRIMITIVES}/tcgen05/tmem_ld_st.py": "print_nd_vector",
+    f"{_PRIMITIVES}/tcgen05/tmem_ld_to_stmatrix_transpose.py": "bitcast of vectors",
+    **{
+        f"{_PRIMITIVES}/tcgen05/{name}.py": _TENSOR_MEMORY
+        for name in (
+            "1cta_mma_a_from_tmem", "1cta_mma_basic", "1cta_mma_mn_major", "2cta_mma_tma_store", "clusterMxN_2cta_mma",
+            "cp_narrow_a_to_tmem_mma", "mcast_clusterMxN_1cta_mma", "mcast_clusterMxN_2cta_mma", "slicek_m32n8k128",
+        )
+    },
     f"{_PRIMITIVES}/tutorial/05_minimal_tensor_mma.py": _TENSOR_MEMORY,
     f"{_PRIMITIVES}/tutorial/10_minimal_tensor_mma_fp8.py": _TENSOR_MEMORY,
     f"{_PRIMITIVES}/tutorial/gemm_M128_N128_Kany_TN_warpspec_multistage.py": _TENSOR_MEMORY,

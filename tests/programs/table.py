@@ -11,11 +11,12 @@ class Program:
     `arguments` are those on the simulator, `reason` says why they are not the program's defaults; `on_gpu` are those on
     a GPU. `sizes` are texts of the program with those that stand for them on the simulator, where a program has its
     sizes in its text. `races` is False for a program that has a data race by the memory model, which the simulator
-    would report: `reason` names it. `ends` is what the program says at its end on the simulator where it cannot end
-    well there, for the `reason`, and on a GPU if it is the same `anywhere`. The program `after` which it reads files is
-    run first, in the same folder. A program that is a module of a package (`is_module`) is run by its name, and one
-    that writes into folders (`writes_to`) has them. Of a file that runs nothing by itself, `call` says what `call.py`
-    calls.
+    would report: `reason` names it. `fences` is False for one that takes waits for fences of tcgen05. `target` is that
+    of the simulated GPU, by default Hopper's. `ends` is what the program says at its end on the simulator where it
+    cannot end well there, for the `reason`, and on a GPU if it is the same `anywhere`. The program `after` which it
+    reads files is run first, in the same folder. A program that is a module of a package (`is_module`) is run by its
+    name, and one that writes into folders (`writes_to`) has them. Of a file that runs nothing by itself, `call` says
+    what `call.py` calls.
     """
 
     path: str
@@ -24,6 +25,8 @@ class Program:
     on_gpu: str = ""
     sizes: tuple[tuple[str, str], ...] = ()
     races: bool = True
+    fences: bool = True
+    target: str = ""
     ends: str = ""
     anywhere: bool = False
     after: str = ""
@@ -37,6 +40,9 @@ _ONCE = "--warmup_iterations 0 --iterations 1"
 _AMPERE, _HOPPER, _NOTEBOOKS = "cute/ampere/kernel", "cute/hopper/kernel", "cute/notebooks"
 _GEFORCE = "cute/blackwell_geforce/kernel"
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
+_SM_100 = "sm_100a"
+_GEMMS = "cute/blackwell/tutorial/tutorial_gemm"
+_WAITS = f"{_LARGE}; no fences of tcgen05 stand beside its waits"
 
 PROGRAMS: tuple[Program, ...] = (
     Program(f"{_AMPERE}/elementwise/elementwise_add.py", "--M 32 --N 256", _LARGE),
@@ -112,6 +118,32 @@ PROGRAMS: tuple[Program, ...] = (
             ),
             ("pingpong", f"--mnkl 128,128,256,1 {_ONCE}"),
         )
+    ),
+    *(
+        Program(f"{_GEMMS}/{name}.py", f"--mnk {size}", _WAITS, fences=False, target=_SM_100)
+        for name, size in (("fp16_gemm_0", "128,256,128"),)
+    ),
+    *(
+        Program(
+            f"{_GEMMS}/{name}.py",
+            "--mnk 256,512,128",
+            f"{_WAITS}; nothing orders the initialisation of the mbarrier at which a pair frees tensor memory before "
+            "its peer arrives there",
+            races=False,
+            fences=False,
+            target=_SM_100,
+        )
+        for name in ("fp16_gemm_1", "fp16_gemm_2")
+    ),
+    *(
+        Program(f"{_PRIMITIVES}/tcgen05/{name}.py", reason=_WAITS, fences=False, target=_SM_100)
+        for name in ("1cta_mma_pipeline", "2cta_mma_basic")
+    ),
+    Program(
+        f"{_PRIMITIVES}/tma/tma_multicast.py",
+        reason="only one warp waits for the copies, and a relaxed cluster barrier passes them on to the others",
+        races=False,
+        target=_SM_100,
     ),
     Program(
         "cute/blackwell/tutorial/tutorial_tma/tma_v0.py",

@@ -120,7 +120,7 @@ MISTAKES = {
     ),
     "another request after a refusal": (
         "scf.condition(%more)", "%always = arith.constant true\nscf.condition(%always)", "E3266",
-        "asks for another cluster, though an answer was that there is none",
+        "asks for another cluster after an answer said that no cluster is left",
     ),
     "a coordinate though nothing was cancelled": (
         "%next:2 = scf.if %again", "%next:2 = scf.if %true", "E3266", "an answer that none has been"

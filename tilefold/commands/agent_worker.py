@@ -100,10 +100,6 @@ def _answer(request: dict[str, Any]) -> dict[str, Any]:
     return {"exit": status, "output": out.getvalue()[:MOST_OUTPUT], "messages": err.getvalue()[:MOST_OUTPUT]}
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 _CUTE = """\
 !t = !tile.tensor<f32, gmem, align<16>, "32:1">
 gpu.module @m {
@@ -163,3 +159,7 @@ def warm_up() -> None:
         path = Path(folder) / "k.py"
         path.write_text(_PYTHON)
         execute(str(path), "check")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -38,6 +38,8 @@ class _Changes(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self.imported = set[str]()
+        self.of_class = set[str]()
+        """The names that the body of the class assigns, which a function there does not see."""
 
     def visit_Import(self, node: ast.Import) -> ast.AST:
         for name in node.names:
@@ -58,7 +60,10 @@ class _Changes(ast.NodeTransformer):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        outer, assigned = self.of_class, [line for line in node.body if isinstance(line, ast.Assign)]
+        self.of_class = {name.id for line in assigned for name in line.targets if isinstance(name, ast.Name)}
         self.generic_visit(node)
+        self.of_class = outer
         node.bases = [self._named(base) or base for base in node.bases]
         return node
 
@@ -76,8 +81,10 @@ class _Changes(ast.NodeTransformer):
         parts = [] if node is None else [part for part in ast.walk(node) if isinstance(part, ast.Attribute)]
         if node is None or not any(isinstance(p.value, ast.Name) and p.value.id in self.imported for p in parts):
             return node
-        empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-        given: list[ast.expr] = [ast.Constant(ast.unparse(node)), ast.Lambda(empty, node)]
+        used = sorted({part.id for part in ast.walk(node) if isinstance(part, ast.Name)} & self.of_class)
+        args, values = [ast.arg(name) for name in used], [ast.Name(name, ast.Load()) for name in used]
+        taken = ast.arguments(posonlyargs=[], args=args, kwonlyargs=[], kw_defaults=[], defaults=[*values])
+        given: list[ast.expr] = [ast.Constant(ast.unparse(node)), ast.Lambda(taken, node)]
         return ast.copy_location(ast.Call(ast.Name(_NAMED, ast.Load()), given, []), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

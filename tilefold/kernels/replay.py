@@ -236,7 +236,7 @@ def prepared_for(launch: Launch, args: Sequence[Any], device: str) -> tuple[Any,
     """The prepared kernel of a launch on a GPU, the bytes of the values that it takes, and its arrays in their order.
     None where it is not launched on the memory of its arrays.
     """
-    bound = launch.kernel.signature.bind_in_order(args)
+    bound = launch.kernel(*args).bound
     found = launch.kernel.on_gpus.prepared(bound, launch.block, device)
     if found is None:
         return None

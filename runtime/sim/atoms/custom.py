@@ -38,7 +38,7 @@ class Matrix:
         layout, ids = operand.layout, record.contract.ids
         threads, values = size(layout[0]), size(layout[1])
         self.indices = np.array([[layout(i, v) for v in range(values)] for i in range(threads)])
-        """By thread and value, the element of the matrix."""
+        """The element of the matrix for each thread and value."""
         self.lanes = np.array([ids(i) for i in range(threads)])
         self.count, self.of_warp = cosize(layout), record.contract.agent is Agent.WARP
         self.by_lane = self.of_warp and not operand.is_shared_by_all

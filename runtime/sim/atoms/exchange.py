@@ -77,7 +77,7 @@ def exchange_of(atom: CopyAtom, lanes: int) -> Exchange | None:
 
 
 def _transposition() -> Exchange:
-    """Of movmatrix, whose layouts name registers: lane t holds elements 2*(t % 4) and the next of row t / 4."""
+    """The exchange of movmatrix, by registers: lane t holds elements 2*(t % 4) and the next of row t / 4."""
     lane, value = np.arange(WARP)[:, None], np.arange(2)[None, :]
     row, column = 2 * (lane % 4) + value, lane // 4  # of the matrix before it is transposed
     everyone = np.ones(WARP, bool)

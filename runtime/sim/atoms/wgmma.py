@@ -84,7 +84,7 @@ class WgmmaArithmetic:
 
 
 def _sum(how: Summation, atom: MmaAtom) -> MultiplyAdd:
-    """Of the matrices A (M, K), B (N, K) and D (M, N)."""
+    """The product of the matrices A (M, K) and B (N, K), added to D (M, N)."""
     m, n, k = atom.shape
     at_a, at_b, at_d = [np.arange(rows * columns).reshape(rows, columns) for rows, columns in ((m, k), (n, k), (m, n))]
     return multiply_add(how, atom.types, at_a, at_b.T, at_d)

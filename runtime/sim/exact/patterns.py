@@ -31,7 +31,7 @@ class Patterns:
         self._elements: dict[int, int] = {}
         self._patterns: dict[int, int] = {}
         self._next: dict[int, int] = {}
-        """For patterns that are taken, one that may be free."""
+        """A pattern that may be free, to try in place of one that is taken."""
         self._sign = 1 << (8 * dtype.itemsize - 1)
         finite = np.array([self._greatest()], np.float64).astype(dtype)
         self._most = int(finite.view(self._bits)[0])

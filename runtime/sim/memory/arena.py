@@ -15,7 +15,7 @@ an mbarrier.
 """
 
 TAKEN = np.isin(np.arange(MBARRIER + 1), (ABSENT, IN_FLIGHT, MBARRIER))
-"""By the state of a byte, whether no thread may write it."""
+"""Whether no thread may write a byte, by its state."""
 
 WIDTHS = (1, 2, 4, 8, 16)
 """Sizes in bytes that one access can have."""

@@ -27,7 +27,7 @@ class Elements:
     port: Port
     indices: NDArray[np.int64]
     places: dict[int, tuple[NDArray[np.int64], int]] = field(default_factory=dict[int, tuple[NDArray[np.int64], int]])
-    """By address of a tensor in registers: the addresses of its groups of elements, and the bytes of each."""
+    """For each address of a tensor in registers, the addresses of its groups of elements, and the bytes of each."""
 
     @cached_property
     def first(self) -> int:

@@ -28,10 +28,10 @@ class CellSpace(Space):
     """
 
     columns: dict[int, dict[int, int]] = field(default_factory=dict[int, dict[int, int]])
-    """By the rank of a block, the first columns of its allocations and their numbers."""
+    """The first columns of a block's allocations and their numbers, by the rank of the block."""
 
     sites: dict[int, Site] = field(default_factory=dict[int, Site])
-    """By the first column of an allocation, the operation that made it."""
+    """The operation that made an allocation, by its first column."""
 
     @property
     def form(self) -> Cells:

@@ -50,7 +50,7 @@ _SPAN = 1 << 34
 """Bytes for each coordinate; its view begins in their middle."""
 _MOST = 1 << 26
 _LOW_BITS = 4095
-"""Of an address these bits stay, so that it is aligned as before."""
+"""The bits of an address that stay, so that it is aligned as before."""
 HINT = "check the coordinate against the shape, or predicate the access"
 
 

@@ -115,7 +115,7 @@ class SpaceState:
     released: "Releases | None" = None
     """The clocks that atomic writes have left here, if there was one."""
     swizzles: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
-    """Of each 16 bytes of shared memory the swizzle of the last tensor copy there, 1 more than its bits; 0 of none."""
+    """The swizzle of the last tensor copy to each 16 bytes of shared memory, as its bits plus 1; 0 without a copy."""
     journal: "Journal | None" = None
     """The observer of writes, if there is one."""
     name: str = field(init=False)

@@ -51,9 +51,9 @@ SEVERAL_WARPS = 1 << 30
 SEVERAL_BLOCKS = 1 << 31
 """Threads of more than one block of the agent's cluster have read the byte; of several clusters where it is 0."""
 SCOPE_CTA, SCOPE_CLUSTER = SEVERAL_LANES, SEVERAL_WARPS
-"""In the entry of a write: it was atomic among the threads of its block, or of its cluster, only."""
+"""Flags in the entry of a write that was atomic only among the threads of its block, or of its cluster."""
 MORE = SEVERAL_BLOCKS
-"""In the entry of an atomic write: it covers others, which are kept beside the table."""
+"""The flag of an atomic write that covers others, which are kept beside the table."""
 BEYOND_WARP = SEVERAL_WARPS | SEVERAL_BLOCKS
 SEVERAL = SEVERAL_LANES | BEYOND_WARP
 
@@ -61,7 +61,7 @@ MAX_THREADS = ASYNC - 1
 """The most threads of a launch that can be distinguished."""
 
 Entries: TypeAlias = NDArray[np.int64]
-"""Of bytes: which agent has accessed each, in its lower half with the flags above, and the time in its upper half."""
+"""Entries of bytes: the lower half has the agent that accessed a byte and the flags above, the upper half the time."""
 
 Times: TypeAlias = NDArray[np.int64]
 """A time for each agent of a cluster. Never changed in place once it belongs to a clock."""

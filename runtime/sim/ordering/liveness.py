@@ -98,7 +98,7 @@ class Watch:
         self._left, self._before = 0, None
 
     def _digest(self) -> int:
-        """Of all that warps can see of the machine: memory, mbarriers, and operations in flight."""
+        """A hash of everything that warps can see: memory, mbarriers, and operations in flight."""
         parts: list[Any] = [self.memory()]
         for cluster in {warp.block.cluster: None for warp in self._marks}:
             barriers = cluster.state(Trackers).rows.values()

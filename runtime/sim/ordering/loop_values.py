@@ -63,7 +63,7 @@ def never_ending(op: scf.WhileOp, t: "Translator") -> "Callable[[Warp, Site], No
 def _step(
     value: SSAValue, test: Block, passed: Sequence[SSAValue], body: Block, again: Sequence[SSAValue]
 ) -> int | None:
-    """By how much an argument of a loop's test grows in each iteration, where that is a constant."""
+    """The constant that each iteration adds to an argument of a loop's test; None if it is no constant."""
     if value not in test.args or value not in passed:
         return None
     total = again[list[SSAValue](test.args).index(value)].owner
@@ -85,7 +85,7 @@ def _is_within(value: SSAValue, op: scf.WhileOp) -> bool:
 
 
 def iterations_left(name: str, value: int, bound: int, step: int, width: int) -> int | None:
-    """In how many iterations a condition fails first, of integers that wrap; None if in none."""
+    """The number of the first iteration in which a condition on wrapping integers fails; None if it never does."""
     size = 1 << width
     value, bound = value % size, bound % size
     if name == "ne":

@@ -138,7 +138,7 @@ _IDIOM = (
     "; a fence of each thread before a barrier releases what that thread has written only for its own flags: the "
     "thread that writes this flag must fence behind the barrier"
 )
-"""Of kernels in which all threads fence, meet at a barrier, and one of them tells other blocks by a relaxed atomic."""
+"""For kernels in which all threads fence, meet at a barrier, and one of them tells other blocks by a relaxed atomic."""
 
 
 def _why_unreleased(warp: Warp, flag: Flag, agent: int, time: int) -> str:

@@ -26,7 +26,7 @@ def _call(op: func.CallOp, t: Translator) -> Suspending:
 
 
 def _end(op: Operation, t: Translator) -> None:
-    """Nothing to do: the block's end is followed outside of it."""
+    """Does nothing: the function that contains the block follows its end."""
 
 
 def _assert(op: cf.AssertOp, t: Translator) -> Step:

@@ -98,7 +98,7 @@ def _zero_extend(value: Value, before: ValueKind, after: ValueKind) -> Value:
 
 
 def _round(value: Value, before: ValueKind, after: ValueKind) -> Value:
-    """From one floating-point type to another, to nearest even; to 8 bits, larger values become the greatest."""
+    """Converts one floating-point type to another, to nearest even; larger values become the greatest one of 8 bits."""
     if after.bits == 8:
         greatest = float(ml_dtypes.finfo(after.dtype).max)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         return narrow(np.clip(np.asarray(value, np.float64), -greatest, greatest), after.dtype)

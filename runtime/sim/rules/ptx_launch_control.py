@@ -49,7 +49,7 @@ def _try_cancel(op: ptx.TryCancelOp, t: Translator) -> Step:
         bars = warp.select(warp.registers[bar]).tolist()
         for lane, place, at in zip(warp.lane_numbers().tolist(), places, bars, strict=True):
             if cluster.state(_Asked).refused:
-                text = "asks for another cluster, though an answer was that there is none"
+                text = "asks for another cluster after an answer said that no cluster is left"
                 warp.fault(Code.SIM_LAUNCH_CONTROL, site, lane, text, _ONCE)
             content = _answer(cluster)
             for rank in range(cluster.size) if multicast else (warp.block.rank,):

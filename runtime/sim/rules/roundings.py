@@ -115,4 +115,4 @@ _NEAREST: Mapping[str, tuple[Callable[..., Any], Callable[..., Any] | None, int]
     "min": (MINIMUM_NUMBER, None, 2), "max": (MAXIMUM_NUMBER, None, 2), "neg": (np.negative, None, 1),
     "abs": (np.abs, None, 1), "cvt": (_same, None, 1),
 })  # fmt: skip
-"""By opcode, the result rounded to the nearest, how far the exact one is above it, and the number of operands."""
+"""For each opcode the rounded result, the distance of the exact one above it, and the number of operands."""

@@ -17,7 +17,7 @@ from ..warp import Warp
 
 
 def _poison(op: ub.PoisonOp, t: Translator) -> Step | None:
-    """Of a number in a kernel, a value as of unwritten memory; else nothing that could be used."""
+    """An undefined value: a number is as in unwritten memory, anything else is a value that nothing can use."""
     kind = kind_of(op.result.type)
     if kind is None or kind.count is not None or kernel_of(op) is None:
         t.constant(op.result, _make_undefined(op, op.result.type))

@@ -62,7 +62,7 @@ def _alias(op: tile.AliasOp, t: Translator) -> Step:
 
 def _choose(op: tile.ChooseOp, t: Translator) -> Step:
     index, sources, result, site = t.slot(op.index), t.slots(op.sources), t.slot(op.result), site_of(op)
-    message = f"chooses a tensor by a number that is outside of {len(sources)}"
+    message = f"chooses a tensor by a number that is out of range for {len(sources)} tensors"
 
     def step(warp: Warp) -> None:
         registers = warp.registers
@@ -129,7 +129,7 @@ def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
 
 
 def check_inside(warp: Warp, site: Site, fixed: Sequence[tuple[Value, Value]], name: str | None = None) -> None:
-    """A fault for a lane in which an integer of a coordinate is outside of its mode: the tensor has no such element."""
+    """A fault for a lane in which an integer of a coordinate is out of range for its mode."""
     for integer, extent in fixed:
         bad: Any = (integer < 0) | (integer >= extent)
         if anywhere(bad):

@@ -6,6 +6,10 @@ their grids depend on; shared memory under the names of CuTe programs. Helpers f
 
 from tilefold.builder.pipelines.allocator import SmemAllocator, SmemPartition, get_smem_capacity_in_bytes
 from tilefold.builder.pipelines.block_copies import block_copy
+from tilefold.builder.pipelines.dynamic_scheduler import (
+    ClcDynamicPersistentTileScheduler,
+    ClcDynamicPersistentTileSchedulerParams,
+)
 from tilefold.builder.pipelines.group_scheduler import (
     GroupedGemmTileSchedulerHelper,
     GroupSearchResult,
@@ -19,6 +23,8 @@ from tilefold.builder.pipelines.tile_scheduler import (
     StaticPersistentTileScheduler,
     WorkTileInfo,
 )
+from tilefold.builder.pipelines.tmem_allocator import TmemAllocator, get_num_tmem_alloc_cols
+from tilefold.builder.tensors.blackwell import compute_epilogue_tile_shape
 from tilefold.builder.tensors.hopper import LayoutEnum
 from tilefold.builder.tensors.hopper import make_smem_layout_a as sm90_make_smem_layout_a
 from tilefold.builder.tensors.hopper import make_smem_layout_b as sm90_make_smem_layout_b
@@ -31,12 +37,13 @@ from . import hopper_helpers
 from .tensor_helpers import create_cute_tensor_for_fp8, is_fp8_dtype
 
 __all__ = [
-    "GroupSearchResult", "GroupSearchState", "GroupedGemmTileSchedulerHelper", "HardwareInfo", "LayoutEnum",
-    "PersistentTileSchedulerParams", "SmemAllocator", "SmemPartition", "StaticPersistentGroupTileScheduler",
-    "StaticPersistentTileScheduler", "TensorMapManager", "TensorMapUpdateMode", "WorkTileInfo", "block_copy",
-    "create_cute_tensor_for_fp8", "create_initial_search_state", "get_smem_capacity_in_bytes", "hopper_helpers",
-    "is_fp8_dtype", "print_latex", "print_latex_tv", "sm90_make_smem_layout_a", "sm90_make_smem_layout_b",
-    "sm90_make_smem_layout_epi",
+    "ClcDynamicPersistentTileScheduler", "ClcDynamicPersistentTileSchedulerParams", "GroupSearchResult",
+    "GroupSearchState", "GroupedGemmTileSchedulerHelper", "HardwareInfo", "LayoutEnum", "PersistentTileSchedulerParams",
+    "SmemAllocator", "SmemPartition", "StaticPersistentGroupTileScheduler", "StaticPersistentTileScheduler",
+    "TensorMapManager", "TensorMapUpdateMode", "TmemAllocator", "WorkTileInfo", "block_copy",
+    "compute_epilogue_tile_shape", "create_cute_tensor_for_fp8", "create_initial_search_state",
+    "get_num_tmem_alloc_cols", "get_smem_capacity_in_bytes", "hopper_helpers", "is_fp8_dtype", "print_latex",
+    "print_latex_tv", "sm90_make_smem_layout_a", "sm90_make_smem_layout_b", "sm90_make_smem_layout_epi",
 ]  # fmt: skip
 
 publish(__name__)

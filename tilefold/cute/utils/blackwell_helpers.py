@@ -1,6 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.utils.blackwell_helpers`: tiled MMAs with scales, and the parts of threads of their scales."""
+"""`cute.utils.blackwell_helpers` and `sm100`: choices for kernels that multiply into tensor memory; tiled MMAs of warps
+with scales, and the parts of threads of their scales.
+"""
 
+from tilefold.builder.tensors.blackwell import (
+    cluster_shape_to_tma_atom_A,
+    cluster_shape_to_tma_atom_B,
+    cluster_shape_to_tma_atom_SFB,
+    compute_epilogue_tile_shape,
+    get_smem_store_op,
+    get_tmem_load_op,
+    make_blockscaled_trivial_tiled_mma,
+    make_smem_layout,
+    make_smem_layout_a,
+    make_smem_layout_b,
+    make_smem_layout_epi,
+    make_trivial_tiled_mma,
+)
 from tilefold.builder.tensors.scale_factors import (
     get_layoutSFA_TV,
     get_layoutSFB_TV,
@@ -13,8 +29,11 @@ from tilefold.builder.tensors.scale_factors import (
 from ..public import publish
 
 __all__ = [
-    "get_layoutSFA_TV", "get_layoutSFB_TV", "get_permutation_mnk", "partition_fragment_SFA", "partition_fragment_SFB",
-    "sm120_get_smem_store_op",
+    "cluster_shape_to_tma_atom_A", "cluster_shape_to_tma_atom_B", "cluster_shape_to_tma_atom_SFB",
+    "compute_epilogue_tile_shape", "get_layoutSFA_TV", "get_layoutSFB_TV", "get_permutation_mnk", "get_smem_store_op",
+    "get_tmem_load_op", "make_blockscaled_trivial_tiled_mma", "make_smem_layout", "make_smem_layout_a",
+    "make_smem_layout_b", "make_smem_layout_epi", "make_trivial_tiled_mma", "partition_fragment_SFA",
+    "partition_fragment_SFB", "sm120_get_smem_store_op",
 ]  # fmt: skip
 
 publish(__name__)

@@ -6,9 +6,18 @@ from tilefold.builder.tensors.scale_factors import (
     sm120_make_smem_layout_sfb,
     tile_atom_to_shape_SF,
 )
+from tilefold.builder.tensors.tensor_core_scales import (
+    make_smem_layout_sfa,
+    make_smem_layout_sfb,
+    make_tmem_layout_sfa,
+    make_tmem_layout_sfb,
+)
 
 from ..public import publish
 
-__all__ = ["sm120_make_smem_layout_sfa", "sm120_make_smem_layout_sfb", "tile_atom_to_shape_SF"]
+__all__ = [
+    "make_smem_layout_sfa", "make_smem_layout_sfb", "make_tmem_layout_sfa", "make_tmem_layout_sfb",
+    "sm120_make_smem_layout_sfa", "sm120_make_smem_layout_sfb", "tile_atom_to_shape_SF",
+]  # fmt: skip
 
 publish(__name__)

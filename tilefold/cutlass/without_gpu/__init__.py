@@ -8,7 +8,9 @@ their launches, and there is a GPU. Memory that the program allocates by CUDA's 
 
 from importlib.util import find_spec
 
+from tilefold.base.target import Target
 from tilefold.cute.host.streams import torch_module
+from tilefold.runtime.settings import program_arch
 
 from .launches import MissingGpu, take_the_place_of_gpus
 from .memory import memory_on_host
@@ -18,9 +20,11 @@ from .tensors import tensors_on_host
 
 def stay_on_host() -> None:
     """Redirects launches to the simulator, and torch's and CUDA's memory to the host. `utils.HardwareInfo` has the
-    sizes of a small GPU, which a cooperative launch must fit.
+    sizes of a small GPU, which a cooperative launch must fit; its architecture is Hopper's, or that of `CUTE_DSL_ARCH`.
+    TargetError for an unknown one.
     """
-    gpu = MissingGpu()
+    wished = program_arch()
+    gpu = MissingGpu(Target(wished)) if wished else MissingGpu()
     take_the_place_of_gpus(gpu)
     memory_on_host()
     if find_spec("torch") is not None:

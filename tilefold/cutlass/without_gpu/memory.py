@@ -89,12 +89,14 @@ def memory_on_host() -> None:
     of_driver = {
         "cuMemFree": memory.free, "cuMemFreeAsync": memory.free, "cuMemsetD8": memory.fill,
         "cuMemsetD8Async": memory.fill, "cuCtxSynchronize": done, "cuStreamSynchronize": done,
+        "cuInit": done,
         **{f"{name}{kind}": memory.copy for name in copies for kind in ("", "Async")},
     }  # fmt: skip
     for name in ("cudaMalloc", "cudaMallocAsync"):
         setattr(runtime, name, _allocating(memory, error.cudaSuccess, int))
     for name in ("cuMemAlloc", "cuMemAllocAsync"):
         setattr(driver, name, _allocating(memory, result.CUDA_SUCCESS, driver.CUdeviceptr))
+    setattr(driver, "cuDeviceGetCount", lambda: (result.CUDA_SUCCESS, 1))  # noqa: B010 - a module, not a class
     for name, work in of_runtime.items():
         setattr(runtime, name, _answering(work, error.cudaSuccess, error.cudaErrorInvalidValue))
     for name, work in of_driver.items():

@@ -102,14 +102,14 @@ def streams_on_host(torch: Any, gpu: MissingGpu) -> None:
     properties = SimpleNamespace(
         name="the simulator",
         multi_processor_count=gpu.multiprocessors,
-        major=9,
-        minor=0,
+        major=gpu.target.sm // 10,
+        minor=gpu.target.sm % 10,
         total_memory=1 << 34,
         L2_cache_size=gpu.l2_bytes,
     )
     answers = {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "set_device": None,
-        "synchronize": None, "empty_cache": None, "init": None, "get_device_capability": (9, 0),
+        "synchronize": None, "empty_cache": None, "init": None, "get_device_capability": divmod(gpu.target.sm, 10),
         "get_device_name": properties.name, "get_device_properties": properties, "current_stream": _Stream(),
         "default_stream": _Stream(), "stream": nullcontext(), "device": nullcontext(), "memory_allocated": 0,
         "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None,

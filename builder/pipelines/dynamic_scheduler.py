@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Blocks that take over the tiles of blocks that have not begun (PTX ISA, clusterlaunchcontrol; sm_100, and CUTLASS,
+gemm/kernel/sm100_tile_scheduler.hpp).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...base.target import WARP
+from ...dialects import ptx
+from ...dialects.ptx.launch_control import ANSWER
+from ..control.control_functions import if_
+from ..instructions import arch, cluster
+from ..instructions.warp import elect_one
+from ..scalars.dtypes import Boolean
+from ..scalars.values import wrap
+from ..tensors.tensors import Address, Pointer, address_of
+from ..tracing.state import emit
+from ..tracing.stateful import Stateful
+from .tile_scheduler import PersistentTileSchedulerParams, WorkTileInfo
+
+ANSWER_BYTES = WARP // 2
+
+
+@dataclass(frozen=True)
+class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
+    """The tiles of a problem along M, N and L (the batch), and the blocks of a cluster along M, N and K. A launch has a
+    block for each tile.
+    """
+
+
+class ClcDynamicPersistentTileScheduler(Stateful):
+    """The tiles of one block: its own, and then those of blocks whose clusters its cluster has cancelled. The answer to
+    the request is 16 bytes of shared memory at `response`.
+    """
+
+    def __init__(
+        self, params: ClcDynamicPersistentTileSchedulerParams, own: tuple[Any, Any, Any], response: Address
+    ) -> None:
+        self.params = params
+        self.own = own
+        self.response = response
+        self.num_tiles_executed: Any = 0
+
+    @classmethod
+    def create(
+        cls,
+        params: ClcDynamicPersistentTileSchedulerParams,
+        block_idx: tuple[Any, Any, Any],
+        grid_dim: tuple[Any, Any, Any],
+        clc_response_ptr: Pointer,
+    ) -> "ClcDynamicPersistentTileScheduler":
+        """The scheduler of a block in a grid of `get_grid_shape`."""
+        return cls(params, block_idx, address_of(clc_response_ptr))
+
+    @staticmethod
+    def get_grid_shape(params: ClcDynamicPersistentTileSchedulerParams) -> tuple[Any, Any, Any]:
+        """The grid for a launch: a block for each tile, in whole clusters."""
+        m, n, layers = params.clusters
+        rows, columns, _ = params.cluster_shape_mnk
+        return m * rows, n * columns, layers
+
+    def initial_work_tile_info(self) -> WorkTileInfo:
+        """The block's own tile."""
+        return WorkTileInfo(self.own, Boolean(True))
+
+    def advance_to_next_work(self, mbarrier_addr: Address | Pointer) -> None:
+        """Asks for the next tile: the answer goes to all blocks of the cluster, and the mbarrier of each counts it.
+        A whole warp of one block calls it.
+        """
+        rows, columns, _ = self.params.cluster_shape_mnk
+        bar = address_of(mbarrier_addr)
+
+        def ask() -> None:
+            emit(ptx.TryCancelOp(self.response.ssa, bar.ssa, rows * columns > 1))
+
+        if_(elect_one(), ask)
+        self.num_tiles_executed = self.num_tiles_executed + 1
+
+    def get_current_work(self) -> WorkTileInfo:
+        """The tile of the answer, after a wait for it. The bytes may be used again afterwards."""
+        answer = emit(ptx.LoadOp(self.response.ssa, ANSWER, ANSWER_BYTES)).results[0]
+        arch.fence_proxy("async.shared", "cta")
+        more: Any = wrap(emit(ptx.IsCanceledOp(answer)).results[0])
+        first = if_(more, lambda: tuple(wrap(x) for x in emit(ptx.FirstCtaidOp(answer)).results), lambda: self.own)
+        rows, columns, _ = self.params.cluster_shape_mnk
+        x, y, z = first
+        if rows * columns > 1:
+            inside: Any = cluster.block_in_cluster_idx()
+            x, y = x + inside[0], y + inside[1]
+        return WorkTileInfo((x, y, z), more)

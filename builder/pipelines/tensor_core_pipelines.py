@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Pipelines with a side that multiplies into tensor memory (cutlass/pipeline/sm100_pipeline.hpp; sm_100a, sm_103a).
+
+A side that multiplies passes a stage on by a commit, which arrives when its multiplications are complete. In a cluster
+(V,M,N,K) whose V is 2 a pair of blocks multiplies together, and the thread of its even block issues for both: there are
+the mbarriers at which threads of both arrive, and the commits go to both. Waits and arrivals that order uses of tensor
+memory have the fences of tcgen05 beside them.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+from ...dialects import ptx
+from ...layout.algebra.core import Layout, make_layout
+from ...layout.algebra.inttuple import is_fully_static
+from ..control.control_functions import if_
+from ..instructions import arch, cluster
+from ..instructions.mbarriers import mbarrier_arrive, mbarrier_arrive_and_expect_tx
+from ..instructions.tensor_core import commit
+from ..instructions.warp import elect_one
+from ..tensors.nvgpu import CtaGroup
+from ..tensors.tensors import Address, Pointer, Tensor
+from ..tensors.tma import create_tma_multicast_mask
+from ..tracing.state import emit
+from .groups import CooperativeGroup, PipelineOp, pipeline_error
+from .pipelines import Stages
+from .states import PipelineState
+from .transactions import Transactions
+
+PAIR = 2
+"""The blocks of a pair."""
+
+
+@dataclass(frozen=True)
+class MmaCluster:
+    """A cluster of the layout (V,M,N,K), or a block by itself. Raises TilefoldError (E5011) for another layout."""
+
+    layout: Layout
+
+    @staticmethod
+    def of(layout: Layout | None) -> "MmaCluster":
+        """The cluster of a layout; None is a block by itself."""
+        return MmaCluster(make_layout((1, 1, 1, 1)) if layout is None else layout)
+
+    def __post_init__(self) -> None:
+        shape, hint = self.layout.shape, "write cute.tiled_divide(cluster_layout_mnk, (tiled_mma.thr_id.shape,))"
+        if not isinstance(shape, tuple) or len(shape) != 4 or not is_fully_static((shape, self.layout.stride)):
+            raise pipeline_error(f"a cluster (V,M,N,K) cannot have the layout {self.layout}", hint)
+        if self.layout[0].size not in (1, PAIR):
+            raise pipeline_error(f"{self.layout[0].size} blocks cannot multiply together", hint)
+
+    @property
+    def blocks(self) -> int:
+        """The blocks of the cluster."""
+        return self.layout.size
+
+    @property
+    def is_paired(self) -> bool:
+        """Whether two blocks multiply together."""
+        return self.layout[0].size == PAIR
+
+    @property
+    def group(self) -> CtaGroup:
+        """The blocks that multiply together."""
+        return CtaGroup.TWO if self.is_paired else CtaGroup.ONE
+
+    def leads(self) -> Any:
+        """Whether the block issues multiplications."""
+        return cluster.block_idx_in_cluster() % PAIR == 0 if self.is_paired else True
+
+    def leader(self) -> Any:
+        """The rank of the block of the pair that issues them; None where each block does."""
+        rank: Any = cluster.block_idx_in_cluster()
+        return rank - rank % PAIR if self.is_paired else None
+
+    def pair(self) -> Any:
+        """The mask of the blocks that multiply together; None for the block alone."""
+        return None if not self.is_paired else PAIR + 1 << self.leader()
+
+    def sharing(self, modes: tuple[int, int]) -> Any:
+        """The mask of the blocks whose copies fill stages of this block, or of its pair: those along N, which share A,
+        and along M, which share B, as `modes` (M, N) say; None for the block alone.
+        """
+        if self.blocks == 1:
+            return None
+        v, *rest = self.layout.get_flat_coord(cluster.block_idx_in_cluster())
+        mask: Any = 0
+        for part in (v, 1 - v) if self.is_paired else (v,):
+            for mode, shared in zip((2, 1), modes, strict=True):
+                if shared:
+                    mask = mask | create_tma_multicast_mask(self.layout, (part, *rest), mode)
+        return mask
+
+
+def _before() -> None:
+    emit(ptx.TensorFenceOp("before_thread_sync"))
+
+
+def _after() -> None:
+    emit(ptx.TensorFenceOp("after_thread_sync"))
+
+
+@dataclass(frozen=True)
+class _TensorCoreStages(Stages):
+    """Stages with a side that multiplies."""
+
+    mma_cluster: MmaCluster = field(default_factory=lambda: MmaCluster.of(None), kw_only=True)
+
+    @classmethod
+    def _create(
+        cls,
+        num_stages: int,
+        producers: CooperativeGroup,
+        consumers: CooperativeGroup,
+        storage: Pointer | Tensor | None,
+        layout: Layout | None,
+        defer_sync: bool,
+        tx_count: int = 0,
+    ) -> Self:
+        blocks = MmaCluster.of(layout)
+        made = cls._made(num_stages, producers, consumers, storage, defer_sync, blocks.blocks, tx_count)
+        return replace(made, mma_cluster=blocks)
+
+    def _commit(self, at: Address, mask: Any) -> None:
+        commit(at, mask, self.mma_cluster.group)
+
+    def _arrive_at_leader(self, at: Address) -> None:
+        _before()
+        mbarrier_arrive(at, self.mma_cluster.leader())
+
+
+@dataclass(frozen=True)
+class PipelineTmaUmma(_TensorCoreStages):
+    """A pipeline whose producer fills stages by tensor copies, of `tx_count` bytes for all blocks that multiply
+    together, and whose consumer multiplies. Whole warps call its methods; the consumer's only in the block that leads.
+    """
+
+    producer_op = PipelineOp.TmaLoad
+    consumer_op = PipelineOp.TCGen05Mma
+
+    transactions: Transactions | None = field(default=None, kw_only=True)
+    mcast_mode_mn: tuple[int, int] = field(default=(1, 1), kw_only=True)
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        tx_count: int,
+        barrier_storage: Pointer | Tensor | None = None,
+        cta_layout_vmnk: Layout | None = None,
+        mcast_mode_mn: tuple[int, int] = (1, 1),
+        defer_sync: bool = False,
+        name: str = "",
+    ) -> Self:
+        """A pipeline of `num_stages` stages. The consumer group has an arrival for each block, or pair, whose
+        multiplications read what a block copies: M + N - 1 in a cluster whose blocks copy along M (B) and N (A), unless
+        `mcast_mode_mn` has a 0 for one of them.
+
+        Raises TilefoldError (E5011) for another layout of a cluster, and for a number of bytes that no copies have.
+        """
+        made = cls._create(
+            num_stages, producer_group, consumer_group, barrier_storage, cta_layout_vmnk, defer_sync, tx_count
+        )
+        counted = None if made.mma_cluster.is_paired else Transactions(tx_count)
+        return replace(made, transactions=counted, mcast_mode_mn=mcast_mode_mn)
+
+    def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
+        """Waits until the stage is empty; then one thread of the block that leads arrives and expects the bytes."""
+        super().producer_acquire(state, try_acquire_token)
+        full, bytes = self._full(state), self.sync_object_full.tx_count
+
+        def expect() -> None:
+            if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, bytes))
+
+        if self.mma_cluster.is_paired:
+            if_(self.mma_cluster.leads(), expect)
+        else:
+            expect()
+        if self.transactions is not None:
+            self.transactions.begin()
+
+    def producer_get_barrier(self, state: PipelineState) -> Address:
+        """The mbarrier at which the copies into the stage count their bytes."""
+        full = self._full(state)
+        if self.transactions is not None:
+            self.transactions.note(full)
+        return full
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Has no effect: the copies themselves count. Raises TilefoldError (E5011) if the copies since
+        `producer_acquire` move a number of bytes that differs from the pipeline's.
+        """
+        if self.transactions is not None:
+            self.transactions.end()
+
+    def producer_tail(self, state: PipelineState) -> None:
+        """Waits until the consumer has emptied all stages. Raises TilefoldError (E5011) as `producer_commit` does."""
+        self.producer_commit(state)
+        super().producer_tail(state)
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """Releases the stage in each block that copies into it, once the multiplications so far are complete."""
+        self._commit(self._empty(state), self.mma_cluster.sharing(self.mcast_mode_mn))
+
+
+@dataclass(frozen=True)
+class PipelineUmmaAsync(_TensorCoreStages):
+    """A pipeline whose producer multiplies, and whose consumer threads read tensor memory."""
+
+    producer_op = PipelineOp.TCGen05Mma
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        barrier_storage: Pointer | Tensor | None = None,
+        cta_layout_vmnk: Layout | None = None,
+        defer_sync: bool = False,
+        name: str = "",
+    ) -> Self:
+        """A pipeline of `num_stages` stages; the consumer group has the arrivals of all blocks that multiply together.
+        Raises TilefoldError (E5011) for another layout of a cluster.
+        """
+        return cls._create(num_stages, producer_group, consumer_group, barrier_storage, cta_layout_vmnk, defer_sync)
+
+    def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
+        """Waits until the consumers of all blocks that multiply together have read the stage."""
+        super().producer_acquire(state, try_acquire_token)
+        _after()
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Passes the stage on, in each of these blocks, once the multiplications so far are complete."""
+        self._commit(self._full(state), self.mma_cluster.pair())
+
+    def producer_tail(self, state: PipelineState) -> None:
+        """Waits, in the block that leads, until the consumers have read all stages."""
+        base = super()
+        if self.mma_cluster.is_paired:
+            if_(self.mma_cluster.leads(), lambda: base.producer_tail(state))
+        else:
+            base.producer_tail(state)
+
+    def consumer_wait(self, state: PipelineState, try_wait_token: object = None) -> None:
+        """Waits until the multiplications into the stage are complete."""
+        super().consumer_wait(state, try_wait_token)
+        _after()
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """Releases the stage for the thread, after its waits for loads from tensor memory."""
+        self._arrive_at_leader(self._empty(state))
+
+
+@dataclass(frozen=True)
+class PipelineAsyncUmma(_TensorCoreStages):
+    """A pipeline whose producer threads write shared or tensor memory, and whose consumer multiplies. Writes of shared
+    memory need `fence_proxy("async.shared", ...)` before the commit.
+    """
+
+    producer_op = PipelineOp.AsyncThread
+    consumer_op = PipelineOp.TCGen05Mma
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        barrier_storage: Pointer | Tensor | None = None,
+        cta_layout_vmnk: Layout | None = None,
+        defer_sync: bool = False,
+        name: str = "",
+    ) -> Self:
+        """A pipeline of `num_stages` stages; the producer group has the arrivals of all blocks that multiply together.
+        Raises TilefoldError (E5011) for another layout of a cluster.
+        """
+        return cls._create(num_stages, producer_group, consumer_group, barrier_storage, cta_layout_vmnk, defer_sync)
+
+    def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
+        """Waits until the multiplications that read the stage are complete."""
+        super().producer_acquire(state, try_acquire_token)
+        _after()
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Announces, in the block that leads, that the thread has filled its part of the stage."""
+        self._arrive_at_leader(self._full(state))
+
+    def consumer_wait(self, state: PipelineState, try_wait_token: object = None) -> None:
+        """Waits until the producers have filled the stage."""
+        super().consumer_wait(state, try_wait_token)
+        _after()
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """Releases the stage in each block that multiplies with others, once the multiplications are complete."""
+        self._commit(self._empty(state), self.mma_cluster.pair())
+
+
+@dataclass(frozen=True)
+class PipelineClcFetchAsync(_TensorCoreStages):
+    """A pipeline whose producer, a warp of the first block of a cluster, asks for the work of another cluster, and
+    whose consumers, threads of all blocks, read the answers (PTX ISA, clusterlaunchcontrol).
+    """
+
+    producer_op = PipelineOp.ClcLoad
+
+    @classmethod
+    def create(
+        cls,
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group: CooperativeGroup,
+        tx_count: int,
+        barrier_storage: Pointer | Tensor | None = None,
+        cta_layout_vmnk: Layout | None = None,
+        defer_sync: bool = False,
+        name: str = "",
+    ) -> Self:
+        """A pipeline of `num_stages` answers of `tx_count` bytes; the consumer group has the threads of all blocks.
+        Raises TilefoldError (E5011) for another layout of a cluster.
+        """
+        return cls._create(
+            num_stages, producer_group, consumer_group, barrier_storage, cta_layout_vmnk, defer_sync, tx_count
+        )
+
+    def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
+        """Waits until all consumers have read the answer; then a lane for each block of the cluster arrives there and
+        expects the bytes.
+        """
+        super().producer_acquire(state, try_acquire_token)
+        full, bytes, blocks = self._full(state), self.sync_object_full.tx_count, self.mma_cluster.blocks
+        if blocks == 1:
+            if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, bytes))
+            return
+        lane: Any = arch.lane_idx()
+        if_(lane < blocks, lambda: mbarrier_arrive_and_expect_tx(full, bytes, lane))
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Has no effect: the answer itself counts."""
+
+    def consumer_release(self, state: PipelineState) -> None:
+        """Announces in the first block that the thread has read the answer."""
+        mbarrier_arrive(self._empty(state), None if self.mma_cluster.blocks == 1 else 0)

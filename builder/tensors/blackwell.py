@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Choices for kernels that multiply into tensor memory: tiled MMAs by types, layouts of shared memory, the copies of
+operands and of results (CUTLASS's sm100_common.inl and sm100_builder.inl; sm_100a).
+"""
+
+from typing import Any
+
+from ...base.errors import Code, TilefoldError
+from ...layout.algebra.coalesce import coalesce
+from ...layout.algebra.core import Layout, LayoutLike
+from ...layout.algebra.inttuple import product
+from ...layout.atoms.umma_smem import select_umma_mode
+from ..scalars.dtypes import DType, as_dtype
+from . import nvgpu, tensor_memory, umma
+from .coordinates import as_tuple, tuples
+from .copies import TiledCopy
+from .copy_atoms import CopyAtom, make_copy_atom
+from .hopper import LayoutEnum, add_stages
+from .hopper import make_smem_layout_epi as _make_smem_layout_epi
+from .mma import TiledMma, make_tiled_mma
+from .nvgpu import CtaGroup
+from .warpgroup import OperandMajorMode
+
+_K_BITS = 256
+"""The bits along K of an instruction."""
+_LANES = 32
+"""The lanes of tensor memory that a warp reaches."""
+
+
+def make_trivial_tiled_mma(a_dtype: DType, *rest: Any) -> TiledMma:
+    """The tiled MMA of one instruction for element types: `(a_dtype, b_dtype, a_major, b_major, acc_dtype, cta_group,
+    (M, N), a_source)`, where `b_dtype` may be left out if it is A's, and the place of A is shared memory by default.
+    Raises TilefoldError (E0302, E0304) where there is no such instruction.
+    """
+    b, (a_major, b_major, acc, group, tiler, *source) = _types(a_dtype, rest)
+    if a_dtype.bits in (16, 32) and b != a_dtype:
+        raise TilefoldError(Code.MMA_OPERAND, f"tcgen05.mma does not multiply {a_dtype} with {b}")
+    m, n = as_tuple(tuples(tiler))[:2]
+    of_instruction = (
+        (m, n, _K_BITS // max(a_dtype.bits, 8)), group, source[0] if source else umma.OperandSource.SMEM, a_major,
+        b_major,
+    )  # fmt: skip
+    if a_dtype.bits == 16:
+        return make_tiled_mma(umma.MmaF16BF16Op(a_dtype, acc, *of_instruction))
+    if a_dtype.bits == 32:
+        return make_tiled_mma(umma.MmaTF32Op(*of_instruction))
+    if a_dtype.is_integer:
+        return make_tiled_mma(umma.MmaI8Op(a_dtype, *of_instruction, b))
+    return make_tiled_mma(umma.MmaF8F6F4Op(a_dtype, b, acc, *of_instruction))
+
+
+def make_blockscaled_trivial_tiled_mma(a_dtype: DType, *rest: Any) -> TiledMma:
+    """The tiled MMA of one instruction with scale factors: `(a_dtype, b_dtype, a_major, b_major, sf_dtype, sf_vec_size,
+    cta_group, (M, N), a_source)`, as `make_trivial_tiled_mma`. Raises TilefoldError (E0302, E0304) where there is no
+    such instruction.
+    """
+    b, (a_major, b_major, factor, vector, group, tiler, *source) = _types(a_dtype, rest)
+    m, n = as_tuple(tuples(tiler))[:2]
+    place = source[0] if source else umma.OperandSource.SMEM
+    if a_dtype.bits == b.bits == 4:
+        shape = m, n, _K_BITS // 4
+        if vector == 16:
+            return make_tiled_mma(umma.MmaMXF4NVF4Op(factor, shape, group, place))
+        return make_tiled_mma(umma.MmaMXF4Op(shape, group, place))
+    return make_tiled_mma(umma.MmaMXF8F6F4Op(a_dtype, b, (m, n, _K_BITS // 8), group, place, a_major, b_major))
+
+
+def _types(a_dtype: DType, rest: tuple[Any, ...]) -> tuple[DType, tuple[Any, ...]]:
+    """The type of B, which may be left out, and the arguments behind it."""
+    return (a_dtype, rest) if isinstance(rest[0], OperandMajorMode) else (rest[0], rest[1:])
+
+
+def make_smem_layout_a(tiled_mma: TiledMma, mma_tiler_mnk: Any, a_dtype: Any, num_stages: int) -> LayoutLike:
+    """The layout of shared memory for stages of a block's part of A, ((MMA_M,MMA_K),RestM,RestK,stages), by the widest
+    swizzle that divides the part.
+    """
+    m, _, k = as_tuple(tuples(mma_tiler_mnk))
+    return _staged(tiled_mma.partition_shape_A((m, k)), tiled_mma.op.a_major_mode, a_dtype, num_stages)
+
+
+def make_smem_layout_b(tiled_mma: TiledMma, mma_tiler_mnk: Any, b_dtype: Any, num_stages: int) -> LayoutLike:
+    """The same for B, ((MMA_N,MMA_K),RestN,RestK,stages)."""
+    _, n, k = as_tuple(tuples(mma_tiler_mnk))
+    return _staged(tiled_mma.partition_shape_B((n, k)), tiled_mma.op.b_major_mode, b_dtype, num_stages)
+
+
+def _staged(part: Any, major: OperandMajorMode, dtype: Any, stages: int) -> LayoutLike:
+    (rows, depth), more, deeper = part
+    is_k_major, bits = major is OperandMajorMode.K, max(as_dtype(dtype).bits, 4)
+    mode = select_umma_mode(major.value, bits, product(rows) * more, product(depth) * deeper)
+    atom = umma.make_smem_layout_atom(umma.SmemLayoutAtomKind(f"{major.value}_{mode}"), dtype)
+    order = (1, 2, 3) if is_k_major else (2, 1, 3)
+    return tensor_memory.tile_to_mma_shape(atom, (*part, stages), order)
+
+
+def make_smem_layout(leading_mode: OperandMajorMode, smem_tile_shape: Any, dtype: Any, num_stages: int) -> LayoutLike:
+    """The layout of shared memory for stages of a tile (MN,K,stages) whose contiguous mode is `leading_mode`."""
+    rows, depth = as_tuple(tuples(smem_tile_shape))[:2]
+    layout = LayoutEnum.ROW_MAJOR if leading_mode is OperandMajorMode.K else LayoutEnum.COL_MAJOR
+    return add_stages(layout, (rows, depth), dtype, num_stages)
+
+
+def make_smem_layout_epi(epi_dtype: Any, epi_layout: LayoutEnum, epi_tile: Any, epi_stage: int) -> LayoutLike:
+    """The layout of shared memory for stages of an epilogue's tile of C: (M,N,stages)."""
+    m, n = (product(mode.shape if isinstance(mode, Layout) else mode) for mode in as_tuple(tuples(epi_tile)))
+    return _make_smem_layout_epi(epi_dtype, epi_layout, (m, n), epi_stage)
+
+
+def _warps(cta_tile_shape: Any, use_2cta_instrs: bool) -> tuple[int, int]:
+    """How the four warps of an epilogue share the tile of a block: along M, and along N where a pair multiplies 128
+    rows.
+    """
+    return (2, 2) if use_2cta_instrs and as_tuple(tuples(cta_tile_shape))[0] == 64 else (4, 1)
+
+
+def compute_epilogue_tile_shape(
+    cta_tile_shape: Any,
+    use_2cta_instrs: bool,
+    layout_d: LayoutEnum,
+    elem_ty_d: DType,
+    *,
+    layout_c: LayoutEnum | None = None,
+    elem_ty_c: DType | None = None,
+) -> tuple[Any, Any]:
+    """The part of a block's tile of D that an epilogue handles at a time, a tiler (M,N): 4096 elements where it loads
+    no C, else 32 or 64 columns by the width of the elements and the tile.
+
+    Raises TilefoldError (E0304) for a tile with fewer columns than the four warps store.
+    """
+    cta_m, cta_n = as_tuple(tuples(cta_tile_shape))[:2]
+    along_m, along_n = _warps(cta_tile_shape, use_2cta_instrs)
+    m = min(cta_m, _LANES * along_m)
+    bits = max(elem_ty_d.bits, 0 if elem_ty_c is None else elem_ty_c.bits)
+    if elem_ty_c is None:
+        fast = (8192 if bits == 4 else 4096) // m
+    elif bits == 32:
+        fast = 16 if cta_m > 64 and cta_n <= 128 else 32
+    else:
+        fast = 32 if bits == 16 and cta_n <= 128 else 64
+    least = max(
+        _least(layout_d, elem_ty_d) * along_n,
+        8 * along_n if elem_ty_c is None or layout_c is None else _least(layout_c, elem_ty_c) * along_n,
+    )
+    if cta_n < least:
+        text = f"a tile of {cta_n} columns has fewer than the {least} that the warps of an epilogue store"
+        raise TilefoldError(Code.ATOM_OPERAND, text, "use a larger tile along N")
+    n = min(cta_n, max(fast, least))
+    n = n if cta_n % n == 0 else cta_n
+    if along_n == 1:
+        return Layout(m, 1), Layout(n, 1)
+    return Layout(m, 1), coalesce(Layout((n // along_n, along_n), (1, cta_n // along_n)))
+
+
+def _least(layout: LayoutEnum, dtype: DType) -> int:
+    """The columns that a warp stores at least: 16 bytes of a row."""
+    return 8 if layout.is_m_major_c() else 128 * (dtype.bits if dtype.bits == 6 else 1) // dtype.bits
+
+
+def get_tmem_load_op(
+    cta_tile_shape: Any,
+    layout_d: LayoutEnum,
+    elem_ty_d: DType,
+    elem_ty_acc: DType,
+    epi_tile: Any,
+    use_2cta_instrs: bool,
+) -> CopyAtom:
+    """The copy atom that loads an epilogue's tile from tensor memory: 32 lanes where the warp has as many, or 16 lanes
+    in the fragments that stmatrix stores.
+    """
+    m, n = (product(mode.shape if isinstance(mode, Layout) else mode) for mode in as_tuple(tuples(epi_tile))[:2])
+    along_m, along_n = _warps(cta_tile_shape, use_2cta_instrs)
+    lanes, bits = m // along_m, n // along_n * elem_ty_acc.bits
+    transposes, halves = layout_d.is_m_major_c() and elem_ty_d.bits == 16, elem_ty_acc.bits == 16
+    if lanes == _LANES and not transposes:
+        kind, width = tensor_memory.Ld32x32bOp, 32
+    elif halves or (elem_ty_d.bits == 32 and not layout_d.is_m_major_c()):
+        kind, width = tensor_memory.Ld16x128bOp, 128
+    else:
+        kind, width = tensor_memory.Ld16x256bOp, 256
+    most = 4096 // width
+    times = next(x for x in (128, 64, 32, 16, 8, 4, 2, 1) if x <= most and bits // width % x == 0)
+    packing = tensor_memory.Pack.PACK_16b_IN_32b if halves else tensor_memory.Pack.NONE
+    return make_copy_atom(kind(tensor_memory.Repetition(times), packing), elem_ty_acc)
+
+
+def get_smem_store_op(
+    layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType, tiled_tmem_load: TiledCopy
+) -> CopyAtom:
+    """The copy atom that moves results from registers to shared memory: matrices of 16-bit elements (stmatrix) where
+    the load from tensor memory leaves their fragments, transposed if M is contiguous; else accesses as wide as layouts
+    allow.
+    """
+    lanes, width, times, _ = tensor_memory.get_tmem_copy_properties(tiled_tmem_load)
+    fragments = 256 if elem_ty_acc.bits == 32 else 128
+    if elem_ty_d.bits == 16 and (lanes, width) == (16, fragments):
+        return make_copy_atom(nvgpu.StMatrix8x8x16bOp(layout_d.is_m_major_c(), 2 if times == 1 else 4), elem_ty_d)
+    return make_copy_atom(nvgpu.CopyUniversalOp(), elem_ty_d)
+
+
+def cluster_shape_to_tma_atom_A(cluster_shape_mnk: Any, atom_thr_id: Any) -> nvgpu.CopyBulkTensorTileG2SOp:
+    """The tensor copy of A: to the blocks along N of a cluster at once, if there are several."""
+    return _operand_copy(atom_thr_id, as_tuple(tuples(cluster_shape_mnk))[1] > 1)
+
+
+def cluster_shape_to_tma_atom_B(cluster_shape_mnk: Any, atom_thr_id: Any) -> nvgpu.CopyBulkTensorTileG2SOp:
+    """The tensor copy of B: to the blocks, or pairs, along M of a cluster at once, if there are several."""
+    return _operand_copy(atom_thr_id, as_tuple(tuples(cluster_shape_mnk))[0] > _blocks(atom_thr_id))
+
+
+def cluster_shape_to_tma_atom_SFB(cluster_shape_mnk: Any, atom_thr_id: Any) -> nvgpu.CopyBulkTensorTileG2SOp:
+    """The tensor copy of the scale factors of B, of which each block of a pair has all."""
+    return _operand_copy(atom_thr_id, as_tuple(tuples(cluster_shape_mnk))[0] > 1)
+
+
+def _blocks(atom_thr_id: Any) -> int:
+    return product(atom_thr_id.shape)
+
+
+def _operand_copy(atom_thr_id: Any, multicast: bool) -> nvgpu.CopyBulkTensorTileG2SOp:
+    kind = nvgpu.CopyBulkTensorTileG2SMulticastOp if multicast else nvgpu.CopyBulkTensorTileG2SOp
+    return kind(CtaGroup.TWO if _blocks(atom_thr_id) == 2 else CtaGroup.ONE)
