@@ -39,7 +39,7 @@ def _meet_cluster(warp: Warp, site: Site) -> Suspension:
 def _alloc(op: tile.TmemAllocOp, t: Translator) -> Suspending:
     t.launch.leave_lockstep()
     site, cells, result = site_of(op), TensorCells(site_of(op), t), t.slot(op.result)
-    count, blocks, barrier = op.columns.value.data, op.blocks, block_barrier(site_of(op), 0, t)
+    count, blocks, barrier = op.columns.value.data, op.blocks, block_barrier(op, 0, t)
 
     def run(warp: Warp) -> Suspension:
         made = warp.block.state(_Made).first
@@ -63,7 +63,7 @@ def _dealloc(op: tile.TmemDeallocOp, t: Translator) -> Suspending:
     t.launch.leave_lockstep()
     site, cells, address = site_of(op), TensorCells(site_of(op), t), t.slot(op.address)
     made = op.allocation
-    count, blocks, barrier = made.columns.value.data, made.blocks, block_barrier(site_of(op), 0, t)
+    count, blocks, barrier = made.columns.value.data, made.blocks, block_barrier(op, 0, t)
 
     def run(warp: Warp) -> Suspension:
         fence(warp, before=True)
