@@ -6,18 +6,24 @@ from typing import Any, cast
 
 from xdsl.ir import SSAValue
 
+from ...base.element_types import BY_PTX
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import TMEM
+from ...dialects.element_types import ir_types
 from ...dialects.tile import GemmOp, MmaAtomAttr
+from ...dialects.tile.fragments import CELL_BYTES
 from ...layout.algebra.core import Layout
+from ...layout.atoms.contract import Role
+from ...layout.atoms.instructions import Umma
 from ...layout.tmem.fragments import place_factors
-from ..scalars.dtypes import Boolean
+from ..scalars.dtypes import Boolean, Int32, dtype_of
 from ..scalars.values import convert
 from ..tracing.state import emit
 from .mma import ThrMma, TiledMma, WarpgroupAtom, atom_of
 from .nvgpu import MmaUniversalOp
 from .pointers import make_tensor
 from .tensor_base import tensor_type
-from .tensors import Tensor
+from .tensors import tensor_at
 
 
 def _with_scales(operand: Any) -> tuple[Any, ...]:
@@ -25,12 +31,22 @@ def _with_scales(operand: Any) -> tuple[Any, ...]:
     return tuple(cast("Sequence[Any]", operand)) if isinstance(operand, list | tuple) else (operand,)
 
 
-def _factors(mma: TiledMma, operand: str, place: Any) -> SSAValue:
-    """The scale factors of one execution of tcgen05.mma, which begin at a place in tensor memory."""
-    values = place_factors(mma.type.atom.atom, operand)[-1]
-    pointer = place.iterator if isinstance(place, Tensor) else place
-    made: Tensor = make_tensor(pointer, Layout((values.shape, 1, 1), (values.stride, 0, 0)))
-    return made.ssa
+def _factors(mma: TiledMma) -> list[SSAValue]:
+    """The scale factors of one execution of tcgen05.mma, from the addresses on that the fields have; none of an atom
+    without them.
+    """
+    atom, found = mma.type.atom.atom, list[SSAValue]()
+    if not atom.has_scales:
+        return found
+    dtype = dtype_of(ir_types(BY_PTX[atom.contract.operand(Role.SCALE_A).element])[0])
+    for operand, place in (("A", mma.scales_a), ("B", mma.scales_b)):
+        if type(place) is int:
+            hint = "write tiled_mma.set(Field.SFA, tensor.iterator), and SFB"
+            raise TilefoldError(Code.BUILD_VALUE, f"{atom.name} needs the scales of A and B", hint)
+        values = place_factors(atom, operand)[-1]
+        start = tensor_at(convert(place, Int32), dtype, TMEM.name, CELL_BYTES).iterator
+        found.append(make_tensor(start, Layout((values.shape, 1, 1), (values.stride, 0, 0))).ssa)
+    return found
 
 
 def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
@@ -49,8 +65,8 @@ def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
         d, a, b, c = b, d, a, b
     (a, *scale_a), (b, *scale_b) = _with_scales(a), _with_scales(b)
     scales: list[SSAValue] = [tensor.ssa for tensor in (*scale_a, *scale_b)]
-    if not scales and isinstance(atom, TiledMma) and atom.scales_a is not None and atom.scales_b is not None:
-        scales = [_factors(atom, operand, place) for operand, place in (("A", atom.scales_a), ("B", atom.scales_b))]
+    if not scales and isinstance(atom, TiledMma) and isinstance(atom.type.atom.atom.instruction, Umma):
+        scales = _factors(atom)
     if len(scales) not in (0, 2):
         raise TilefoldError(Code.BUILD_VALUE, "A and B both have scales, or neither", "pass [A, SFA] and [B, SFB]")
     for tensor in (d, a, b, c):

@@ -198,8 +198,8 @@ class TiledMma(_Parts, Displayed, Stateful):
         self.type = type
         self.op = op
         self.accumulate: Any = adds_at_first(type.atom)
-        self.scales_a: Any = None
-        self.scales_b: Any = None
+        self.scales_a: Any = 0
+        self.scales_b: Any = 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TiledMma) and self.type == other.type
@@ -220,7 +220,8 @@ class TiledMma(_Parts, Displayed, Stateful):
         elif name in SIGNS and isinstance(atom.instruction, Umma) and isinstance(value, bool):
             self.type = with_sign(self.type, SIGNS[name], value)
         elif name in SCALES and atom.has_scales:
-            setattr(self, SCALES[name], value)
+            place = value.iterator if isinstance(value, Tensor) else value
+            setattr(self, SCALES[name], place.tensor.ptr().number())
         else:
             raise TilefoldError(
                 Code.BUILD_VALUE,

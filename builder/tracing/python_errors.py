@@ -278,7 +278,6 @@ _NEWER = re.compile(
 
 
 _OTHER_TOOLS: Mapping[str, str] = MappingProxyType({
-    "jax": "kernels are called with JAX's arrays, not within functions that JAX compiles",
     "task_scheduling": "programs of tasks are not supported: write a kernel whose warps share the work",
 })  # fmt: skip
 """Modules of public programs for other tools, with what to do here."""

@@ -68,7 +68,8 @@ def _write(
             text += f", ${len(operands)}"
             operands.append(optional)
     letters = ",".join(make_constraint(operand.type) or "" for operand in operands)
-    w.emit(call_ordered(w, f"{op.mnemonic()} {text};", letters, operands))
+    mnemonic = op.mnemonic_on(w.module.target) if isinstance(op, ptx.TensorLoadOp) else op.mnemonic()
+    w.emit(call_ordered(w, f"{mnemonic} {text};", letters, operands))
 
 
 def _cvta(w: FunctionWriter, op: ptx.CvtaTensorMapOp) -> None:

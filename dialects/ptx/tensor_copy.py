@@ -24,20 +24,22 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ...base.target import TargetFamily, Targets
+from ...base.target import Target, TargetFamily, Targets
 from ...layout.atoms.ptx_text import tensor_mnemonic
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe
 from ...layout.tma.tensor_map import MAX_RANK
 from ..definitions import irdl_op_definition, operand, row
+from .address import MbarrierAddress
 from .base import MAP, MAP_BYTES, SHARED, SHARED_CLUSTER, PtrType
 from .bulk import BulkOp
 from .effects import Group, Mbarrier, Proxy, Unit, Via, arrives, by_thread, issued, issues, reads, updates, writes
 from .entry import EntryOp
-from .mbarrier import MbarrierAddress
 from .tcgen05.base import TCGEN05
 from .warp import check_word
 
 _BAR = Mbarrier("bar")
+_BLOCKS_ALONE = 12
+"""The generation of GPUs whose clusters have one block."""
 _TENSOR, _STORED = reads("map", "box_bytes", Via.BOX), writes("map", "box_bytes", Via.BOX)
 _SOURCE, _CHANGED = reads("src", "box_bytes"), updates("map", "box_bytes", Via.BOX)
 _MAP = replace(reads("map", MAP_BYTES), proxy=Proxy.TENSORMAP)
@@ -130,6 +132,14 @@ class TensorLoadOp(TensorCopyOp):
 
     def mnemonic(self) -> str:
         return self.spelled(loads=True, multicast=self.multicast is not None, pair=self.pair is not None)
+
+    def mnemonic_on(self, target: Target) -> str:
+        """The instruction on a target. On sm_120 ptxas makes a function call of a copy to the shared memory of the
+        cluster, and gives up `setmaxnreg` (C7506); one to that of the block is an instruction.
+        """
+        if target.sm // 10 != _BLOCKS_ALONE or self.multicast is not None or self.pair is not None:
+            return self.mnemonic()
+        return self.mnemonic().replace("shared::cluster.global", "shared::cta.global")
 
     def verify_(self) -> None:
         super().verify_()

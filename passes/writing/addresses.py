@@ -192,7 +192,7 @@ class Addresses:
             parts = self._parts(emitter, _swizzle(type), owner.plain_layout, owner.coord.data, list(owner.coords))
         else:
             bits = _sums().ANY_BITS if (known := constant_of(offset)) is None or known < 0 else known
-            parts = [Addend(_as_i32(emitter, self.distance(emitter, offset, BYTE), must_fit=True), bits)]
+            parts = [_sums().Addend(_as_i32(emitter, self.distance(emitter, offset, BYTE), must_fit=True), bits)]
         return Address(tensor.pointer, (*tensor.offset, *parts), fixed=(*tensor.fixed, *fixed))
 
     def _in_cell(self, emitter: Emitter, pointer: SSAValue, offset: SSAValue, bits: int) -> SSAValue:

@@ -115,12 +115,6 @@ def test_an_error_of_python_shows_the_lines_of_the_program(tmp_path: Path) -> No
     assert "jit.py" in run(tmp_path / "program.py", text, TILEFOLD_TRACEBACK="1").stderr
 
 
-def test_other_modules_of_programs() -> None:
-    with pytest.raises(TilefoldError, match="cutlass has no 'jax'") as caught:
-        exec("from tilefold.cutlass import jax")
-    assert "JAX's arrays" in caught.value.hint
-
-
 @pytest.mark.parametrize("name", NEEDED_BY)
 def test_private_names_that_public_programs_need(name: str) -> None:
     assert NEEDED_BY[name]

@@ -56,6 +56,15 @@ def test_instruction(line: str, expected: str) -> None:
     assert _instruction(line) == expected
 
 
+@pytest.mark.parametrize(("target", "route"), [("sm_100a", "shared::cluster"), ("sm_120a", "shared::cta")])
+def test_copies_go_to_the_block_where_clusters_have_one(target: str, route: str) -> None:
+    line = "ptx.cp.async.bulk.tensor.load %map[%i, %A_0], %s, %bar"
+    ptx = ptx_of(kernel(START + line, ARGS, shared=4096), Target(target))
+    assert f"cp.async.bulk.tensor.2d.{route}.global.tile.mbarrier::complete_tx::bytes [" in ptx
+    many = ptx_of(kernel(f"{START}{line} multicast %mask", ARGS, shared=4096), Target(target))
+    assert "cp.async.bulk.tensor.2d.shared::cluster.global.tile" in many
+
+
 def test_maps_stay_among_the_parameters() -> None:
     copies = "".join(
         f"ptx.cp.async.bulk.tensor.load %map[%i, %i], %s, %bar\nptx.cp.async.bulk.tensor.store %{name}, %s\n"

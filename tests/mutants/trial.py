@@ -65,15 +65,15 @@ def bisect(pass_name: str, arguments: tuple[str, ...]) -> Status:
 def ptx_of(arguments: tuple[str, ...]) -> str:
     """The PTX that `tilefold bisect` looks at."""
     from tilefold.compiler.emit import emit_llvm
-    from tilefold.compiler.frontend.source import Source, read_text
+    from tilefold.compiler.frontend.params import expand
+    from tilefold.compiler.frontend.source import read_text
     from tilefold.compiler.machine.nvptx import compile_llvm
 
     from tilefold.driver.lowering import load
 
     program, *options = arguments
     arch = options[options.index("--target") + 1] if "--target" in options else None
-    text = read_text(str(ROOT / program))
-    read = load(Source(str(ROOT / program), text, text), arch)
+    read = load(expand(read_text(str(ROOT / program)), str(ROOT / program), {}), arch)
     target = read.simulated_target("instr")
     return compile_llvm(emit_llvm(read.reached("instr", target), target), target)
 
@@ -81,6 +81,8 @@ def ptx_of(arguments: tuple[str, ...]) -> str:
 def names(said: str, before: str, after: str) -> bool:
     """Whether words name a line of the PTX that a mutant has changed, or the name of an instruction that it lacks."""
     old, new = ([re.sub(r"%(\w*?)\d+", r"%\1", line) for line in text.splitlines()] for text in (before, after))
+    if old == new:  # only registers differ
+        old, new = before.splitlines(), after.splitlines()
     changed, gone = set[int](), list[str]()
     for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind != "equal":

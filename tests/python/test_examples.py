@@ -33,6 +33,7 @@ SMALL = {
     "gemm_fp8_scaled": ["", "--m 200 --n 264 --k 128"],
     "gemm_grouped": ["--k 64", "--groups 2 --m 72 --n 72 --k 72"],
     "gemm_skinny": ["--m 5 --n 72 --k 200"],
+    "gemm_sm100": ["--m 128 --n 64 --k 64", "--pair 2 --n 64 --k 64", "--m 128 --n 64 --dtype s8"],
     "gemm_sm120": ["--k 128", "--k 128 --scaled 32", "--k 64 --scaled 0"],
     "gemm_sm90": ["", "--m 200 --n 264 --k 72"],
     "linear": ["--k 64"],
@@ -50,6 +51,7 @@ LARGE = {
     "gemm_fp8_scaled": "--m 4000 --n 4104 --k 4096 --blocks 132",
     "gemm_grouped": "--groups 5 --m 1000 --n 2056 --k 1000 --blocks 132",
     "gemm_skinny": "--m 16 --n 28672 --k 4096",
+    "gemm_sm100": "--m 4096 --n 4096 --k 4096 --columns 256 --pair 2",
     "gemm_sm120": "--m 2048 --n 4096 --k 4096",
     "gemm_sm90": "--m 4096 --n 4096 --k 4096 --blocks 132",
     "linear": "--m 1024 --n 2048 --k 512",
@@ -58,7 +60,7 @@ LARGE = {
     "softmax": "--m 1024 --n 8192 --group 256 --rows 1",
     "tma_copy": "--m 4096 --n 8008",
 }
-ARCHS = {"gemm_sm120": "sm_120a"}
+ARCHS = {"gemm_sm100": "sm_100a", "gemm_sm120": "sm_120a"}
 """Targets of the examples that an H200 does not run."""
 
 
