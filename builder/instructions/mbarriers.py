@@ -24,7 +24,7 @@ def mbarrier_init(mbar_ptr: Place, cnt: "Int | int") -> None:
     mbarrier_init_named(mbar_ptr, cnt, None)
 
 
-def mbarrier_init_named(mbar_ptr: Place, cnt: "Int | int", label: str | None) -> ptx.MbarrierInitOp:
+def mbarrier_init_named(mbar_ptr: Place, cnt: "Int | int", label: str | None) -> "ptx.MbarrierInitOp":
     """Like `mbarrier_init`, with a name for messages, which the operation that is returned has."""
     made = ptx.MbarrierInitOp(_own(mbar_ptr), convert(cnt, Int32).ssa, label)
     emit(made)

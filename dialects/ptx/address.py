@@ -9,6 +9,7 @@ from typing import Any, Self, TypeAlias
 from xdsl.dialects.builtin import I32, I64, IndexType, IntegerAttr, IntegerType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl.declarative_assembly_format import ParsingState, VariableDirective
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -19,7 +20,8 @@ from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import leaves
 from ..cute import CoordAttr
 from ..definitions import irdl_op_definition, typed_operand
-from .base import PtrType, PtxOp, integer_bits
+from ..operands import Defined
+from .base import SHARED, SHARED_CLUSTER, PtrType, PtxOp, integer_bits
 
 Fixed: TypeAlias = Sequence[tuple[Any, Any]]
 """Integers of a coordinate, each with the extent of the mode that it fixes; SSA values or static."""
@@ -211,3 +213,20 @@ def _print_integer(printer: Printer, x: int | SSAValue) -> None:
         printer.print_string(str(x))
     else:
         printer.print_operand(x)
+
+
+class MbarrierAddress(Defined):
+    """The address of an mbarrier of the own block or, from `ptx.mapa`, of one of the cluster."""
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        at = parser.pos
+        super().parse(parser, state)
+        assert isinstance(self.operand, VariableDirective)
+        type = next(iter(state.operand_types[self.operand.index] or ()))
+        if type not in (SHARED, SHARED_CLUSTER):
+            parser.raise_error(expected_shared(type), at, parser.pos)
+
+
+def expected_shared(type: Attribute) -> str:
+    """The error for the address of an mbarrier of another type."""
+    return f"expected an address in shared memory, got a value of type {type}"

@@ -11,17 +11,15 @@ from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, UnitAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.irdl import result_def, traits_def
-from xdsl.irdl.declarative_assembly_format import ParsingState, VariableDirective
-from xdsl.parser import Parser
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import SMEM
 from ...base.target import Target
 from ..definitions import fields, flag, operand, optional_operand, optional_prop, refuse, row, some_text
-from ..operands import Defined
+from .address import MbarrierAddress, expected_shared
 from .base import SHARED, SHARED_CLUSTER, PtrType, PtxOp
 from .effects import Group, Mbarrier, Proxy, arrives, by_thread, changes, ends, issued, waits
 
@@ -71,22 +69,6 @@ class MbarrierInvalOp(_MbarrierOp):
     assembly_format = "$bar attr-dict"
 
 
-class MbarrierAddress(Defined):
-    """The address of an mbarrier of the own block or, from `ptx.mapa`, of one of the cluster."""
-
-    def parse(self, parser: Parser, state: ParsingState) -> None:
-        at = parser.pos
-        super().parse(parser, state)
-        assert isinstance(self.operand, VariableDirective)
-        type = next(iter(state.operand_types[self.operand.index] or ()))
-        if type not in (SHARED, SHARED_CLUSTER):
-            parser.raise_error(_expected(type), at, parser.pos)
-
-
-def _expected(type: Attribute) -> str:
-    return f"expected an address in shared memory, got a value of type {type}"
-
-
 class _CountingOp(_MbarrierOp):
     """An instruction on an mbarrier of the own block or of another one of the cluster."""
 
@@ -102,7 +84,7 @@ class _CountingOp(_MbarrierOp):
 
     def verify_(self) -> None:
         if (type := self.operands[0].type) not in (SHARED, SHARED_CLUSTER):
-            raise VerifyException(_expected(type))
+            raise VerifyException(expected_shared(type))
 
 
 @row

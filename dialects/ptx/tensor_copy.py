@@ -29,11 +29,11 @@ from ...layout.atoms.ptx_text import tensor_mnemonic
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe
 from ...layout.tma.tensor_map import MAX_RANK
 from ..definitions import irdl_op_definition, operand, row
+from .address import MbarrierAddress
 from .base import MAP, MAP_BYTES, SHARED, SHARED_CLUSTER, PtrType
 from .bulk import BulkOp
 from .effects import Group, Mbarrier, Proxy, Unit, Via, arrives, by_thread, issued, issues, reads, updates, writes
 from .entry import EntryOp
-from .mbarrier import MbarrierAddress
 from .tcgen05.base import TCGEN05
 from .warp import check_word
 

@@ -32,8 +32,8 @@ from ...layout.tma.partition import by_instructions
 from ...layout.tma.tensor_map import UNIT
 from ..cute import CoordAttr, LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition, refuse, refusing, typed_operand
+from ..ptx.address import MbarrierAddress
 from ..ptx.base import GLOBAL, PtrType
-from ..ptx.mbarrier import MbarrierAddress
 from ..ptx.tensor_copy import TensorCopyOp, TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStoreOp
 from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType

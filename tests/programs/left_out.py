@@ -19,7 +19,7 @@ LEFT_OUT: Mapping[str, str] = {
     "cute/blackwell/kernel/reduce": "modules of other programs",
     **{
         f"cute/blackwell/tutorial/tutorial_gemm/{name}.py": _TENSOR_MEMORY
-        for name in ("fp16_gemm_3", "fp16_gemm_3_1", "fp16_gemm_4", "fp16_gemm_5", "fp16_gemm_6")
+        for name in ("fp16_gemm_3_1", "fp16_gemm_4", "fp16_gemm_5", "fp16_gemm_6")
     },
     **{
         f"cute/blackwell/tutorial/tutorial_gemm/{name}.py": "scale factors of tcgen05.mma as a field of a tiled MMA"

@@ -121,7 +121,7 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     *(
         Program(f"{_GEMMS}/{name}.py", f"--mnk {size}", _WAITS, fences=False, target=_SM_100)
-        for name, size in (("fp16_gemm_0", "128,256,128"),)
+        for name, size in (("fp16_gemm_0", "128,256,128"), ("fp16_gemm_3", "512,512,128"))
     ),
     *(
         Program(

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Mbarriers: phases and their parity, arrivals of threads and copies, what they order, and who waits forever."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tilefold.runtime.sim.launch import Completion
 
 from tests.sim.harness import SimEngine, entry, fault, launch, seeded, unwritten
+from tilefold.commands.cli import main
 
 POINTERS = "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16"
 SETUP = """
@@ -310,3 +313,33 @@ def test_bytes_that_nothing_expects_keep_a_phase_from_ending() -> None:
 def test_transaction_counts_have_a_limit() -> None:
     text = refused(BYTES + INIT + "ptx.mbarrier.expect_tx %bar, %far\n", "E3215")
     assert "phase 0 expects 2097150 bytes, where -1048575 to 1048575 are possible" in text
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_messages_name_mbarriers_as_elements_of_named_memory(
+    stage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "k.cute").write_text("""\
+gpu.module @kernels {
+  ptx.entry @k() threads(32) {
+    %full = ptx.smem.alloc 16 align 8
+    %n8 = arith.constant 8 : i32
+    %n1 = arith.constant 1 : i32
+    %n0 = arith.constant 0 : i32
+    %second = ptx.ptr_add %full, %n8 : !ptx.ptr<shared>, i32 -> !ptx.ptr<shared>
+    %t = gpu.thread_id x
+    %c0 = arith.constant 0 : index
+    %leads = arith.cmpi eq, %t, %c0 : index
+    scf.if %leads {
+      ptx.mbarrier.init %second, %n1
+    }
+    ptx.bar.sync 0
+    ptx.mbarrier.wait %second, %n0
+    ptx.ret
+  }
+}
+run.launch @kernels::@k grid(1) {
+}
+""")
+    assert main(["run", str(tmp_path / "k.cute"), "--device", "sim", "--stage", stage]) == 1
+    assert "warp 0 waits at the mbarrier %full[1] forever" in capsys.readouterr().err

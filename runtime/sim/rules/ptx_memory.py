@@ -9,6 +9,7 @@ from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.ptx.address import fixed_pairs
 from ..events import Step
 from ..faults import site_of
+from ..memory.arena import NAMED
 from ..memory.provenance import element_at, fragment_name, key_of, name_of_view
 from ..memory.spaces import Space
 from ..translate import Rules, Translator
@@ -134,7 +135,9 @@ def _local_alloc(op: ptx.LocalAllocOp, t: Translator) -> Step:
 
 
 def _smem_alloc(op: ptx.SmemAllocOp, t: Translator) -> None:
-    t.constant(op.result, t.shared(op.bytes.value.data, op.align.value.data))
+    name = op.result.name_hint
+    called = "shared memory" if name is None else f"{NAMED}%{name}"
+    t.constant(op.result, t.shared(op.bytes.value.data, op.align.value.data, called))
 
 
 def _smem_addr(op: ptx.SmemAddrOp, t: Translator) -> None:
