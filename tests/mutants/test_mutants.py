@@ -10,7 +10,7 @@ from tests.mutants.cute_ir import CUTE_IR
 from tests.mutants.mutant import Mutant
 from tests.mutants.planting import changed
 from tests.mutants.table import MUTANTS
-from tests.mutants.trial import Status
+from tests.mutants.trial import Status, names
 from tests.project.tree import ROOT
 
 
@@ -41,3 +41,10 @@ def test_trials(kind: str, name: str, arguments: tuple[str, ...], expected: Stat
     command = [sys.executable, "-m", "tests.mutants.trial", kind, name, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == expected, done.stdout + done.stderr
+
+
+def test_where_only_registers_differ_the_lines_with_others_are_named() -> None:
+    before = "mov.u32 %r1, 1;\nmov.u32 %r2, 2;\nst.global.v2.b32 [%rd1], {%r1, %r2};\nret;\n"
+    after = before.replace("{%r1, %r2}", "{%r2, %r1}")
+    assert names("PTX: line 3: st.global.v2.b32", f"{before}\n", after)
+    assert not names("PTX: line 1: mov.u32", f"{before}\n", after)

@@ -80,9 +80,10 @@ def ptx_of(arguments: tuple[str, ...]) -> str:
 
 def names(said: str, before: str, after: str) -> bool:
     """Whether words name a line of the PTX that a mutant has changed, or the name of an instruction that it lacks."""
-    old, new = ([re.sub(r"%(\w*?)\d+", r"%\1", line) for line in text.splitlines()] for text in (before, after))
+    whole = before.rstrip().splitlines(), after.rstrip().splitlines()
+    old, new = ([re.sub(r"%(\w*?)\d+", r"%\1", line) for line in text] for text in whole)
     if old == new:  # only registers differ
-        old, new = before.splitlines(), after.splitlines()
+        old, new = whole
     changed, gone = set[int](), list[str]()
     for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         if kind != "equal":
