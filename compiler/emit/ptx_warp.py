@@ -27,15 +27,19 @@ def _wait_group(w: FunctionWriter, op: ptx.CpAsyncWaitGroupOp) -> None:
 
 def _bar_sync(w: FunctionWriter, op: ptx.BarSyncOp) -> None:
     if op.threads is None:
-        w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.all({_number(w, op)})")
+        w.emit(f"call void @llvm.nvvm.barrier.cta.sync{_aligned(op)}.all({_number(w, op)})")
         return
     operands = f"{_number(w, op)}, i32 {op.threads.value.data}"
-    w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.count({operands})")
+    w.emit(f"call void @llvm.nvvm.barrier.cta.sync{_aligned(op)}.count({operands})")
 
 
 def _bar_arrive(w: FunctionWriter, op: ptx.BarArriveOp) -> None:
     operands = f"{_number(w, op)}, i32 {op.threads.value.data}"
-    w.emit(f"call void @llvm.nvvm.barrier.cta.arrive.aligned.count({operands})")
+    w.emit(f"call void @llvm.nvvm.barrier.cta.arrive{_aligned(op)}.count({operands})")
+
+
+def _aligned(op: ptx.BarSyncOp | ptx.BarArriveOp) -> str:
+    return ".aligned" if op.unaligned is None else ""
 
 
 def _number(w: FunctionWriter, op: ptx.BarSyncOp | ptx.BarArriveOp) -> str:

@@ -5,12 +5,12 @@ Registers of PTX are variables. In SSA form, a block where several values of a r
 (Cytron et al., Efficiently Computing Static Single Assignment Form, 1991), if an instruction may still read it.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...base.errors import Code
 from .operands import written_and_read
-from .syntax import Function, Instruction, Label, Not, Place, Pragma, PtxError, Register, Symbol, Table
+from .syntax import Function, Instruction, Label, Not, Place, Pragma, PtxError, Register, Statement, Symbol, Table
 
 ENDS = ("ret", "exit")
 """Instructions that end a thread."""
@@ -32,6 +32,13 @@ class BasicBlock:
     parent: "BasicBlock | None" = None
     """The nearest block through which all ways lead here."""
     arguments: list[str] = field(default_factory=list[str])
+
+
+def is_unaligned(instruction: Instruction) -> bool:
+    """Whether it is a barrier of the block at which lanes of a warp may arrive one by one; `bar` is aligned."""
+    modifiers = [word for word in instruction.modifiers if word != "cta"]
+    is_barrier = instruction.opcode == "barrier" and modifiers[:1] in (["sync"], ["arrive"], ["red"])
+    return is_barrier and "aligned" not in modifiers
 
 
 def blocks_of(
@@ -63,7 +70,7 @@ def blocks_of(
 def _cut(function: Function) -> tuple[list[BasicBlock], dict[str, BasicBlock]]:
     entry = BasicBlock(0, function.place)
     blocks, starts = [entry, BasicBlock(1, function.place)], dict[str, BasicBlock]()
-    for statement in function.body or ():
+    for statement in _with_branches(function.body or ()):
         last = blocks[-1]
         if isinstance(statement, Label):
             if last.instructions or last.branch is not None or last is blocks[1]:
@@ -81,6 +88,21 @@ def _cut(function: Function) -> tuple[list[BasicBlock], dict[str, BasicBlock]]:
         else:
             last.instructions.append(statement)
     return blocks, starts
+
+
+def _with_branches(body: Sequence[Statement]) -> Iterator[Statement]:
+    """The statements of a function, with a branch around each guarded barrier at which lanes arrive one by one: those
+    whose guard does not hold go on to barriers of their own.
+    """
+    for number, statement in enumerate(body):
+        if not isinstance(statement, Instruction) or statement.guard is None or not is_unaligned(statement):
+            yield statement
+            continue
+        guard, around = statement.guard, f"behind {number}"  # no label of a text has a blank
+        other = guard.register if isinstance(guard, Not) else Not(guard)
+        yield replace(statement, opcode="bra", modifiers=(), operands=(Symbol(around),), guard=other)
+        yield replace(statement, guard=None)
+        yield Label(around, statement.place)
 
 
 def _connect(

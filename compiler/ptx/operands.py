@@ -45,7 +45,7 @@ def registers_in(operand: Operand) -> Iterator[Register]:
 def has_result(instruction: Instruction) -> bool:
     """Whether the first operand is written."""
     form = (instruction.opcode, *instruction.modifiers[:1])
-    if form == ("bar", "red") or instruction.modifiers[:2] == ("cta", "red"):
+    if form in (("bar", "red"), ("barrier", "red")) or instruction.modifiers[:2] == ("cta", "red"):
         return True
     if instruction.opcode == "call":
         return False  # results come by parameters, which are memory

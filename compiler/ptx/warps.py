@@ -20,6 +20,7 @@ from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from ...layout.atoms.ptx_text import mma_mnemonic
 from .clusters import cluster_barrier
+from .flow import is_unaligned
 from .memory import address
 from .moves import Rule, address_of
 from .registers import Registers, type_of
@@ -38,6 +39,7 @@ def _barrier(r: Registers, i: Instruction) -> None:
         cluster_barrier(r, i)
         return
     words = [word for word in i.modifiers if word not in ("cta", "aligned")]
+    unaligned = is_unaligned(i)
     match words:
         case ["warp", "sync"] if isinstance(i.operands[0], Integer):
             r.add(
@@ -54,11 +56,11 @@ def _barrier(r: Registers, i: Instruction) -> None:
             offset = None if isinstance(number, Integer) else r.read(number, i32)
             first = number.value if isinstance(number, Integer) else 0
             if words == ["sync"]:
-                r.add(ptx.BarSyncOp(first, count, offset))
+                r.add(ptx.BarSyncOp(first, count, offset, unaligned=unaligned))
             elif count is None:
                 raise r.refuse("the number of threads is missing")
             else:
-                r.add(ptx.BarArriveOp(first, count, offset))
+                r.add(ptx.BarArriveOp(first, count, offset, unaligned=unaligned))
         case ["red", kind, "pred" | "u32"] if kind in ptx.BarRedOp.KINDS and isinstance(i.operands[1], Integer):
             target, number, *more = i.operands
             threads = more[0] if len(more) > 1 else None
@@ -66,7 +68,8 @@ def _barrier(r: Registers, i: Instruction) -> None:
             if threads is not None and not isinstance(threads, Integer):
                 raise r.refuse("a number of threads that is known only at run time is not supported")
             count = None if threads is None else threads.value
-            r.write(target, r.emit(ptx.BarRedOp(kind, r.read(more[-1], i1), number.value, count)))
+            reduced = ptx.BarRedOp(kind, r.read(more[-1], i1), number.value, count, unaligned=unaligned)
+            r.write(target, r.emit(reduced))
         case _:
             raise r.refuse("the barrier is not supported")
 

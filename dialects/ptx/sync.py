@@ -4,13 +4,13 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, i1, i32, i64
+from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, UnitAttr, i1, i32, i64
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import BARRIERS, MAX_THREADS, WARP
-from ..definitions import irdl_op_definition, number, operand, optional_operand, optional_prop, prop, row, some_number
+from ..definitions import flag, irdl_op_definition, number, operand, optional_operand, optional_prop, prop, row, some_number
 from .base import PtrType, PtxOp, float_bits, scalar_bits
 from .effects import NamedBarrier, Unit, arrives, by_thread, by_warp, changes, waits
 from .warp import check_word
@@ -26,16 +26,21 @@ class BarSyncOp(PtxOp):
     `ptx.bar.sync 1 plus %n threads 64` waits at the barrier of a number that is known when the kernel runs, 1 + `%n`.
 
     Preconditions: whole warps reach it: all warps of the block, or, together with those that execute `ptx.bar.arrive`,
-    as many as make up the number. All of them give the same number, and a warp one barrier.
+    as many as make up the number. All of them give the same number, and a warp one barrier. The lanes of a warp execute
+    it together; `unaligned` is for lanes that took different branches: each waits until all others of its warp that
+    have not returned are at such a barrier, of the same number, and then the warp arrives as one.
     """
 
     name = "ptx.bar.sync"
-    MNEMONIC: ClassVar[str | None] = "bar.sync"
     id: IntegerAttr[I64] = prop(converter=number, default=0)
     threads: IntegerAttr[I64] | None = optional_prop(converter=some_number, default=None)
     offset: SSAValue | None = optional_operand(I32, default=None)
+    unaligned: UnitAttr | None = optional_prop(converter=flag, default=False, kw_only=True)
     traits = traits_def(_MEETS)
-    assembly_format = "$id (`plus` $offset^)? (`threads` $threads^)? attr-dict"
+    assembly_format = "$id (`plus` $offset^)? (`threads` $threads^)? (`unaligned` $unaligned^)? attr-dict"
+
+    def mnemonic(self) -> str:
+        return f"{_family(self.unaligned)}.sync"
 
     def verify_(self) -> None:
         _check_barrier(self.id.value.data, None if self.threads is None else self.threads.value.data)
@@ -48,12 +53,15 @@ class BarArriveOp(PtxOp):
     """
 
     name = "ptx.bar.arrive"
-    MNEMONIC: ClassVar[str | None] = "bar.arrive"
     id: IntegerAttr[I64] = prop(converter=number)
     threads: IntegerAttr[I64] = prop(converter=number)
     offset: SSAValue | None = optional_operand(I32, default=None)
+    unaligned: UnitAttr | None = optional_prop(converter=flag, default=False, kw_only=True)
     traits = traits_def(by_warp(arrives(NamedBarrier())))
-    assembly_format = "$id (`plus` $offset^)? `threads` $threads attr-dict"
+    assembly_format = "$id (`plus` $offset^)? `threads` $threads (`unaligned` $unaligned^)? attr-dict"
+
+    def mnemonic(self) -> str:
+        return f"{_family(self.unaligned)}.arrive"
 
     def verify_(self) -> None:
         _check_barrier(self.id.value.data, self.threads.value.data)
@@ -71,21 +79,37 @@ class BarRedOp(PtxOp):
     predicate = operand_def(I1)
     id = prop_def(IntegerAttr[I64])
     threads = opt_prop_def(IntegerAttr[I64])
+    unaligned = opt_prop_def(UnitAttr)
     result = result_def(I1 | I32)
     traits = traits_def(_MEETS)
-    assembly_format = "$kind $predicate `,` $id (`threads` $threads^)? attr-dict `:` type($result)"
+    assembly_format = (
+        "$kind $predicate `,` $id (`threads` $threads^)? (`unaligned` $unaligned^)? attr-dict `:` type($result)"
+    )
     KINDS: ClassVar[tuple[str, ...]] = ("and", "or", "popc")
 
-    def __init__(self, kind: str, predicate: SSAValue | Operation, id: int = 0, threads: int | None = None):
+    def __init__(
+        self,
+        kind: str,
+        predicate: SSAValue | Operation,
+        id: int = 0,
+        threads: int | None = None,
+        *,
+        unaligned: bool = False,
+    ):
         count = None if threads is None else IntegerAttr(threads, i64)
         super().__init__(
             operands=[predicate],
-            properties={"kind": StringAttr(kind), "id": IntegerAttr(id, i64), "threads": count},
+            properties={
+                "kind": StringAttr(kind),
+                "id": IntegerAttr(id, i64),
+                "threads": count,
+                "unaligned": flag(unaligned),
+            },
             result_types=[i32 if kind == "popc" else i1],
         )
 
     def mnemonic(self) -> str:
-        return f"bar.red.{self.kind.data}.{'u32' if self.kind.data == 'popc' else 'pred'}"
+        return f"{_family(self.unaligned)}.red.{self.kind.data}.{'u32' if self.kind.data == 'popc' else 'pred'}"
 
     def verify_(self) -> None:
         check_word("bar.red", self.kind.data, self.KINDS)
@@ -93,6 +117,11 @@ class BarRedOp(PtxOp):
         wanted = i32 if self.kind.data == "popc" else i1
         if self.result.type != wanted:
             raise VerifyException(f"the result of bar.red.{self.kind.data} is {wanted}, not {self.result.type}")
+
+
+def _family(unaligned: UnitAttr | None) -> str:
+    """The name of the instructions: `bar` is that of `barrier.aligned`."""
+    return "bar" if unaligned is None else "barrier"
 
 
 def _check_barrier(id: int, threads: int | None) -> None:

@@ -8,20 +8,22 @@ behind branches and loops, until it waits, or has gone round a loop for long.
 """
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from xdsl.dialects import arith, cf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from ...base.errors import Code as ErrorCode
 from ...dialects.ptx import RetOp
 from ...dialects.ptx.effects import Agent, agent_of
-from .events import BODIES_BETWEEN_PAUSES, Event, Pause, Suspension, Until
+from .events import BODIES_BETWEEN_PAUSES, Barrier, Event, Pause, Suspension, Until, Votes
 from .faults import Site, site_of
 from .translate import Code, Translator
 from .values import Value, ValueKind, kind_of, merge, varies
 from .warp import Bools, Warp
 
+_ONE_BARRIER = "let all lanes of a warp wait at one barrier, or all arrive there, with one number of threads"
 PATIENCE = 16
 """How often a group pauses in a loop before groups that are further on take a turn."""
 
@@ -123,6 +125,8 @@ class Graph:
         everything = warp.live().copy()
         self._leave(groups, Group(number, everything, warp.registers), taken)
         while groups:
+            if all(isinstance(group.event, Barrier) for group in groups):
+                yield from self._meet(warp, groups)
             if len(groups) == 1 and groups[0].run is None:
                 (only,) = groups
                 warp.registers = only.registers
@@ -134,7 +138,7 @@ class Graph:
             warp.registers = group.registers
             warp.diverged = tuple([(g.node, g.lanes, g.registers) for g in groups if g is not group])
             warp.narrow(group.lanes)
-            if group.is_held:  # and so is every other
+            if group.is_held:  # and so is every other, or it has arrived at a barrier
                 held = [g.event for g in groups if isinstance(g.event, Until)]
                 first = held[0]
                 yield Until(lambda held=held: any(e.holds() for e in held), first.site, first.describe,
@@ -148,7 +152,7 @@ class Graph:
                 groups.remove(group)
                 group.run = None
                 yield from self._finish(warp, groups, group, everything)
-            elif isinstance(event, Until):
+            elif isinstance(event, Until) or (isinstance(event, Barrier) and not warp.is_of_whole_blocks):
                 group.event = event
             else:
                 if isinstance(event, Pause):
@@ -156,6 +160,28 @@ class Graph:
                 yield event
         warp.diverged = ()
         return None
+
+    def _meet(self, warp: Warp, groups: list[Group]) -> Iterator[Event]:
+        """All lanes have arrived at barriers that they need not reach together: now the warp arrives (PTX ISA, barrier:
+        a thread waits for all threads of its warp that have not exited, which marks the warp's arrival).
+        """
+        lanes = np.logical_or.reduce([group.lanes for group in groups])
+        barriers = [group.event for group in groups if isinstance(group.event, Barrier)]
+        first = barriers[0]
+        for group, barrier in zip(groups, barriers, strict=True):
+            if barrier.purpose != first.purpose:
+                there = f"{first.described}, where the warp's lane {int(groups[0].lanes.argmax())} is"
+                text = f"the thread is at {barrier.described}, and not at {there}"
+                warp.fault(ErrorCode.SIM_BARRIER, barrier.site, int(group.lanes.argmax()), text, _ONE_BARRIER)
+        votes = [barrier.votes for barrier in barriers if barrier.votes is not None]
+        total = Votes(sum(vote.holding for vote in votes), sum(vote.threads for vote in votes)) if votes else None
+        warp.narrow(lanes)
+        yield replace(first, votes=total)
+        for vote in votes:
+            assert total is not None
+            vote.holding, vote.threads = total.holding, total.threads
+        for group in groups:
+            group.event = None
 
     def _finish(self, warp: Warp, groups: list[Group], group: Group, everything: Bools) -> Iterator[Event]:
         """Moves a group on behind the node that it has executed."""
@@ -217,7 +243,8 @@ class Graph:
 
         def order(group: Group) -> tuple[int, int, int]:
             meets = self.nodes[group.node].meets and group.run is None
-            return 2 if meets else int(group.is_held), group.pauses // PATIENCE, group.node
+            has_arrived = isinstance(group.event, Barrier)
+            return 3 if has_arrived else 2 if meets else int(group.is_held), group.pauses // PATIENCE, group.node
 
         return min(groups, key=order)
 

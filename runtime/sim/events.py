@@ -33,6 +33,18 @@ class Barrier:
     votes: Votes | None = None
     """The votes of its threads, where the barrier reduces a predicate."""
 
+    @property
+    def purpose(self) -> tuple[int, int | None, bool, bool]:
+        """The parts that lanes of a warp which meet have in common."""
+        return self.id, self.threads, self.waits, self.votes is not None
+
+    @property
+    def described(self) -> str:
+        """The barrier, and the lanes' part there, in words."""
+        deed = "a reduction" if self.votes is not None else "a wait" if self.waits else "an arrival"
+        count = "" if self.threads is None else f" of {self.threads} threads"
+        return f"{deed} at barrier {self.id}{count}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pause:

@@ -59,11 +59,11 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.dp4a": ('%0 = ptx.dp4a "s32.u32" %x, %x, %x',),
     "ptx.bar.red": (
         '%0 = arith.constant true\n%1 = ptx.bar.red "or" %0, 1 threads 64 {note} : i1\n'
-        '%2 = ptx.bar.red "popc" %0, 0 : i32',
+        '%2 = ptx.bar.red "popc" %0, 0 : i32\n%3 = ptx.bar.red "and" %0, 1 threads 64 unaligned : i1',
     ),
     "ptx.bar.arrive": (
         "ptx.bar.arrive 1 threads 64\nptx.bar.sync 1 threads 64",
-        "ptx.bar.arrive 0 plus %x threads 64",
+        "ptx.bar.arrive 0 plus %x threads 64\nptx.bar.arrive 1 threads 64 unaligned",
     ),
     "ptx.mbarrier.init": ("ptx.mbarrier.init %s, %x {note}", 'ptx.mbarrier.init %s, %x named "ring.empty[0]"'),
     "ptx.mbarrier.inval": ("ptx.mbarrier.inval %s",),

@@ -418,7 +418,7 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%0 = ptx.ldmatrix x 4 %s : vector<4xi32>\nptx.stmatrix x 4 trans "m16n8.b8" %0, %s : vector<4xi32>',
     ),
     "ptx.movmatrix": ("%0 = ptx.movmatrix trans %x",),
-    "ptx.bar.sync": ("ptx.bar.sync 15", "ptx.bar.sync 1 plus %x threads 64"),
+    "ptx.bar.sync": ("ptx.bar.sync 15", "ptx.bar.sync 1 plus %x threads 64", "ptx.bar.sync 0 unaligned"),
     "ptx.bar.warp.sync": ("ptx.bar.warp.sync -1", "ptx.bar.warp.sync 4294967295", "ptx.bar.warp.sync -1 lanes %x"),
     **INSTRUCTION_SAMPLES, **TCGEN05_SAMPLES,
     "ptx.printf": (

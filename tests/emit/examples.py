@@ -414,6 +414,7 @@ PTX: tuple[tuple[str, str], ...] = (
     ("ptx.cvta.tensor_map@90", "%m = ptx.cvta.tensor_map %A\nptx.prefetch.tensormap %m"),
     ("ptx.bar.sync", "ptx.bar.sync 1 threads 64"),
     ("ptx.bar.arrive", "ptx.bar.arrive 1 threads 64"),
+    ("ptx.bar.sync", "ptx.bar.sync 1 unaligned\nptx.bar.arrive 2 threads 64 unaligned"),
     ("ptx.bar.sync", '%t = ptx.sreg "tid.x"\nptx.bar.sync 0 plus %t\nptx.bar.sync 1 plus %t threads 64'),
     ("ptx.bar.arrive", '%t = ptx.sreg "tid.x"\nptx.bar.arrive 1 plus %t threads 64'),
     *(
@@ -421,6 +422,7 @@ PTX: tuple[tuple[str, str], ...] = (
         for kind, rest in (("and", "0"), ("or", "2 threads 64"))
     ),
     ("ptx.bar.red", f'%r = ptx.bar.red "popc" %i1, 1 : i32\n{_store("i32")}'),
+    ("ptx.bar.red", f'%r = ptx.bar.red "popc" %i1, 1 unaligned : i32\n{_store("i32")}'),
     *(
         (f"ptx.{name}", f"%bar = ptx.smem.addr 0\n{line}")
         for name, line in (

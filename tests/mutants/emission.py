@@ -87,7 +87,7 @@ EMITTED: tuple[Mutant, ...] = (
     ),
     _WARP.mutant(
         "emit: barrier of the block lost",
-        'w.emit(f"call void @llvm.nvvm.barrier.cta.sync.aligned.all({_number(w, op)})")',
+        'w.emit(f"call void @llvm.nvvm.barrier.cta.sync{_aligned(op)}.all({_number(w, op)})")',
         "pass",
         "examples/hgemm.cute",
     ),

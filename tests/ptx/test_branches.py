@@ -260,3 +260,89 @@ def test_an_address_keeps_its_allocation_through_a_loop() -> None:
 def test_several_blocks_and_warps_at_once_and_one_after_the_other_agree() -> None:
     a = run(LOOP.replace("%tid.x", "%tid.x"), 64, 64)
     assert (run(LOOP, 64, 64, seed=3) == a).all()
+
+
+APART = f"""{STORE_LANE}
+    .shared .align 4 .b8 s[256];
+    mov.u32 %r2, s;
+    shl.b32 %r3, %r1, 2;
+    add.u32 %r4, %r2, %r3;
+    and.b32 %r5, %r1, 3;
+    setp.eq.u32 %p1, %r5, 1;
+    xor.b32 %r7, %r3, 132;
+    add.u32 %r8, %r2, %r7;
+    mov.u32 %r6, 5;
+    @%p1 bra ODD;
+    st.shared.u32 [%r4], 5;
+    {{first}};
+    bra MEET;
+ODD:
+    st.shared.u32 [%r4], 9;
+    {{second}};
+MEET:
+    ld.shared.u32 %r9, [%r8];
+    st.global.u32 [%d4], %r9;
+    ret;
+"""
+"""Lanes of two warps that pass a barrier on ways of their own, and then read the other's memory."""
+
+
+@pytest.mark.parametrize(("first", "second"), [
+    ("barrier.sync 0", "barrier.cta.sync 0"),
+    ("barrier.sync 3, 64", "barrier.sync 3, 64"),
+    ("barrier.red.popc.u32 %r6, 0, %p1", "barrier.red.popc.u32 %r6, 0, %p1"),
+])  # fmt: skip
+def test_lanes_of_a_warp_may_arrive_one_by_one_at_a_barrier_without_aligned(first: str, second: str) -> None:
+    """PTX ISA, barrier: a thread waits for those of its warp that have not exited; only `.aligned` wants them together."""
+    lanes = np.arange(64)
+    body = APART.format(first=first, second=second)
+    assert (run(body, 64, 64) == np.where((lanes ^ 33) % 4 == 1, 9, 5)).all()
+
+
+@pytest.mark.parametrize(("first", "second", "said"), [
+    ("barrier.sync.aligned 0", "barrier.sync 0", "does not reach this barrier"),
+    ("barrier.sync 0", "bar.sync 0", "does not reach this barrier"),
+    ("barrier.sync 1", "barrier.sync 2", "a wait at barrier 2, and not at a wait at barrier 1"),
+    ("barrier.sync 1, 64", "barrier.arrive 1, 64", "an arrival at barrier 1 of 64 threads, and not at a wait"),
+    ("barrier.sync 1, 64", "mov.u32 %r6, 9", "error[E32"),
+])  # fmt: skip
+def test_lanes_that_arrive_one_by_one_wait_at_one_barrier(first: str, second: str, said: str) -> None:
+    with pytest.raises(TilefoldError) as error:
+        run(APART.format(first=first, second=second), 64, 64)
+    assert said in str(error.value)
+
+
+def test_guarded_barriers_of_lanes_apart_count_their_votes_together() -> None:
+    body = f"""{STORE_LANE}
+        setp.lt.u32 %p1, %r1, 40;
+        mov.u32 %r5, 0;
+        @%p1 barrier.red.popc.u32 %r5, 0, %p1;
+        @!%p1 barrier.red.popc.u32 %r5, 0, %p1;
+        st.global.u32 [%d4], %r5;
+        ret;
+    """
+    assert (run(body, 64, 64) == 40).all()
+
+
+def test_lanes_that_arrive_apart_let_another_warp_go_on() -> None:
+    """A producer whose lanes arrive on two ways, and a consumer that waits."""
+    body = f"""{STORE_LANE}
+        .shared .align 4 .b8 s[128];
+        mov.u32 %r2, s;
+        and.b32 %r6, %r1, 31;
+        shl.b32 %r3, %r6, 2;
+        add.u32 %r4, %r2, %r3;
+        setp.lt.u32 %p1, %r1, 32;
+        @!%p1 bra CONSUMER;
+        st.shared.u32 [%r4], %r1;
+        setp.lt.u32 %p2, %r1, 7;
+        @%p2 barrier.arrive 1, 64;
+        @!%p2 barrier.arrive 1, 64;
+        ret;
+    CONSUMER:
+        barrier.sync 1, 64;
+        ld.shared.u32 %r7, [%r4];
+        st.global.u32 [%d4], %r7;
+        ret;
+    """
+    assert (run(body, 64, 64)[32:] == np.arange(32)).all()

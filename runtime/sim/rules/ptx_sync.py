@@ -77,13 +77,18 @@ def block_barrier(
 
 
 def _check_whole(op: Operation) -> Callable[[Warp], None]:
-    """A check that all lanes of a warp which have not returned reach a barrier; else SimulationError (E3207)."""
+    """A check that all lanes of a warp which have not returned reach a barrier; else SimulationError (E3207). Lanes
+    that arrive one by one, `branches` brings together.
+    """
     site, others_return = site_of(op), _others_return(op)
+    one_by_one = _is_unaligned(op) and isinstance(op.parent_op(), KernelOp)
 
     def check(warp: Warp) -> None:
         if warp.is_of_whole_blocks:
             return
         warp.leave_lockstep()
+        if one_by_one:
+            return
         if others_return:
             warp.ended = ~warp.live() if warp.ended is None else warp.ended | ~warp.live()
             return
@@ -93,6 +98,10 @@ def _check_whole(op: Operation) -> Callable[[Warp], None]:
         warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")
 
     return check
+
+
+def _is_unaligned(op: Operation) -> bool:
+    return isinstance(op, ptx.BarSyncOp | ptx.BarArriveOp | ptx.BarRedOp) and op.unaligned is not None
 
 
 def _others_return(op: Operation) -> bool:
