@@ -111,7 +111,8 @@ class LaunchOptions(SimKeywords, total=False):
     """The options that few launches have: those of the simulator, `cooperative`, and the events that the driver
     records, of torch or of cuda-python, or by their handles. The others CuTe programs give: the most threads of a
     block, for which a kernel is compiled here as it is launched, hints about shared memory, which is placed without,
-    and `fallback_cluster`, which can only be None.
+    and `fallback_cluster`, the size that clusters may have where one of the size `cluster` finds no room: here all
+    have the size `cluster`.
     """
 
     cooperative: bool
@@ -167,14 +168,14 @@ def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack
     object.
 
     LaunchError (E3105) for a cluster that is not one to three sizes, an option that there is not or has another value,
-    a second size of clusters, and for no event.
+    a fallback that does not divide the cluster, and for no event.
     """
     if unknown := more.keys() - _OPTIONS.keys():
         name = min(unknown)
         raise LaunchError(Code.RUN_LAUNCH, f"a launch has no option '{name}'", option_hint(name))
-    if more.get("fallback_cluster") is not None:
-        hint = "leave out fallback_cluster, and launch with a cluster that every GPU has"
-        raise LaunchError(Code.RUN_LAUNCH, "a launch has clusters of one size", hint)
+    size = (1, 1, 1) if cluster is None else dim3("cluster", cluster)
+    if (fallback := more.get("fallback_cluster")) is not None:
+        _check_fallback(dim3("fallback_cluster", fallback), size)
     events: list[LaunchEvent] = []
     for name in more:
         _OPTIONS[name](name, more.get(name))
@@ -185,8 +186,16 @@ def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack
         events.append(LaunchEvent(_handle(event), more.get("programmatic_event_flags", 0), True, at_start))
     if type(use_pdl) is not bool:
         _check_switch("use_pdl", use_pdl)
-    size = (1, 1, 1) if cluster is None else dim3("cluster", cluster)
     return _attributes(size, bool(use_pdl), bool(more.get("cooperative", False)), tuple(events))
+
+
+def _check_fallback(fallback: Dim3, cluster: Dim3) -> None:
+    """LaunchError (E3105) unless clusters of the size `cluster` consist of whole ones of the size `fallback`, as the
+    driver wants (CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION).
+    """
+    if any(size % part for size, part in zip(cluster, fallback, strict=True)):
+        problem = f"the fallback_cluster {fallback} does not divide the cluster {cluster}"
+        raise LaunchError(Code.RUN_LAUNCH, problem, "give sizes that divide those of the cluster, or leave it out")
 
 
 def _check_switch(name: str, value: Any) -> None:

@@ -46,9 +46,10 @@ class PipelineOp(Enum):
 
 @dataclass(frozen=True)
 class CooperativeGroup:
-    """One side of a pipeline: `size` arrivals, a whole number, pass a stage on. `alignment` changes nothing.
+    """One side of a pipeline: `size` arrivals, of threads or of warps, pass a stage on. The size is a whole number;
+    `alignment` changes nothing.
 
-    Raises TilefoldError (E5011) for another agent than the thread, and for a size that no mbarrier counts.
+    Raises TilefoldError (E5011) for the agents that are blocks, and for a size that no mbarrier counts.
     """
 
     agent: Agent
@@ -56,9 +57,9 @@ class CooperativeGroup:
     alignment: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if self.agent is not Agent.Thread:
+        if self.agent not in (Agent.Thread, Agent.Warp):
             problem = f"a group cannot have agents of the kind {self.agent!r}"
-            raise pipeline_error(problem, "write pipeline.Agent.Thread")
+            raise pipeline_error(problem, "write pipeline.Agent.Thread, or pipeline.Agent.Warp")
         if isinstance(self.size, float) and self.size.is_integer():  # a quotient, such as threads / 32
             object.__setattr__(self, "size", int(self.size))
         if type(self.size) is not int or not 0 < self.size < 1 << 20:

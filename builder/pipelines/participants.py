@@ -70,8 +70,8 @@ class _Side(Stateful):
         """Advances to the next stage."""
         self.state.advance()
 
-    def reset_count(self) -> None:
-        """Counts stages from 0 again."""
+    def reset(self) -> None:
+        """Counts stages from 0 again, such as those of another tile; the next stage and its parity stay."""
         self.state.reset_count()
 
     def _stage(self) -> tuple[Pipeline, int, Any, Any, Any]:

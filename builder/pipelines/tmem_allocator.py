@@ -96,9 +96,9 @@ class TmemAllocator:
         if_(cluster.make_warp_uniform(arch.warp_idx()) == self.allocator_warp_id, action)
 
 
-def get_num_tmem_alloc_cols(tmem_tensors: Any, rounding: bool = True) -> int:
-    """The columns that tensors in tensor memory need together, rounded up to what can be allocated. Raises
-    TilefoldError (E5011) for more than 512.
+def get_num_tmem_alloc_cols(tmem_tensors: Any, rounding: bool = True, *, arch: str = "sm_100") -> int:
+    """The columns that tensors in tensor memory need together, rounded up to what can be allocated. All targets with
+    tensor memory have as many, so `arch` changes nothing. Raises TilefoldError (E5011) for more than 512.
     """
     from ..tensors.tensor_memory import find_tmem_tensor_col_offset
 

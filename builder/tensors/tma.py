@@ -74,8 +74,8 @@ class TmaAtom:
 
 @dataclass(frozen=True)
 class TmaInfo:
-    """A tensor map's atom, its tensor of coordinates, and the layout of a tile in shared memory. It is unpacked into
-    the first two.
+    """A tensor map's atom, its tensor of coordinates, and the layout of the tiles in shared memory, with their stages.
+    It is unpacked into the first two.
     """
 
     atom: TmaAtom
@@ -116,18 +116,18 @@ def make_tiled_tma_atom(
         )
     for given in (smem_layout, cta_tiler, num_multicast):
         check_static(given, "tiles are static, but this is")
-    source, smem = as_tensor(gmem_tensor), _stage(as_layout(smem_layout), tuples(cta_tiler))
-    if isinstance(smem, ComposedLayout) and isinstance(smem.inner, Swizzle) and smem.offset == 0:
-        smem = in_elements(smem.inner, smem.outer, source.element_type)
+    source, staged = as_tensor(gmem_tensor), as_layout(smem_layout)
+    if isinstance(staged, ComposedLayout) and isinstance(staged.inner, Swizzle) and staged.offset == 0:
+        staged = in_elements(staged.inner, staged.outer, source.element_type)
     properties = {
         "kind": StringAttr(op.facts.name),
-        "smem": LayoutAttr(smem),
+        "smem": LayoutAttr(_stage(staged, tuples(cta_tiler))),
         "tiler": TilerAttr(tuples(cta_tiler)),
         "multicast": None if num_multicast == 1 else IntegerAttr(num_multicast, i64),
         "held": _map_element(op, source.element_type if internal_type is None else internal_type, source.element_type),
     }
     tma = emit(TensorMapOp.inferred([source.ssa], properties)).results[0]
-    return TmaInfo(TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0]), smem)
+    return TmaInfo(TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0]), staged)
 
 
 def _stage(smem: Any, tiler: Any) -> Any:

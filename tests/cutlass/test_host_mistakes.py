@@ -39,7 +39,7 @@ IN_HOST = {
     "k(a, 1).launch(grid=1, block=32, shared=4)": ("E3105", "no option 'shared'", ""),
     "k(a, 2)": ("E3105", "k(...) is not launched", "k(...).launch(grid=..., block=...)"),
     "k(a, 1).launch(grid=1, block=32, smem='48k')": ("E3105", "smem is '48k'", "leave it out"),
-    "k(a, 1).launch(grid=1, block=32, fallback_cluster=[1, 1, 1])": ("E3105", "clusters of one size", "leave out"),
+    "k(a, 1).launch(grid=1, block=32, fallback_cluster=[2, 1, 1])": ("E3105", "does not divide", "leave it out"),
     "k[1, 32](a, 1)": ("E3105", "k[...] does not launch", "k(...).launch(grid=..., block=...)"),
     "k(a).launch(grid=1, block=32)": ("E5009", "missing a required argument: 'n'", "it takes a, n"),
     "k(a, 1, 2).launch(grid=1, block=32)": ("E5009", "takes 2 positional arguments but 3", "it takes a, n"),

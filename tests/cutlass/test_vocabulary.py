@@ -490,7 +490,7 @@ def test_decorators_and_launches_take_the_options_of_programs() -> None:
 
     @cute.jit(preprocessor=True)
     def host(A: cute.Tensor):
-        options: Any = {"max_number_threads": [64, 1, 1], "preferred_smem_carveout": 50, "fallback_cluster": None}
+        options: Any = {"max_number_threads": [64, 1, 1], "preferred_smem_carveout": 50, "fallback_cluster": [1, 1, 1]}
         hints: Any = {"smem_merge_branch_allocs": False, "hint_smem_base_uniform": True}
         kernel(A).launch(grid=1, block=8, **options, **hints)
 

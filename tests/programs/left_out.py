@@ -11,16 +11,15 @@ LEFT_OUT: Mapping[str, str] = {
     **{
         f"cute/blackwell/kernel/{name}": _TENSOR_MEMORY
         for name in (
-            "attention", "blockscaled_gemm", "blockscaled_grouped_gemm", "blockwise_gemm", "dense_gemm",
-            "grouped_gemm", "mixed_input_gemm", "moe",
+            "attention", "blockscaled_gemm", "blockscaled_grouped_gemm", "blockwise_gemm", "grouped_gemm",
+            "mixed_input_gemm", "moe",
         )
     },
+    "cute/blackwell/kernel/dense_gemm/dense_gemm_persistent.py": "utils.gemm.sm100, the epilogues",
+    "cute/blackwell/kernel/dense_gemm/dense_gemm_persistent_dynamic.py": "testing.add_tensor_init_args",
     "cute/blackwell/kernel/distributed": "several GPUs that share memory",
     "cute/blackwell/kernel/reduce": "modules of other programs",
-    **{
-        f"cute/blackwell/tutorial/tutorial_gemm/{name}.py": _TENSOR_MEMORY
-        for name in ("fp16_gemm_3_1", "fp16_gemm_4", "fp16_gemm_5", "fp16_gemm_6")
-    },
+    "cute/blackwell/tutorial/tutorial_gemm/fp16_gemm_4.py": "tensor maps for two sizes of clusters (E2102)",
     **{
         f"cute/blackwell/tutorial/tutorial_gemm/{name}.py": "scale factors of tcgen05.mma as a field of a tiled MMA"
         for name in ("nvfp4_gemm_0", "nvfp4_gemm_1")

@@ -126,6 +126,30 @@ PROGRAMS: tuple[Program, ...] = (
     *(
         Program(
             f"{_GEMMS}/{name}.py",
+            "--mnk 256,256,128",
+            f"{_WAITS}; where a cluster has more tiles, the simulator reports the reuse of an accumulator (E3262)",
+            fences=False,
+            target=_SM_100,
+        )
+        for name in ("fp16_gemm_3_1", "fp16_gemm_5", "fp16_gemm_6")
+    ),
+    *(
+        Program(
+            f"cute/blackwell/kernel/dense_gemm/{name}.py",
+            "--mnkl 128,128,128,1 --mma_tiler_mn 128,128 --cluster_shape_mn 1,1 --ab_dtype Float16 "
+            f"--c_dtype Float16 --acc_dtype Float32 {_ONCE}",
+            _WAITS,
+            fences=False,
+            target=_SM_100,
+        )
+        for name in (
+            "dense_gemm", "dense_gemm_alpha_beta_persistent", "dense_gemm_persistent_prefetch",
+            "dense_gemm_software_pipeline",
+        )
+    ),
+    *(
+        Program(
+            f"{_GEMMS}/{name}.py",
             "--mnk 256,512,128",
             f"{_WAITS}; nothing orders the initialisation of the mbarrier at which a pair frees tensor memory before "
             "its peer arrives there",

@@ -21,7 +21,7 @@ GROUP, OP = pipeline.CooperativeGroup(pipeline.Agent.Thread, 1, alignment=1), pi
 def doubling(load: cpasync.TmaInfo, store: cpasync.TmaInfo, n: cute.Constexpr):
     """Thread 0 loads tiles and stores what the block doubles."""
     t, _, _ = cute.arch.thread_idx()
-    sA = cute.make_smem_tensor(cute.make_layout((*load.smem_layout.shape, 2)), cute.Float32)
+    sA = cute.make_smem_tensor(load.smem_layout, cute.Float32)
     bars = cute.make_smem_tensor(2, cute.Int64)
     full = pipeline.MbarrierArray(bars.iterator, 2, (OP.TmaLoad, GROUP), tx_count=4 * 64)
     fence = pipeline.TmaStoreFence(2)
@@ -53,7 +53,7 @@ def doubling(load: cpasync.TmaInfo, store: cpasync.TmaInfo, n: cute.Constexpr):
 @cute.jit
 def double(A: cute.Tensor, B: cute.Tensor):
     tile = cute.make_layout((64, 1))
-    load = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A, tile, (64, 1))
+    load = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A, cute.make_layout((64, 1, 2)), (64, 1))
     atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), B, tile, (64, 1))
     doubling(load, cpasync.TmaInfo(atom, coords, tile), A.shape[1]).launch(grid=1, block=64)
 

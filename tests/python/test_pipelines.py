@@ -246,6 +246,22 @@ def test_states_are_numbers_where_python_knows_them() -> None:
     assert repr(pipeline.make_pipeline_state(CONSUMER, 2)) == "PipelineState(stages=2, count=0, index=0, phase=0)"
 
 
+def test_a_side_counts_from_0_again() -> None:
+    @cute.kernel
+    def kernel(out):
+        warps = pipeline.CooperativeGroup(pipeline.Agent.Warp, 1)
+        pipe = pipeline.PipelineAsync.create(num_stages=2, producer_group=warps, consumer_group=warps)
+        for side in pipe.make_participants():
+            for _ in range(3):
+                side.advance()
+            side.reset()
+            out[side.state.phase] = side.state.index + 10 * side.state.count
+
+    out = np.full(2, -1, np.int32)
+    kernel(out).launch(1, 1, device="sim")
+    assert out.tolist() == [1, 1], "the stage and its parity stay"
+
+
 def test_a_state_that_one_path_advances() -> None:
     @cute.kernel
     def kernel(out):
