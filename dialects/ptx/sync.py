@@ -10,7 +10,17 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_de
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import BARRIERS, MAX_THREADS, WARP
-from ..definitions import flag, irdl_op_definition, number, operand, optional_operand, optional_prop, prop, row, some_number
+from ..definitions import (
+    flag,
+    irdl_op_definition,
+    number,
+    operand,
+    optional_operand,
+    optional_prop,
+    prop,
+    row,
+    some_number,
+)
 from .base import PtrType, PtxOp, float_bits, scalar_bits
 from .effects import NamedBarrier, Unit, arrives, by_thread, by_warp, changes, waits
 from .warp import check_word

@@ -293,7 +293,7 @@ MEET:
     ("barrier.red.popc.u32 %r6, 0, %p1", "barrier.red.popc.u32 %r6, 0, %p1"),
 ])  # fmt: skip
 def test_lanes_of_a_warp_may_arrive_one_by_one_at_a_barrier_without_aligned(first: str, second: str) -> None:
-    """PTX ISA, barrier: a thread waits for those of its warp that have not exited; only `.aligned` wants them together."""
+    """PTX ISA, barrier: a thread waits for those of its warp that have not exited; `.aligned` wants all together."""
     lanes = np.arange(64)
     body = APART.format(first=first, second=second)
     assert (run(body, 64, 64) == np.where((lanes ^ 33) % 4 == 1, 9, 5)).all()
