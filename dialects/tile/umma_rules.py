@@ -63,5 +63,5 @@ def _check_places(subject: str, values: LayoutLike, expected: LayoutLike) -> Non
         raise LayoutError(
             Code.ATOM_VALUES,
             f"the values of {subject} are in tensor memory at {wanted}, but mode 0 is {found}",
-            "make the tensor by tile.make_fragment_C of the tiled MMA, and the copy for it by tile.tmem_copy",
+            "make the tensor by tile.make_fragment_C of the tiled MMA, and the copy by tile.tiled_copy ... tmem",
         )

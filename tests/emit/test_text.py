@@ -207,8 +207,9 @@ def test_loops_are_unrolled_only_where_they_are_marked() -> None:
         """
         %z = arith.constant 0 : i32
         %one = arith.constant 1 : i32
+        %four = arith.constant 4 : i32
         scf.for %i = %z to %n step %one : i32 {
-          scf.for %j = %z to %n step %one : i32 {
+          scf.for %j = %z to %four step %one : i32 {
             ptx.bar.sync 0
           } {unroll}
           scf.for %j = %z to %n step %one : i32 {

@@ -86,7 +86,7 @@ def test_a_kernel_is_launched_with_blocks_of_several_sizes() -> None:
 def test_threads_wait_for_each_other_at_a_barrier() -> None:
     body = "%t = gpu.thread_id x\n%z = arith.constant 0 : index\n%f = arith.cmpi eq, %t, %z : index\ngpu.barrier\n"
     assert everywhere(kernel(body + 'scf.if %f {\ngpu.printf "once\\n"\n}', threads=64)) == "once\n"
-    broken = kernel(body.replace("gpu.barrier", "scf.if %f {\ngpu.barrier\n}"), threads=64)
+    broken = kernel(body.replace("gpu.barrier", "scf.if %f {\ngpu.barrier\n}") + 'gpu.printf "after\\n"\n', threads=64)
     assert refused(broken, "E3207").place is not None
 
 

@@ -89,6 +89,7 @@ def driver(monkeypatch: pytest.MonkeyPatch) -> Generator[Driver]:
 
 
 def halves(*shape: int) -> Any:
+    torch.manual_seed(0)
     return torch.randn(*shape).half()
 
 

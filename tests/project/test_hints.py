@@ -20,6 +20,7 @@ from tilefold.commands.cli import COMMANDS
 from tilefold.cutlass.modules import MODULES as cutlass_modules  # noqa: N811  # it is a table
 
 OTHERS = {
+    "tilefold/driver/map_arguments.py": {"box", "swizzle", "fill"},  # the words of --arg NAME=map(...)
     "compiler/machine/nvptx.py": {
         "--nvptx-short-ptr",
         "--disable-nvptx-load-store-vectorizer",

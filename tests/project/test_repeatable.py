@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tests.project.tree import ROOT, parsed
 
 CLOCKS = {"perf_counter", "perf_counter_ns", "process_time", "monotonic", "thread_time", "getrusage"}
-SCRIPTS = {"__main__.py", "fuzz.py", "work.py", "policies.py"}
+SCRIPTS = {"__main__.py", "fuzz.py", "work.py", "policies.py", "public.py"}
 """Programs that tell their users how long they took, and the module that compares times within one run."""
 GENERATORS = {"default_rng", "Random", "RandomState"}
 WITHOUT_SEED = {"SystemRandom", "urandom", "token_bytes", "token_hex", "uuid4"}

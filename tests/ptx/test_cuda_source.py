@@ -104,7 +104,7 @@ def test_without_nvrtc_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
         raise ImportError(f"No module named {name}")
 
     nvrtc.load_nvrtc.cache_clear()
-    monkeypatch.setattr(nvrtc, "import_module", missing)
+    monkeypatch.setattr("tilefold.compiler.machine.assemble.import_module", missing)
     with pytest.raises(TilefoldError, match="cannot be loaded") as error:
         nvrtc.compile_cuda("", "k.cu", "sm_80", {})
     assert "cuda-c" in error.value.hint

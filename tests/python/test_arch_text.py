@@ -18,7 +18,7 @@ CALLS = {
     "add_packed_f32x2": "(f, f), (1.0, 2.0)", "add_sat_int": "i, 2**31 - 5", "alloc_smem": "cute.Int32, 32",
     "approx": "'rcp', f", "atomic": "'add', changed.ptr(t), 3", "bfe": "i, 3, 7",
     "bfi": "i, u.to(cute.Int32), 4, 9", "bfind": "i", "bitcast": "f, cute.Int32", "brev": "w", "clz": "i",
-    "dp4a": "i, u, 7", "exp": "f", "exp2": "f", "fma": "f, 2.0, 1.0",
+    "dp4a": "i, u, 7", "exp": "f", "exp2": "f", "exp_packed_f32x2": "(f, f)", "fma": "f, 2.0, 1.0",
     "calc_packed_f32x2_op": "(f, f), (1.0, 2.0), None, cute.arch.mul_packed_f32x2",
     "fma_packed_f32x2": "(f, f), (1.0, 2.0), (3.0, 4.0)", "fmax": "f, -2.0, abs=True, nan=True, ftz=True",
     "fmin": "f, -2.0, abs=True", "inline_ptx": "'add.s32 $0, $1, $2;', '=r,r,r', i, 5, results=cute.Int32",
@@ -49,7 +49,19 @@ PROTOCOLS = {
     for name in cute.arch.__all__
     if name.startswith(("mbarrier_", "cp_async_", "cluster_", "atomic_", "store", "red", "fence", "warpgroup_"))
     or name.startswith(
-        ("setmaxregister_", "griddepcontrol_", "map", "barrier", "elect_one", "sync_", "shuffle_sync_op")
+        (
+            "setmaxregister_",
+            "griddepcontrol_",
+            "map",
+            "barrier",
+            "elect_one",
+            "sync_",
+            "shuffle_sync_op",
+            "alloc_tmem",
+            "dealloc_tmem",
+            "retrieve_tmem_ptr",
+            "relinquish_tmem_",
+        )
     )
 } - CALLS.keys()
 """Functions that change memory or order threads: operations, which have no texts of PTX."""

@@ -274,19 +274,11 @@ def no_address(src: cute.Tensor):
     )
 
 
-@cute.kernel
-def pair_of_blocks(src: cute.Tensor):
-    load = cuda.create_tensor_map_tiled_from_view(src, box_dims=(8,))
-    data, bar = Array(cute.Float32, 8, space=SMEM), Array(cute.Int64, 1, space=SMEM)
-    prims.cp_async_bulk_tensor_shared_cluster_global(data, load.get_ptr(), (0,), bar, group=prims.CTAGroup.CTA_2)
-
-
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [
         (four_bits, "no tensor maps of the format B4X16"),
         (no_address, "expected an address, got Tensor"),
-        (pair_of_blocks, "no copies for a pair of blocks"),
     ],
 )
 def test_maps_that_there_are_not(kernel: cute.Kernel, message: str) -> None:

@@ -300,7 +300,9 @@ def test_a_reducing_barrier_in_a_branch() -> None:
         %low = arith.cmpi ult, %i, %limit : i32
         scf.if %low {
           %r = ptx.bar.red "popc" %low, 0 : i32
-        }"""
+        }
+        ptx.fence "acq_rel"
+        """
     error = fault(text(body, 32), "E3207", block=(32, 1, 1), A=np.zeros(1, np.int32), B=np.zeros(32, np.int32))
     assert "8 of the warp's 32 lanes do" in error.message
 
