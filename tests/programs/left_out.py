@@ -40,20 +40,16 @@ LEFT_OUT: Mapping[str, str] = {
         f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package tvm_ffi, or JAX"
         for name in ("aot_export", "aot_use_in_jax", "aot_use_in_torch", "jit_and_use_in_jax")
     },
-    f"{_PRIMITIVES}/reduction/cluster_tmem_reduce.py": _TENSOR_MEMORY,
+    f"{_PRIMITIVES}/reduction/cluster_tmem_reduce.py": "a load from tensor memory beside a tcgen05.cp (E3262)",
+    f"{_PRIMITIVES}/tcgen05/1cta_mma_a_from_tmem.py": "elements of Float32 for tf32 (E5002)",
     f"{_PRIMITIVES}/tcgen05/2cta_mma_blockscale_m128.py": "pointers to elements of 4 bits from pointers to bytes",
+    f"{_PRIMITIVES}/tcgen05/cp_narrow_a_to_tmem_mma.py": "tcgen05_wait of a text",
+    f"{_PRIMITIVES}/tcgen05/slicek_m32n8k128.py": "no fence of the async proxy stands before its tcgen05.mma (E3216)",
     f"{_PRIMITIVES}/tcgen05/tmem_ld_st.py": "print_nd_vector",
     f"{_PRIMITIVES}/tcgen05/tmem_ld_to_stmatrix_transpose.py": "bitcast of vectors",
-    **{
-        f"{_PRIMITIVES}/tcgen05/{name}.py": _TENSOR_MEMORY
-        for name in (
-            "1cta_mma_a_from_tmem", "1cta_mma_basic", "1cta_mma_mn_major", "2cta_mma_tma_store", "clusterMxN_2cta_mma",
-            "cp_narrow_a_to_tmem_mma", "mcast_clusterMxN_1cta_mma", "mcast_clusterMxN_2cta_mma", "slicek_m32n8k128",
-        )
-    },
-    f"{_PRIMITIVES}/tutorial/05_minimal_tensor_mma.py": _TENSOR_MEMORY,
-    f"{_PRIMITIVES}/tutorial/10_minimal_tensor_mma_fp8.py": _TENSOR_MEMORY,
-    f"{_PRIMITIVES}/tutorial/gemm_M128_N128_Kany_TN_warpspec_multistage.py": _TENSOR_MEMORY,
+    f"{_PRIMITIVES}/tutorial/05_minimal_tensor_mma.py": "the end of single warps, primitives.exit",
+    f"{_PRIMITIVES}/tutorial/10_minimal_tensor_mma_fp8.py": "each of its warps initialises the mbarriers (E3215)",
+    f"{_PRIMITIVES}/tutorial/gemm_M128_N128_Kany_TN_warpspec_multistage.py": "the end of single warps, primitives.exit",
     "experimental/task_scheduling": "the module experimental.task_scheduling, most with tensor memory",
     "helpers": "modules of other programs",
     "utils": "modules of other programs",

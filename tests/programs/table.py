@@ -161,7 +161,10 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     *(
         Program(f"{_PRIMITIVES}/tcgen05/{name}.py", reason=_WAITS, fences=False, target=_SM_100)
-        for name in ("1cta_mma_pipeline", "2cta_mma_basic")
+        for name in (
+            "1cta_mma_basic", "1cta_mma_mn_major", "1cta_mma_pipeline", "2cta_mma_basic", "2cta_mma_tma_store",
+            "clusterMxN_2cta_mma", "mcast_clusterMxN_1cta_mma", "mcast_clusterMxN_2cta_mma",
+        )
     ),
     Program(
         f"{_PRIMITIVES}/tma/tma_multicast.py",
