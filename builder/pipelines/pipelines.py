@@ -216,17 +216,45 @@ class PipelineCpAsync(PipelineAsync):
 
 
 @dataclass(frozen=True)
-class PipelineTmaAsync(Stages):
+class CountedStages(Stages):
+    """Stages that tensor and bulk copies fill, which count their bytes; these are compared with the pipeline's where
+    `transactions` are given.
+    """
+
+    producer_op = PipelineOp.TmaLoad
+
+    transactions: Transactions | None = field(default=None, kw_only=True)
+
+    def producer_get_barrier(self, state: PipelineState) -> Address:
+        """The mbarrier at which the copies into the stage count their bytes."""
+        full = self._full(state)
+        if self.transactions is not None:
+            self.transactions.note(full)
+        return full
+
+    def producer_commit(self, state: PipelineState) -> None:
+        """Has no effect: the copies themselves count. Raises TilefoldError (E5011) if the copies since
+        `producer_acquire` move a number of bytes that differs from the pipeline's.
+        """
+        if self.transactions is not None:
+            self.transactions.end()
+
+    def producer_tail(self, state: PipelineState) -> None:
+        """Waits until the consumer has emptied all stages. Raises TilefoldError (E5011) as `producer_commit` does."""
+        if self.transactions is not None:
+            self.transactions.end()
+        super().producer_tail(state)
+
+
+@dataclass(frozen=True)
+class PipelineTmaAsync(CountedStages):
     """A pipeline whose producer warps fill stages by tensor and bulk copies, which count `tx_count` bytes (sm_90).
 
     Whole warps call its methods. Of a producer warp one thread arrives and expects the bytes; of a consumer warp one
     thread arrives when the warp is done. So the groups' sizes are numbers of warps.
     """
 
-    producer_op = PipelineOp.TmaLoad
-
     is_signalling_thread: Any = None
-    transactions: Transactions | None = field(default=None, kw_only=True)
     peers: Peers | None = field(default=None, kw_only=True)
 
     @classmethod
@@ -276,26 +304,6 @@ class PipelineTmaAsync(Stages):
         if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, bytes))
         if self.transactions is not None:
             self.transactions.begin()
-
-    def producer_get_barrier(self, state: PipelineState) -> Address:
-        """The mbarrier at which the copies into the stage count their bytes."""
-        full = self._full(state)
-        if self.transactions is not None:
-            self.transactions.note(full)
-        return full
-
-    def producer_commit(self, state: PipelineState) -> None:
-        """Has no effect: the copies themselves count. Raises TilefoldError (E5011) if the copies since
-        `producer_acquire` move a number of bytes that differs from the pipeline's.
-        """
-        if self.transactions is not None:
-            self.transactions.end()
-
-    def producer_tail(self, state: PipelineState) -> None:
-        """Waits until the consumer has emptied all stages. Raises TilefoldError (E5011) as `producer_commit` does."""
-        if self.transactions is not None:
-            self.transactions.end()
-        super().producer_tail(state)
 
     def consumer_release(self, state: PipelineState) -> None:
         """Releases the stage for the warp; one thread arrives."""

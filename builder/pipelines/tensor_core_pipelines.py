@@ -23,7 +23,7 @@ from ..tensors.tensors import Address, Pointer, Tensor
 from ..tensors.tma import create_tma_multicast_mask
 from ..tracing.state import emit
 from .groups import CooperativeGroup, PipelineOp, pipeline_error
-from .pipelines import Stages
+from .pipelines import CountedStages, Stages
 from .states import PipelineState
 from .transactions import Transactions
 
@@ -130,15 +130,13 @@ class _TensorCoreStages(Stages):
 
 
 @dataclass(frozen=True)
-class PipelineTmaUmma(_TensorCoreStages):
+class PipelineTmaUmma(_TensorCoreStages, CountedStages):
     """A pipeline whose producer fills stages by tensor copies, of `tx_count` bytes for all blocks that multiply
     together, and whose consumer multiplies. Whole warps call its methods; the consumer's only in the block that leads.
     """
 
-    producer_op = PipelineOp.TmaLoad
     consumer_op = PipelineOp.TCGen05Mma
 
-    transactions: Transactions | None = field(default=None, kw_only=True)
     mcast_mode_mn: tuple[int, int] = field(default=(1, 1), kw_only=True)
 
     @classmethod
@@ -182,35 +180,14 @@ class PipelineTmaUmma(_TensorCoreStages):
         if self.transactions is not None:
             self.transactions.begin()
 
-    def producer_get_barrier(self, state: PipelineState) -> Address:
-        """The mbarrier at which the copies into the stage count their bytes."""
-        full = self._full(state)
-        if self.transactions is not None:
-            self.transactions.note(full)
-        return full
-
-    def producer_commit(self, state: PipelineState) -> None:
-        """Has no effect: the copies themselves count. Raises TilefoldError (E5011) if the copies since
-        `producer_acquire` move a number of bytes that differs from the pipeline's.
-        """
-        if self.transactions is not None:
-            self.transactions.end()
-
-    def producer_tail(self, state: PipelineState) -> None:
-        """Waits until the consumer has emptied all stages. Raises TilefoldError (E5011) as `producer_commit` does."""
-        self.producer_commit(state)
-        super().producer_tail(state)
-
     def consumer_release(self, state: PipelineState) -> None:
         """Releases the stage in each block that copies into it, once the multiplications so far are complete."""
         self._commit(self._empty(state), self.mma_cluster.sharing(self.mcast_mode_mn))
 
 
 @dataclass(frozen=True)
-class PipelineUmmaAsync(_TensorCoreStages):
-    """A pipeline whose producer multiplies, and whose consumer threads read tensor memory."""
-
-    producer_op = PipelineOp.TCGen05Mma
+class _StagesOfThreads(_TensorCoreStages):
+    """Stages of a side that multiplies and one of threads."""
 
     @classmethod
     def create(
@@ -224,15 +201,28 @@ class PipelineUmmaAsync(_TensorCoreStages):
         defer_sync: bool = False,
         name: str = "",
     ) -> Self:
-        """A pipeline of `num_stages` stages; the consumer group has the arrivals of all blocks that multiply together.
+        """A pipeline of `num_stages` stages; the group that does not multiply has the arrivals of all blocks
+        that multiply together.
         Raises TilefoldError (E5011) for another layout of a cluster.
         """
         return cls._create(num_stages, producer_group, consumer_group, barrier_storage, cta_layout_vmnk, defer_sync)
 
     def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
-        """Waits until the consumers of all blocks that multiply together have read the stage."""
+        """Waits until the consumer side of all blocks that multiply together is done with the stage."""
         super().producer_acquire(state, try_acquire_token)
         _after()
+
+    def consumer_wait(self, state: PipelineState, try_wait_token: object = None) -> None:
+        """Waits until the producer side has filled the stage."""
+        super().consumer_wait(state, try_wait_token)
+        _after()
+
+
+@dataclass(frozen=True)
+class PipelineUmmaAsync(_StagesOfThreads):
+    """A pipeline whose producer multiplies, and whose consumer threads read tensor memory."""
+
+    producer_op = PipelineOp.TCGen05Mma
 
     def producer_commit(self, state: PipelineState) -> None:
         """Passes the stage on, in each of these blocks, once the multiplications so far are complete."""
@@ -246,18 +236,13 @@ class PipelineUmmaAsync(_TensorCoreStages):
         else:
             base.producer_tail(state)
 
-    def consumer_wait(self, state: PipelineState, try_wait_token: object = None) -> None:
-        """Waits until the multiplications into the stage are complete."""
-        super().consumer_wait(state, try_wait_token)
-        _after()
-
     def consumer_release(self, state: PipelineState) -> None:
         """Releases the stage for the thread, after its waits for loads from tensor memory."""
         self._arrive_at_leader(self._empty(state))
 
 
 @dataclass(frozen=True)
-class PipelineAsyncUmma(_TensorCoreStages):
+class PipelineAsyncUmma(_StagesOfThreads):
     """A pipeline whose producer threads write shared or tensor memory, and whose consumer multiplies. Writes of shared
     memory need `fence_proxy("async.shared", ...)` before the commit.
     """
@@ -265,36 +250,9 @@ class PipelineAsyncUmma(_TensorCoreStages):
     producer_op = PipelineOp.AsyncThread
     consumer_op = PipelineOp.TCGen05Mma
 
-    @classmethod
-    def create(
-        cls,
-        *,
-        num_stages: int,
-        producer_group: CooperativeGroup,
-        consumer_group: CooperativeGroup,
-        barrier_storage: Pointer | Tensor | None = None,
-        cta_layout_vmnk: Layout | None = None,
-        defer_sync: bool = False,
-        name: str = "",
-    ) -> Self:
-        """A pipeline of `num_stages` stages; the producer group has the arrivals of all blocks that multiply together.
-        Raises TilefoldError (E5011) for another layout of a cluster.
-        """
-        return cls._create(num_stages, producer_group, consumer_group, barrier_storage, cta_layout_vmnk, defer_sync)
-
-    def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
-        """Waits until the multiplications that read the stage are complete."""
-        super().producer_acquire(state, try_acquire_token)
-        _after()
-
     def producer_commit(self, state: PipelineState) -> None:
         """Announces, in the block that leads, that the thread has filled its part of the stage."""
         self._arrive_at_leader(self._full(state))
-
-    def consumer_wait(self, state: PipelineState, try_wait_token: object = None) -> None:
-        """Waits until the producers have filled the stage."""
-        super().consumer_wait(state, try_wait_token)
-        _after()
 
     def consumer_release(self, state: PipelineState) -> None:
         """Releases the stage in each block that multiplies with others, once the multiplications are complete."""

@@ -222,18 +222,20 @@ def MmaMXF8Op(
     return MmaMXF8F6F4Op(ab_dtype, ab_dtype, instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
 
 
-@dataclass(frozen=True, slots=True)
-class MmaMXF4Op(UmmaOp):
-    """Multiplies Float4E2M1FN, 32 of which along K share a scale factor of Float8E8M0FNU, into Float32; two elements
-    take a byte: `MmaMXF4Op((128, 256, 64), CtaGroup.ONE, OperandSource.SMEM)`.
+class _Fp4Op(UmmaOp):
+    """The base of those of Float4E2M1FN, two elements in a byte, with scale factors. Its operations have the fields:
+    each begins with its own.
     """
 
+    __slots__ = ()
     instruction_shape: tuple[int, int, int]
-    cta_group: CtaGroup = CtaGroup.ONE
-    a_src: OperandSource = OperandSource.SMEM
+    cta_group: CtaGroup
+    a_src: OperandSource
 
-    def atom(self) -> MmaAtom:
-        return _fp4(self, "mxf4", DTYPES["Float8E8M0FNU"], 32)
+    def _scaled(self, kind: str, scale: DType, vector: int, *, ultra: bool = False) -> MmaAtom:
+        fp4, scales = DTYPES["Float4E2M1FN"], (scale, vector)
+        types, shape = (fp4, fp4, Float32), self.instruction_shape
+        return self._make(kind, types, shape, self.cta_group, self.a_src, scale=scales, ultra=ultra)
 
     @property
     def a_major_mode(self) -> OperandMajorMode:
@@ -247,7 +249,21 @@ class MmaMXF4Op(UmmaOp):
 
 
 @dataclass(frozen=True, slots=True)
-class MmaMXF4NVF4Op(UmmaOp):
+class MmaMXF4Op(_Fp4Op):
+    """Multiplies Float4E2M1FN, 32 of which along K share a scale factor of Float8E8M0FNU, into Float32; two elements
+    take a byte: `MmaMXF4Op((128, 256, 64), CtaGroup.ONE, OperandSource.SMEM)`.
+    """
+
+    instruction_shape: tuple[int, int, int]
+    cta_group: CtaGroup = CtaGroup.ONE
+    a_src: OperandSource = OperandSource.SMEM
+
+    def atom(self) -> MmaAtom:
+        return self._scaled("mxf4", DTYPES["Float8E8M0FNU"], 32)
+
+
+@dataclass(frozen=True, slots=True)
+class MmaMXF4NVF4Op(_Fp4Op):
     """Multiplies Float4E2M1FN, 16 of which along K share a scale factor of Float8E4M3FN or Float8E8M0FNU, into Float32:
     `MmaMXF4NVF4Op(Float8E4M3FN, (128, 256, 64), CtaGroup.ONE, OperandSource.SMEM)`.
     """
@@ -258,38 +274,21 @@ class MmaMXF4NVF4Op(UmmaOp):
     a_src: OperandSource = OperandSource.SMEM
 
     def atom(self) -> MmaAtom:
-        return _fp4(self, "mxf4nvf4", self.sf_dtype, 16)
-
-    @property
-    def a_major_mode(self) -> OperandMajorMode:
-        """The contiguous mode of A."""
-        return _K
-
-    @property
-    def b_major_mode(self) -> OperandMajorMode:
-        """The contiguous mode of B."""
-        return _K
+        return self._scaled("mxf4nvf4", self.sf_dtype, 16)
 
 
 class SM103MmaMXF4Op(MmaMXF4Op):
     """`MmaMXF4Op` with K = 96 (sm_103a)."""
 
     def atom(self) -> MmaAtom:
-        return _fp4(self, "mxf4nvf4", DTYPES["Float8E8M0FNU"], 32, ultra=True)
+        return self._scaled("mxf4nvf4", DTYPES["Float8E8M0FNU"], 32, ultra=True)
 
 
 class SM103MmaMXF4NVF4Op(MmaMXF4NVF4Op):
     """`MmaMXF4NVF4Op` with K = 96 (sm_103a)."""
 
     def atom(self) -> MmaAtom:
-        return _fp4(self, "mxf4nvf4", self.sf_dtype, 16, ultra=True)
-
-
-def _fp4(op: MmaMXF4Op | MmaMXF4NVF4Op, kind: str, scale: DType, vector: int, *, ultra: bool = False) -> MmaAtom:
-    fp4 = DTYPES["Float4E2M1FN"]
-    return op._make(  # pyright: ignore[reportPrivateUsage]
-        kind, (fp4, fp4, Float32), op.instruction_shape, op.cta_group, op.a_src, scale=(scale, vector), ultra=ultra
-    )
+        return self._scaled("mxf4nvf4", self.sf_dtype, 16, ultra=True)
 
 
 def make_smem_layout_atom(kind: SmemLayoutAtomKind, element_type: object) -> LayoutLike:
