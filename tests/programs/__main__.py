@@ -8,8 +8,6 @@ and then the programs that are left out, with the reason; exits with 1 if a prog
 is neither in the table nor left out. `--json FILE` writes the same, as a list of objects.
 """
 
-import argparse
-import json
 import os
 import shlex
 import subprocess
@@ -22,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 from tilefold.runtime.cuda import is_available
 
+from .command_line import finish, parser_of
 from .left_out import LEFT_OUT
 from .table import PROGRAMS, Program
 
@@ -113,12 +112,8 @@ def reason_of(output: str) -> str:
 
 def main(argv: list[str]) -> int:
     """Runs the programs and prints the table; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.programs", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, help="the folder of the programs")
-    parser.add_argument("--only", default="", help="run the programs whose path contains this text")
-    parser.add_argument("--seconds", type=int, default=600, help="the time that one program may take (default: 600)")
-    parser.add_argument("--json", type=Path, help="also write the results, as a list of objects, to this file")
-    options = parser.parse_args(argv)
+    about = (__doc__ or "").splitlines()[0]
+    options = parser_of("tests.programs", "the folder of the programs", "program", 600, about).parse_args(argv)
     chosen = [program for program in PROGRAMS if options.only in program.path]
     on_gpu, counts = is_available(), Counter[str]()
     results: list[dict[str, object]] = []
@@ -138,10 +133,7 @@ def main(argv: list[str]) -> int:
         counts[state] += count
         results.append({"path": path, "files": count, "state": state, "reason": reason})
         print(f"{state} {path}" + (f" ({count} files)" if count > 1 else "") + (f": {reason}" if reason else ""))
-    print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    return 0 if set(counts) <= {"runs", "known", "left out"} else 1
+    return finish(results, counts, options.json, {"runs", "known", "left out"})
 
 
 if __name__ == "__main__":

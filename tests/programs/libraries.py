@@ -9,8 +9,6 @@ be installed, not a checkout. Prints a line for each case, with `--json FILE` wr
 stops.
 """
 
-import argparse
-import json
 import subprocess
 import sys
 from collections import Counter
@@ -20,6 +18,7 @@ from os import environ
 from pathlib import Path
 
 from .__main__ import reason_of
+from .command_line import finish, parser_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,12 +161,7 @@ def run(case: Case, folder: Path, seconds: int) -> tuple[str, str]:
 
 def main(argv: list[str]) -> int:
     """Runs the cases and prints them; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.programs.libraries")
-    parser.add_argument("folder", type=Path, help="the folder of the checkouts")
-    parser.add_argument("--only", default="", help="run the cases whose text contains this one")
-    parser.add_argument("--seconds", type=int, default=900, help="the time that one case may take (default: 900)")
-    parser.add_argument("--json", type=Path, help="also write the results, as a list of objects, to this file")
-    options = parser.parse_args(argv)
+    options = parser_of("tests.programs.libraries", "the folder of the checkouts", "case", 900).parse_args(argv)
     results: list[dict[str, str]] = []
     for case in CASES:
         repository, commit = COMMITS[case.library]
@@ -176,11 +170,7 @@ def main(argv: list[str]) -> int:
             state, reason = run(case, options.folder, options.seconds)
             results.append({"case": text, "state": state, "reason": reason})
             print(f"{state:8}{text}" + (f"\n          {reason}" if reason else ""), flush=True)
-    counts = Counter(result["state"] for result in results)
-    print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    return 0 if set(counts) <= {"runs", "known"} else 1
+    return finish(results, Counter(result["state"] for result in results), options.json, {"runs", "known"})
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ that tilefold refuses. Needs torch, and what the programs import. Prints a line 
 them, and exits with 1 if one ends otherwise.
 """
 
-import argparse
 import json
 import sys
 import time
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .__main__ import execute
+from .command_line import finish, parser_of
 from .table import Program
 
 TABLE = Path(__file__).with_name("public.json")
@@ -55,12 +55,7 @@ def programs() -> Iterator[Public]:
 
 def main(argv: list[str]) -> int:
     """Runs the programs and prints how they end; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.programs.public")
-    parser.add_argument("folder", type=Path, help="the folder of the checkouts")
-    parser.add_argument("--only", default="", help="run the programs whose line contains this text")
-    parser.add_argument("--seconds", type=int, default=600, help="the time that one program may take (default: 600)")
-    parser.add_argument("--json", type=Path, help="also write the results, as a list of objects, to this file")
-    options = parser.parse_args(argv)
+    options = parser_of("tests.programs.public", "the folder of the checkouts", "program", 600).parse_args(argv)
     results: list[dict[str, str]] = []
     for public in programs():
         if options.only not in public.text:
@@ -74,11 +69,7 @@ def main(argv: list[str]) -> int:
         print(f"{state:8}{time.monotonic() - began:6.1f} s  {public.text}", flush=True)
         if reason:
             print(f"          {reason}", flush=True)
-    counts = Counter(result["state"] for result in results)
-    print(", ".join(f"{count} {state}" for state, count in sorted(counts.items())))
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-    return 0 if set(counts) <= {"runs", "known"} else 1
+    return finish(results, Counter(result["state"] for result in results), options.json, {"runs", "known"})
 
 
 if __name__ == "__main__":
