@@ -4,13 +4,16 @@
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir import Region
 from xdsl.passes import ModulePass
 
 from ..base.errors import Code
 from ..base.target import DEFAULT_ARCH, Target
 from ..dialects.kernel import kernels_in
 from ..dialects.ptx import EntryOp, SmemAddrOp, SmemAllocOp
+from .analysis.block_values import is_of_block
 from .errors import LoweringError
 from .writing.emitter import Emitter
 
@@ -19,8 +22,9 @@ from .writing.emitter import Emitter
 class AllocateSmemPass(ModulePass):
     """Assigns shared memory: each allocation gets an offset, and the kernel gets the total size.
 
-    Allocations are placed in order, each with its alignment. Refuses a kernel that needs more shared memory than the
-    target allows per block.
+    Allocations are placed in order, each with its alignment. Those of the two branches of a condition share their
+    place where all threads of the block take one of them, and only once: outside of loops. Refuses a kernel that needs
+    more shared memory than the target allows per block.
 
     Before: `%s = ptx.smem.alloc 4096 align 128`. After: `%s = ptx.smem.addr 0 bytes 4096`, and `shared(4096)` on the
     entry.
@@ -32,23 +36,33 @@ class AllocateSmemPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         limit = Target(self.target).max_shared_bytes
         for entry in kernels_in(op, EntryOp):
-            self._place(entry, limit)
+            end = 0 if entry.shared_bytes is None else entry.shared_bytes.value.data
+            entry.shared_bytes = IntegerAttr(self._place_all(entry.body, end, limit, once=True), i64)
 
-    def _place(self, entry: EntryOp, limit: int) -> None:
-        end = 0 if entry.shared_bytes is None else entry.shared_bytes.value.data
-        for alloc in list(entry.walk()):
-            if not isinstance(alloc, SmemAllocOp):
-                continue
-            align = alloc.align.value.data
-            start = -(-end // align) * align
-            end = start + alloc.bytes.value.data
-            if end > limit:
-                raise LoweringError(
-                    Code.TARGET_SHARED_MEMORY,
-                    f"with this allocation the block needs {end} bytes of shared memory; {self.target} has {limit}",
-                    alloc,
-                    "use smaller tiles or fewer stages, or a target with more shared memory",
-                )
-            emitter = Emitter(alloc)
-            emitter.replace([emitter.value(SmemAddrOp(start, alloc.bytes.value.data))])
-        entry.shared_bytes = IntegerAttr(end, i64)
+    def _place_all(self, region: Region, end: int, limit: int, *, once: bool) -> int:
+        """Places what a region allocates from `end` on, and returns where the last one ends. `once` is False in
+        loops.
+        """
+        for op in [op for block in region.blocks for op in block.ops]:
+            is_branch, first = isinstance(op, scf.IfOp), end
+            shares = once and isinstance(op, scf.IfOp) and is_of_block(op.cond)
+            for inner in op.regions:
+                end = max(end, self._place_all(inner, first if shares else end, limit, once=once and is_branch))
+            if isinstance(op, SmemAllocOp):
+                end = self._place(op, end, limit)
+        return end
+
+    def _place(self, alloc: SmemAllocOp, end: int, limit: int) -> int:
+        align = alloc.align.value.data
+        start = -(-end // align) * align
+        end = start + alloc.bytes.value.data
+        if end > limit:
+            raise LoweringError(
+                Code.TARGET_SHARED_MEMORY,
+                f"with this allocation the block needs {end} bytes of shared memory; {self.target} has {limit}",
+                alloc,
+                "use smaller tiles or fewer stages, or a target with more shared memory",
+            )
+        emitter = Emitter(alloc)
+        emitter.replace([emitter.value(SmemAddrOp(start, alloc.bytes.value.data))])
+        return end

@@ -6,9 +6,16 @@ from typing import Any, cast
 
 from ...base.target import WARP
 from ..control.control_functions import if_
-from ..instructions import arch, cluster
+from ..instructions import cluster
+from ..instructions.arch import warp_idx
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wait
-from ..instructions.tensor_core import alloc_tmem, dealloc_tmem, relinquish_tmem_alloc_permit, retrieve_tmem_ptr
+from ..instructions.tensor_core import (
+    TMEM_COLUMNS,
+    alloc_tmem,
+    dealloc_tmem,
+    relinquish_tmem_alloc_permit,
+    retrieve_tmem_ptr,
+)
 from ..instructions.warp import elect_one
 from ..scalars.dtypes import Float32
 from ..tensors.tensors import Pointer, Tensor
@@ -17,8 +24,6 @@ from .groups import pipeline_error
 
 ALIGNMENT = 16
 """The alignment of the address of an allocation, in bytes, as programs have it."""
-MOST = 512
-"""The columns of tensor memory."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,8 @@ class TmemAllocator:
     it meets those that need the address.
 
     With `is_two_cta` the blocks of a pair allocate together. They meet at the mbarrier
-    `two_cta_tmem_dealloc_mbar_ptr` before they free; where a cluster barrier follows, both see it.
+    `two_cta_tmem_dealloc_mbar_ptr` before they free; where a cluster barrier follows, both see it. All targets
+    with tensor memory have the same, so `arch` changes nothing.
     """
 
     alloc_result_dst_smem_ptr: Pointer
@@ -37,6 +43,7 @@ class TmemAllocator:
     is_two_cta: bool = False
     num_allocated_columns: int = 0
     two_cta_tmem_dealloc_mbar_ptr: Pointer | None = None
+    arch: str = "sm_100"
     columns: list[int] = field(default_factory=list[int], init=False)
     """Those that are allocated."""
 
@@ -80,7 +87,7 @@ class TmemAllocator:
         """Frees the columns, `num_columns` or those of the last allocation, after all their uses in the block; of a
         pair, once the other block is as far.
         """
-        columns = num_columns or (self.columns[-1] if self.columns else MOST)
+        columns = num_columns or (self.columns[-1] if self.columns else TMEM_COLUMNS)
 
         def act() -> None:
             bar = self.two_cta_tmem_dealloc_mbar_ptr
@@ -93,7 +100,7 @@ class TmemAllocator:
         self._by_warp(act)
 
     def _by_warp(self, action: Any) -> None:
-        if_(cluster.make_warp_uniform(arch.warp_idx()) == self.allocator_warp_id, action)
+        if_(cluster.make_warp_uniform(warp_idx()) == self.allocator_warp_id, action)
 
 
 def get_num_tmem_alloc_cols(tmem_tensors: Any, rounding: bool = True, *, arch: str = "sm_100") -> int:
@@ -105,6 +112,6 @@ def get_num_tmem_alloc_cols(tmem_tensors: Any, rounding: bool = True, *, arch: s
     given = cast("list[Tensor]", tmem_tensors if isinstance(tmem_tensors, list | tuple) else [tmem_tensors])
     needed = sum(find_tmem_tensor_col_offset(tensor) for tensor in given)
     columns = max(WARP, 1 << (needed - 1).bit_length()) if rounding else needed
-    if columns > MOST:
-        raise pipeline_error(f"the tensors need {needed} columns", f"tensor memory has {MOST}")
+    if columns > TMEM_COLUMNS:
+        raise pipeline_error(f"the tensors need {needed} columns", f"tensor memory has {TMEM_COLUMNS}")
     return columns

@@ -18,7 +18,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.spaces import GMEM, SMEM, Space
-from ...base.target import TargetFamily
+from ...base.target import TargetFamily, Targets
 from ...layout.tma.recipe import MAP_ELEMENTS
 from ...layout.tma.tensor_map import MAX_RANK, SWIZZLE_NAMES
 from ..definitions import (
@@ -57,6 +57,9 @@ class MapField:
     dimensions: int = 0
     words: tuple[str, ...] = ()
 
+
+REPLACE_TARGETS = Targets(frozenset((TargetFamily(90, 83, "a"), TargetFamily(100, 86, "f"))))
+"""The targets of tensormap.replace: sm_90a, and from sm_100 on those with the features of their family."""
 
 MAP_PLACES: Mapping[Space, str] = MappingProxyType({GMEM: GMEM.ptx, SMEM: "shared::cta"})
 """The memories that a map can be changed in, as the instruction names them."""
@@ -144,7 +147,7 @@ class CopyTensorMapOp(_MapOp):
 @row
 class TensorMapReplaceOp(_MapOp):
     """`ptx.tensormap.replace "global_dim" at 1 %p, %extent`, `ptx.tensormap.replace "swizzle_mode" "128B" %p`: changes
-    a field of a map in global or shared memory (PTX ISA, tensormap.replace; sm_90a).
+    a field of a map in global or shared memory (PTX ISA, tensormap.replace; sm_90a, and the families from sm_100 on).
 
     The fields are `global_address` (an address or i64), `rank` (i32, less 1), `box_dim`, `global_dim` and
     `element_stride` (i32, of a dimension from 0 for the innermost), `global_stride` (i64, in bytes, from 0 for that of
@@ -166,8 +169,8 @@ class TensorMapReplaceOp(_MapOp):
     )
 
     @property
-    def targets(self) -> TargetFamily:
-        return TargetFamily(90, 83, "a")
+    def targets(self) -> Targets:
+        return REPLACE_TARGETS
 
     @property
     def dimension(self) -> int:

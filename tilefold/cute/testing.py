@@ -21,6 +21,8 @@ from .host.compiler import compile
 from .jit import JitFunction
 from .kernel import kernel
 from .specialise import unmark
+from .tensor_options import add_tensor_init_args as add_tensor_init_args
+from .tensor_options import validate_tensor_init_args as validate_tensor_init_args
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

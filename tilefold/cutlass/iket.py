@@ -3,16 +3,18 @@
 tool, as all kernels do here, has no instructions for them.
 """
 
+from typing import Any
+
 __all__ = ["mark", "range_pop", "range_push"]
 
 
-def range_push(name: str) -> None:
-    """A range of the thread's timeline begins."""
+def range_push(name: str, payload: Any = None) -> None:
+    """A range of the thread's timeline begins; `payload` is a number to show with it."""
 
 
 def range_pop() -> None:
     """The range that began last ends."""
 
 
-def mark(name: str) -> None:
-    """A point of the thread's timeline."""
+def mark(name: str, payload: Any = None) -> None:
+    """A point of the thread's timeline; `payload` is a number to show with it."""

@@ -83,6 +83,8 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "base_dsl.runtime": "tilefold.cutlass.cuda_errors",
     "base_dsl.runtime.cuda": "tilefold.cutlass.cuda_errors",
     "base_dsl.typing": "tilefold.cutlass.base_typing",
+    "utils.gemm": "tilefold.cute.utils.gemm",
+    "utils.gemm.sm100": "tilefold.cute.utils.gemm.sm100",
     "utils.layout": "tilefold.cute.utils",
     "utils.smem_allocator": "tilefold.cute.utils",
     "utils.static_persistent_tile_scheduler": "tilefold.cute.utils",

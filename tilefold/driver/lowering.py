@@ -173,7 +173,8 @@ class Program:
         """The target that the simulator runs a stage for: that of the program, else the first one that has all of it.
         With `by_stages` the stages on the way are kept too, which `remarks` needs.
 
-        Raises ProgramError if none has, in the words for the default target.
+        Raises ProgramError if none has: in the words for the default target, or for the first one that lacks shared
+        memory alone.
         """
         if self.target is not None:
             return self.target
@@ -188,7 +189,8 @@ class Program:
             except TilefoldError as error:
                 if error.code not in (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
                     raise
-                refused = refused or error
+                if refused is None or (refused.code, error.code) == (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
+                    refused = error
             else:
                 return Target(arch)
         assert refused is not None, "there is a target"

@@ -33,7 +33,7 @@ from tilefold.cute.drawing import print_latex, print_latex_tv
 from tilefold.cute.hardware import HardwareInfo
 
 from ..public import publish
-from . import hopper_helpers
+from . import gemm, hopper_helpers
 from .tensor_helpers import create_cute_tensor_for_fp8, is_fp8_dtype
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
     "GroupSearchState", "GroupedGemmTileSchedulerHelper", "HardwareInfo", "LayoutEnum", "PersistentTileSchedulerParams",
     "SmemAllocator", "SmemPartition", "StaticPersistentGroupTileScheduler", "StaticPersistentTileScheduler",
     "TensorMapManager", "TensorMapUpdateMode", "TmemAllocator", "WorkTileInfo", "block_copy",
-    "compute_epilogue_tile_shape", "create_cute_tensor_for_fp8", "create_initial_search_state",
+    "compute_epilogue_tile_shape", "create_cute_tensor_for_fp8", "create_initial_search_state", "gemm",
     "get_num_tmem_alloc_cols", "get_smem_capacity_in_bytes", "hopper_helpers", "is_fp8_dtype", "print_latex",
     "print_latex_tv", "sm90_make_smem_layout_a", "sm90_make_smem_layout_b", "sm90_make_smem_layout_epi",
 ]  # fmt: skip
