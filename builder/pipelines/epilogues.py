@@ -182,7 +182,6 @@ def epilogue(
         subtile: Any = where(number == 0, count - 1 - turn, turn) if overlapping_accum else turn
         copy(load, loaded[None, None, None, subtile], registers)
         if overlapping_accum and turn == gemm.iter_acc_early_release_in_epilogue:
-            fence_view_async_tmem_load()
             _release(acc_pipeline, acc_consumer_state)
         converted.store(epilogue_op(registers.load().to(gemm.c_dtype)))
         if coords is None or mC_mnl is None:
@@ -209,6 +208,7 @@ def _of_stage(partitioned: Any, *stage: Any) -> Any:
 
 
 def _release(pipeline: PipelineUmmaAsync, state: PipelineState) -> None:
-    """One thread of each warp gives the accumulator back."""
+    """One thread of each warp gives the accumulator back, after the warp's loads."""
+    fence_view_async_tmem_load()
     if_(elect_one(), lambda: pipeline.consumer_release(state))
     state.advance()

@@ -82,6 +82,7 @@ class PipelineProducer(_Side):
     """The side that fills stages."""
 
     ImmutableResourceHandle = Filling
+    _PipelineProducer__state = property(lambda self: self.state)  # by this name programs read it
 
     def try_acquire(self) -> Bool:
         """Whether the stage is empty, after a short wait at most."""

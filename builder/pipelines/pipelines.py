@@ -276,18 +276,23 @@ class PipelineTmaAsync(CountedStages):
 
         `cta_layout_vmnk` is the layout (1,M,N,1) of a cluster whose blocks copy into each other's stages: along M (B)
         and along N (A), unless `mcast_mode_mn` has a 0 for one of them. A consumer warp tells each of these blocks that
-        it is done: the group has M + N - 1 arrivals for each warp. Lanes are chosen for that whatever `tidx`.
+        it is done: the group has M + N - 1 arrivals for each warp. Lanes are chosen for that whatever `tidx`; with a
+        constant in its place each thread of the group arrives.
 
         Raises TilefoldError (E5011) for groups of more warps than the block has, for another layout of a cluster, and
         for a number of bytes that no copies have.
         """
         peers = peers_of(cta_layout_vmnk, mcast_mode_mn)
         producer_group.check_warps("producer")
-        consumer_group.check_warps("consumer", 1 if peers is None else peers.told_blocks)
+        each_thread = type(tidx) is int and peers is None
+        if each_thread:
+            consumer_group.check_threads("consumer")
+        else:
+            consumer_group.check_warps("consumer", 1 if peers is None else peers.told_blocks)
         blocks = 1 if peers is None else peers.blocks
         transactions = Transactions(tx_count)
         made = cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync, blocks, tx_count)
-        return replace(made, transactions=transactions, peers=peers)
+        return replace(made, transactions=transactions, peers=peers, is_signalling_thread=True if each_thread else None)
 
     @staticmethod
     def init_empty_barrier_arrive_signal(cta_layout_vmnk: Layout, tidx: Any) -> tuple[Any, Any]:

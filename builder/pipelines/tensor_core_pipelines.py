@@ -186,6 +186,51 @@ class PipelineTmaUmma(_TensorCoreStages, CountedStages):
 
 
 @dataclass(frozen=True)
+class PipelineTmaMultiConsumersAsync(PipelineTmaUmma):
+    """A pipeline whose producer fills stages by tensor copies, and whose consumers are warps that multiply and threads
+    that read shared memory; all of them release a stage.
+    """
+
+    @classmethod
+    def create(  # pyright: ignore[reportIncompatibleMethodOverride]  # it has two groups of consumers
+        cls,
+        *,
+        num_stages: int,
+        producer_group: CooperativeGroup,
+        consumer_group_umma: CooperativeGroup,
+        consumer_group_async: CooperativeGroup,
+        tx_count: int,
+        barrier_storage: Pointer | Tensor | None = None,
+        cta_layout_vmnk: Layout | None = None,
+        defer_sync: bool = False,
+        name: str = "",
+    ) -> Self:
+        """A pipeline of `num_stages` stages. A stage is empty after the arrivals of both groups of consumers: that of
+        `PipelineTmaUmma`, and one of each thread. Raises TilefoldError (E5011) as that does.
+        """
+        both = CooperativeGroup(consumer_group_async.agent, consumer_group_umma.size + consumer_group_async.size)
+        return super().create(
+            num_stages=num_stages, producer_group=producer_group, consumer_group=both, tx_count=tx_count,
+            barrier_storage=barrier_storage, cta_layout_vmnk=cta_layout_vmnk, defer_sync=defer_sync, name=name,
+        )  # fmt: skip
+
+    def consumer_release(  # pyright: ignore[reportIncompatibleMethodOverride]  # each consumer names itself
+        self, state: PipelineState, op_type: PipelineOp
+    ) -> None:
+        """Releases the stage: for a warp that multiplies (`PipelineOp.TCGen05Mma`) once its multiplications so far are
+        complete, or for the thread (`PipelineOp.AsyncThread`). Raises TilefoldError (E5011) for another consumer.
+        """
+        match op_type:
+            case PipelineOp.TCGen05Mma:
+                super().consumer_release(state)
+            case PipelineOp.AsyncThread:
+                mbarrier_arrive(self._empty(state))
+            case _:
+                hint = "PipelineOp.TCGen05Mma or PipelineOp.AsyncThread"
+                raise pipeline_error(f"{op_type} does not consume these stages", hint)
+
+
+@dataclass(frozen=True)
 class _StagesOfThreads(_TensorCoreStages):
     """Stages of a side that multiplies and one of threads."""
 

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects.ptx.bulk import BulkLoadOp
-from ...dialects.ptx.mbarrier import MAX_TRANSACTION
+from ...dialects.ptx.mbarrier import MAX_TRANSACTION, MbarrierExpectTxOp
 from ...dialects.ptx.warp import ElectSyncOp
 from ...dialects.tile import CopyOp
 from ...layout.atoms.bulk_copy import BULK_UNIT
@@ -40,9 +40,11 @@ class Transactions:
 
     def end(self) -> None:
         """Compares the copies into the stage with the pipeline's bytes, if all of them are known and executed as often
-        as the stage is acquired. Raises TilefoldError (E5011).
+        as the stage is acquired, and the kernel itself expects no more. Raises TilefoldError (E5011).
         """
-        copies = [use.operation for bar in self._bars for use in bar.uses if _is_copy(use.operation)]
+        uses = [use.operation for bar in self._bars for use in bar.uses]
+        expects_more = any(isinstance(op, MbarrierExpectTxOp) for op in uses)
+        copies = [] if expects_more else [op for op in uses if _is_copy(op)]
         sizes = [_bytes(op) if _is_executed_once(op, self._block) else None for op in copies]
         self._block, self._bars = None, []
         known = [size for size in sizes if size is not None]

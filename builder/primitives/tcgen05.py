@@ -17,7 +17,7 @@ from ...layout.algebra.core import Layout
 from ...layout.atoms.tcgen05_shapes import shape_named
 from ...layout.atoms.umma_descriptors import InstructionDescriptor, Kind, Swizzling
 from ..scalars.casts import from_vector, in_vector
-from ..scalars.dtypes import Boolean, DType, Float32, Int32, Int64, as_dtype
+from ..scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64, as_dtype
 from ..scalars.values import convert, wrap
 from ..tensors.fragments import load
 from ..tensors.tensor_base import registers
@@ -54,6 +54,11 @@ class Tcgen05Wait(Enum):
 
     LOAD = "ld"
     STORE = "st"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Tcgen05Wait | None":
+        """The member of a name in small letters."""
+        return cls.__members__.get(str(value).upper())
 
 
 class Tcgen05Fence(Enum):
@@ -218,8 +223,10 @@ class Tcgen05InstrDesc:
         negate_b: bool = False,
         saturate: bool = False,
     ) -> "Tcgen05InstrDesc":
-        """Of types, f16 where none is given, of M and N, and of majors: 0 where K is contiguous, else 1."""
-        codes = [0 if x is None else code_of(x, _CODES) for x in (a_dtype, b_dtype)]
+        """Of types, f16 where none is given, of M and N, and of majors: 0 where K is contiguous, else 1. Operands of
+        Float32 count as TFloat32, whose bits beyond the first 19 the tensor core does not read.
+        """
+        codes = [0 if x is None else code_of(_operand(x), _CODES) for x in (a_dtype, b_dtype)]
         majors = [bool(x.value if isinstance(x, Enum) else x) for x in (a_major, b_major)]
         return Tcgen05InstrDesc(
             InstructionDescriptor(
@@ -227,6 +234,11 @@ class Tcgen05InstrDesc:
                 b_is_mn=majors[1], negate_a=negate_a, negate_b=negate_b, saturate=saturate,
             ).value
         )  # fmt: skip
+
+
+def _operand(dtype: Any) -> DType:
+    element = as_dtype(dtype)
+    return DTYPES["TFloat32"] if element is Float32 else element
 
 
 def code_of(dtype: Any, codes: dict[str, int]) -> int:
@@ -292,9 +304,9 @@ def _word(value: Any) -> SSAValue:
     return convert(value, Int32).ssa if ssa is None or scalar_bits(ssa.type) not in (16, 32) else ssa
 
 
-def tcgen05_wait(kind: Tcgen05Wait) -> None:
-    """Waits for the loads or the stores of the warp (PTX ISA, tcgen05.wait)."""
-    emit(ptx.TensorWaitOp(kind.value))
+def tcgen05_wait(kind: Tcgen05Wait | str) -> None:
+    """Waits for the loads or the stores of the warp, "load" or "store" (PTX ISA, tcgen05.wait)."""
+    emit(ptx.TensorWaitOp(Tcgen05Wait(kind).value))
 
 
 def tcgen05_fence(kind: Tcgen05Fence) -> None:

@@ -16,6 +16,14 @@ from ...dialects.element_types import ir_type
 from ..tracing.state import current, is_building
 
 
+class HostFloat(float):
+    """A number that a program makes outside of kernels, such as `Float32(42)`."""
+
+    def to(self, dtype: "DType") -> Any:
+        """The number as one of another type."""
+        return dtype(float(self))
+
+
 @dataclass(frozen=True)
 class DType:
     """A type of values and elements. `dtype(x)` is a number or a value as a value of this type in the kernel.
@@ -34,7 +42,7 @@ class DType:
 
     def __call__(self, x: object) -> Any:
         if not is_building() and isinstance(x, int | float):
-            return bool(x) if self.kind == "bool" else float(x) if self.kind == "float" else int(x)
+            return bool(x) if self.kind == "bool" else HostFloat(x) if self.kind == "float" else int(x)
         return current().convert(x, self)
 
     def __instancecheck__(self, x: object) -> bool:

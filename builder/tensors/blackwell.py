@@ -70,26 +70,44 @@ def _types(a_dtype: DType, rest: tuple[Any, ...]) -> tuple[DType, tuple[Any, ...
     return (a_dtype, rest) if isinstance(rest[0], OperandMajorMode) else (rest[0], rest[1:])
 
 
-def make_smem_layout_a(tiled_mma: TiledMma, mma_tiler_mnk: Any, a_dtype: Any, num_stages: int) -> LayoutLike:
+def make_smem_layout_a(
+    tiled_mma: TiledMma, mma_tiler_mnk: Any, a_dtype: Any, num_stages: int, *, is_k_major: bool | None = None
+) -> LayoutLike:
     """The layout of shared memory for stages of a block's part of A, ((MMA_M,MMA_K),RestM,RestK,stages), by the widest
-    swizzle that divides the part.
+    swizzle that divides the part. Its contiguous mode is that of the MMA, unless `is_k_major` says another.
     """
     m, _, k = as_tuple(tuples(mma_tiler_mnk))
-    return _staged(tiled_mma.partition_shape_A((m, k)), tiled_mma.op.a_major_mode, a_dtype, num_stages)
+    major = _major(tiled_mma.op.a_major_mode, is_k_major)
+    return _staged(tiled_mma.partition_shape_A((m, k)), major, a_dtype, num_stages)
 
 
-def make_smem_layout_b(tiled_mma: TiledMma, mma_tiler_mnk: Any, b_dtype: Any, num_stages: int) -> LayoutLike:
+def make_smem_layout_b(
+    tiled_mma: TiledMma, mma_tiler_mnk: Any, b_dtype: Any, num_stages: int, *, is_k_major: bool | None = None
+) -> LayoutLike:
     """The same for B, ((MMA_N,MMA_K),RestN,RestK,stages)."""
     _, n, k = as_tuple(tuples(mma_tiler_mnk))
-    return _staged(tiled_mma.partition_shape_B((n, k)), tiled_mma.op.b_major_mode, b_dtype, num_stages)
+    major = _major(tiled_mma.op.b_major_mode, is_k_major)
+    return _staged(tiled_mma.partition_shape_B((n, k)), major, b_dtype, num_stages)
+
+
+def _major(of_mma: OperandMajorMode, is_k_major: bool | None) -> OperandMajorMode:
+    return of_mma if is_k_major is None else OperandMajorMode.K if is_k_major else OperandMajorMode.MN
+
+
+def get_smem_layout_atom_ab(major_mode: OperandMajorMode, element_type: Any, smem_shape_mn_k: Any) -> Any:
+    """The layout of shared memory by its widest swizzle that divides a tile (MN,K) with `major_mode` contiguous: a
+    member of `SmemLayoutAtomKind`.
+    """
+    rows, depth = (product(mode) for mode in as_tuple(tuples(smem_shape_mn_k))[:2])
+    mode = select_umma_mode(major_mode.value, max(as_dtype(element_type).bits, 4), rows, depth)
+    return umma.SmemLayoutAtomKind(f"{major_mode.value}_{mode}")
 
 
 def _staged(part: Any, major: OperandMajorMode, dtype: Any, stages: int) -> LayoutLike:
     (rows, depth), more, deeper = part
-    is_k_major, bits = major is OperandMajorMode.K, max(as_dtype(dtype).bits, 4)
-    mode = select_umma_mode(major.value, bits, product(rows) * more, product(depth) * deeper)
-    atom = umma.make_smem_layout_atom(umma.SmemLayoutAtomKind(f"{major.value}_{mode}"), dtype)
-    order = (1, 2, 3) if is_k_major else (2, 1, 3)
+    kind = get_smem_layout_atom_ab(major, dtype, (product(rows) * more, product(depth) * deeper))
+    atom = umma.make_smem_layout_atom(kind, dtype)
+    order = (1, 2, 3) if major is OperandMajorMode.K else (2, 1, 3)
     return tensor_memory.tile_to_mma_shape(atom, (*part, stages), order)
 
 

@@ -37,7 +37,8 @@ def make_ptr(dtype: object, value: Any, mem_space: object = None, assumed_align:
         raise TilefoldError(Code.BUILD_VALUE, f"no number is an address in {name}", hint)
     if not is_alignment(align):
         raise TilefoldError(Code.BUILD_VALUE, f"assumed_align is {align}", "it is a power of two, in bytes")
-    return tensor_at(convert(value, NUMBERED[name][2]), element, name, align).iterator
+    number = value.toint(NUMBERED[name][2]) if isinstance(value, RawPointer) else convert(value, NUMBERED[name][2])
+    return tensor_at(number, element, name, align).iterator
 
 
 def in_elements(swizzle: Swizzle | None, layout: object, dtype: DType) -> LayoutLike:

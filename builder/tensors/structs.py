@@ -145,9 +145,9 @@ class Range:
     offset: int
     kind: MemRange
 
-    def data_ptr(self) -> Pointer:
-        """The start of the elements."""
-        return self._all().iterator
+    def data_ptr(self) -> Any:
+        """The start of the elements, a pointer; None if there are none."""
+        return self._all().iterator if self.kind.size else None
 
     def get_tensor(self, layout: Any, swizzle: Any = None, dtype: object = None) -> Tensor:
         """A tensor in a layout, whose addresses are swizzled by `swizzle`; by default of the elements' type.

@@ -64,6 +64,11 @@ _K = OperandMajorMode.K
 class UmmaOp(MatrixOp):
     """The base of matrix instructions that multiply into tensor memory."""
 
+    @property
+    def shape_mnk(self) -> tuple[int, int, int]:
+        """The shape (M,N,K) of one instruction, of a pair of blocks the whole."""
+        return self.atom().shape
+
     def _make(
         self,
         kind: str,

@@ -24,6 +24,11 @@ class OperandMajorMode(Enum):
     K = "K"
     MN = "MN"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "OperandMajorMode | None":
+        """The member of a name in small letters."""
+        return cls.__members__.get(str(value).upper())
+
 
 class OperandSource(Enum):
     """The place of A: registers, or shared memory."""

@@ -287,7 +287,11 @@ def newer(name: str) -> str:
     """A hint for a name that has a meaning on sm_100 and later GPUs alone, or to another tool; empty for others."""
     if name in _OTHER_TOOLS:
         return _OTHER_TOOLS[name]
-    return "it needs instructions of sm_100 or later GPUs, which are not supported" if _NEWER.search(name) else ""
+    return (
+        "it belongs to sm_100 and later GPUs, for which docs/blackwell.md lists the names here"
+        if _NEWER.search(name)
+        else ""
+    )
 
 
 def called_here(name: str, vocabulary: Mapping[str, Sequence[str]]) -> str:

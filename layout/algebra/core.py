@@ -79,6 +79,16 @@ class Layout(Displayed):
         """The number of coordinates."""
         return product(self.shape)
 
+    @property
+    def outer(self) -> "Layout":
+        """The layout itself: it is composed with nothing."""
+        return self
+
+    @property
+    def inner(self) -> Swizzle:
+        """The swizzle that changes nothing."""
+        return Swizzle(0, 4, 3)
+
     def get_hier_coord(self, idx: Any) -> Any:
         """The coordinate of an index of a compact layout, nested like the shape."""
         return idx2crd(idx, self.shape, self.stride)

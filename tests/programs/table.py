@@ -42,6 +42,10 @@ _GEFORCE = "cute/blackwell_geforce/kernel"
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
 _SM_100 = "sm_100a"
 _GEMMS = "cute/blackwell/tutorial/tutorial_gemm"
+_FP16_TILE = (
+    "--mnkl 128,128,128,1 --mma_tiler_mn 128,128 --cluster_shape_mn 1,1 --ab_dtype Float16 --c_dtype Float16 "
+    "--acc_dtype Float32"
+)
 _WAITS = f"{_LARGE}; no fences of tcgen05 stand beside its waits"
 
 PROGRAMS: tuple[Program, ...] = (
@@ -121,8 +125,11 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     *(
         Program(f"{_GEMMS}/{name}.py", f"--mnk {size}", _WAITS, fences=False, target=_SM_100)
-        for name, size in (("fp16_gemm_0", "128,256,128"), ("fp16_gemm_3", "512,512,128"))
+        for name, size in (
+            ("fp16_gemm_0", "128,256,128"), ("fp16_gemm_3", "512,512,128"), ("fp16_gemm_4", "512,512,128"),
+        )
     ),
+    Program(f"{_TUTORIALS}/fp16_gemm_4_iket.py", "--mnk 512,512,128", _WAITS, fences=False, target=_SM_100),
     *(
         Program(
             f"{_GEMMS}/{name}.py",
@@ -136,16 +143,47 @@ PROGRAMS: tuple[Program, ...] = (
     *(
         Program(
             f"cute/blackwell/kernel/dense_gemm/{name}.py",
-            "--mnkl 128,128,128,1 --mma_tiler_mn 128,128 --cluster_shape_mn 1,1 --ab_dtype Float16 "
-            f"--c_dtype Float16 --acc_dtype Float32 {_ONCE}",
+            f"{_FP16_TILE} {_ONCE}",
             _WAITS,
             fences=False,
             target=_SM_100,
         )
         for name in (
-            "dense_gemm", "dense_gemm_alpha_beta_persistent", "dense_gemm_persistent_prefetch",
+            "dense_gemm", "dense_gemm_alpha_beta_persistent", "dense_gemm_persistent", "dense_gemm_persistent_prefetch",
             "dense_gemm_software_pipeline",
         )
+    ),
+    *(
+        Program(f"cute/blackwell/kernel/{path}.py", f"{sizes} {_ONCE}", _WAITS, fences=False, target=_SM_100)
+        for path, sizes in (
+            ("dense_gemm/dense_gemm_persistent", f"{_FP16_TILE} --use_tma_store"),
+            ("blockscaled_gemm/dense_blockscaled_gemm_persistent_amax", "--mnkl 128,128,256,1"),
+            ("blockscaled_gemm/dense_blockscaled_gemm_persistent_prefetch", "--mnkl 128,128,256,1"),
+            (
+                "blockscaled_grouped_gemm/grouped_blockscaled_gemm",
+                "--num_groups 2 --problem_sizes_mnkl (128,128,256,1),(128,128,256,1)",
+            ),
+            ("grouped_gemm/grouped_gemm", "--num_groups 2 --problem_sizes_mnkl (128,128,128,1),(128,128,128,1)"),
+        )
+    ),
+    *(
+        Program(
+            f"cute/blackwell/kernel/blockwise_gemm/{name}.py",
+            f"--mnkl 128,128,128,1 {_ONCE}",
+            f"{_WAITS}; the threads of a warp copy the same scale to one place",
+            races=False,
+            fences=False,
+            target=_SM_100,
+        )
+        for name in ("blockwise_gemm", "contiguous_grouped_gemm", "masked_grouped_gemm")
+    ),
+    Program(
+        "cute/blackwell/kernel/attention/fmha/fmha.py",
+        f"--q_shape 1,256,1,128 --k_shape 1,128,1,128 {_ONCE}",
+        _WAITS,
+        races=False,
+        fences=False,
+        target=_SM_100,
     ),
     *(
         Program(
@@ -162,8 +200,9 @@ PROGRAMS: tuple[Program, ...] = (
     *(
         Program(f"{_PRIMITIVES}/tcgen05/{name}.py", reason=_WAITS, fences=False, target=_SM_100)
         for name in (
-            "1cta_mma_basic", "1cta_mma_mn_major", "1cta_mma_pipeline", "2cta_mma_basic", "2cta_mma_tma_store",
-            "clusterMxN_2cta_mma", "mcast_clusterMxN_1cta_mma", "mcast_clusterMxN_2cta_mma",
+            "1cta_mma_a_from_tmem", "1cta_mma_basic", "1cta_mma_mn_major", "1cta_mma_pipeline", "2cta_mma_basic",
+            "2cta_mma_tma_store", "clusterMxN_2cta_mma", "mcast_clusterMxN_1cta_mma", "mcast_clusterMxN_2cta_mma",
+            "tmem_ld_st", "tmem_ld_to_stmatrix_transpose",
         )
     ),
     Program(
@@ -270,4 +309,4 @@ PROGRAMS: tuple[Program, ...] = (
         anywhere=True,
     ),
 )  # fmt: skip
-"""The programs for sm_80 and sm_90 that need neither C++ nor other tools; `LEFT_OUT` has all others."""
+"""The programs that need neither C++ nor other tools nor a second GPU; `LEFT_OUT` has all others."""

@@ -25,6 +25,7 @@ from tilefold.builder.pipelines.states import PipelineState, make_pipeline_state
 from tilefold.builder.pipelines.tensor_core_pipelines import (
     PipelineAsyncUmma,
     PipelineClcFetchAsync,
+    PipelineTmaMultiConsumersAsync,
     PipelineTmaUmma,
     PipelineUmmaAsync,
 )
@@ -34,9 +35,9 @@ from .public import publish
 __all__ = [
     "Agent", "CooperativeGroup", "MbarrierArray", "NamedBarrier", "PipelineAsync", "PipelineAsyncUmma",
     "PipelineClcFetchAsync", "PipelineConsumer", "PipelineCpAsync", "PipelineOp", "PipelineOrder", "PipelineProducer",
-    "PipelineState", "PipelineTmaAsync", "PipelineTmaStore", "PipelineTmaUmma", "PipelineUmmaAsync", "PipelineUserType",
-    "TmaStoreFence", "agent_sync", "alloc_reserved_mbarrier", "arrive", "arrive_and_wait", "make_pipeline_state",
-    "pipeline_init_arrive", "pipeline_init_wait", "sync",
+    "PipelineState", "PipelineTmaAsync", "PipelineTmaMultiConsumersAsync", "PipelineTmaStore", "PipelineTmaUmma",
+    "PipelineUmmaAsync", "PipelineUserType", "TmaStoreFence", "agent_sync", "alloc_reserved_mbarrier", "arrive",
+    "arrive_and_wait", "make_pipeline_state", "pipeline_init_arrive", "pipeline_init_wait", "sync",
 ]  # fmt: skip
 
 publish(__name__)

@@ -93,6 +93,11 @@ class RuntimeTensor:
         return self._array.address
 
     @property
+    def iterator(self) -> "Pointer":
+        """The address of the first element as an argument, aligned as the tensor is promised to be."""
+        return _argument(self.element_type, self._array.address, self._align)
+
+    @property
     def memspace(self) -> AddressSpace:
         """`AddressSpace.gmem`."""
         return AddressSpace.gmem

@@ -14,6 +14,7 @@ from tilefold.builder.control.with_loops import yield_out
 from tilefold.builder.instructions.math import maximum as max
 from tilefold.builder.instructions.math import minimum as min
 from tilefold.builder.instructions.math import where as select_
+from tilefold.builder.instructions.printing import print_tensor as print_nd_vector
 from tilefold.builder.primitives.arrays import Array, make_array_view
 from tilefold.builder.primitives.tensor_maps import GridConstant
 from tilefold.builder.scalars.dtypes import DTYPES, DType
@@ -86,8 +87,8 @@ __all__ = [
     "Int128", "Int16", "Int32", "Int4", "Int64", "Int8", "Integer", "JitArgument", "Layout", "Numeric", "Pointer",
     "Shape", "Swizzle", "T", "TFloat32", "Uint128", "Uint16", "Uint32", "Uint64", "Uint8", "Value", "Vector",
     "const_expr", "dsl_user_op", "dtype", "dynamic_expr", "extract_mlir_values", "for_generate", "full", "full_like",
-    "install", "inttoptr", "make_array_view", "max", "min", "new_from_mlir_values", "range", "range_constexpr",
-    "range_dynamic", "register_jit_arg_adapter", "select_", "target_version", "yield_out",
+    "install", "inttoptr", "make_array_view", "max", "min", "new_from_mlir_values", "print_nd_vector", "range",
+    "range_constexpr", "range_dynamic", "register_jit_arg_adapter", "select_", "target_version", "yield_out",
 ]  # fmt: skip
 
 

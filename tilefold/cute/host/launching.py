@@ -157,7 +157,7 @@ class HostKernelCall:
         stream: Any = None,
         device: str = "auto",
         stage: str | None = None,
-        use_pdl: bool = False,
+        use_pdl: Any = False,
         min_blocks_per_mp: int | None = None,
         **more: Unpack[LaunchOptions],
     ) -> RunResult | None:
@@ -170,6 +170,8 @@ class HostKernelCall:
         trace.flush()
         check_smem(_number(smem))
         options = SimOptions.taken_from(more)
+        if isinstance(use_pdl, Value):
+            use_pdl = bool(_number(convert(use_pdl, Int32)))
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
         request = LaunchRequest(device, stage, _number(stream), attributes)
         block = dim3("block", _numbers(block))

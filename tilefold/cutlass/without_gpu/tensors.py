@@ -5,6 +5,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from .memory import ALIGN
 
 
@@ -42,9 +44,9 @@ def _aligned(tensor: Any, torch: Any) -> Any:
     storage = tensor.untyped_storage()
     if storage.data_ptr() % ALIGN == 0:
         return tensor
-    room = torch.empty(0, dtype=torch.uint8).set_(torch.UntypedStorage(storage.nbytes() + ALIGN))
-    begin = -room.untyped_storage().data_ptr() % ALIGN
-    memory = room[begin : begin + storage.nbytes()]
+    room = np.empty(storage.nbytes() + ALIGN, np.uint8)
+    begin = -room.ctypes.data % ALIGN
+    memory = torch.from_numpy(room[begin : begin + storage.nbytes()])  # its storage begins there
     memory.copy_(torch.empty(0, dtype=torch.uint8).set_(storage))
     return memory.view(tensor.dtype).as_strided(tensor.size(), tensor.stride())
 
@@ -74,6 +76,7 @@ def tensors_on_host(torch: Any) -> None:
     torch.Tensor.cuda = cuda
     torch.Tensor.is_cuda = property(lambda _: True)
     _products_on_host(torch)
+    _profiles_on_host(torch)
     custom_op = torch.library.custom_op
 
     @wraps(custom_op)
@@ -102,3 +105,15 @@ def _products_on_host(torch: Any) -> None:
     for name in ("mm", "bmm", "addmm", "baddbmm"):
         operators.impl(f"{name}.dtype", typed(getattr(torch, name)), "CPU")
     torch.library._tilefold_products = operators  # which lives as long as its operators
+
+
+def _profiles_on_host(torch: Any) -> None:
+    """Makes torch's profiler look at the host where a program asks for a GPU alone."""
+    profile = torch.profiler.profile
+
+    @wraps(profile, updated=())
+    def profile_on_host(*args: Any, **kwargs: Any) -> Any:
+        kwargs["activities"] = [torch.profiler.ProfilerActivity.CPU]
+        return profile(*args, **kwargs)
+
+    torch.profiler.profile = profile_on_host

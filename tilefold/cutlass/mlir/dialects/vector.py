@@ -6,21 +6,15 @@ from typing import Any
 
 from xdsl.dialects.builtin import VectorType
 
-from tilefold.builder.tensors.fragments import Vec, load
-from tilefold.builder.tensors.memory import make_rmem_tensor
-from tilefold.builder.tensors.pointers import recast_tensor
+from tilefold.builder.tensors.fragments import Vec
 from tilefold.builder.tensors.vectors import from_elements as vector_of
-from tilefold.layout.algebra.core import Layout
 
 __all__ = ["bitcast", "extract", "from_elements"]
 
 
 def bitcast(result: VectorType, source: Vec) -> Vec:
     """The bits of a vector as elements of another type, that of `result`."""
-    elements = make_rmem_tensor(Layout(source.size, 1), source.dtype)
-    for place in range(source.size):
-        elements[place] = source[place]
-    return load(recast_tensor(elements, result.element_type))
+    return source.bitcast(result.element_type)
 
 
 def from_elements(result: VectorType, elements: Sequence[Any]) -> Vec:
