@@ -160,3 +160,5 @@ class Conflict:
     with_write: bool
     atomic: bool = False
     narrow: bool = False
+    pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64), compare=False)
+    """All accesses of the request that conflict, each with the agent, where several were looked at together."""

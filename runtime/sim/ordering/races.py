@@ -359,9 +359,12 @@ class RaceShadow:
 
     def observe(self, warp: "Warp", rows: NDArray[Any], width: int, scope: str = "gpu") -> Conflict | None:
         """Records that the active lanes read `rows` atomically in a scope; the first conflict with a write that is not
-        atomic, or not in that scope.
+        atomic, or not in that scope. In shared memory the scope `sys` stands for a volatile access, by which lanes of a
+        warp cannot wait for each other: there it also conflicts with what another lane has written.
         """
         conflict = self._first_write(warp, rows, width, True, scope)
+        if conflict is None and scope == "sys" and self._forgets:
+            conflict = self._first_in_warp(warp, rows, width)
         if conflict is not None:
             return conflict
         table = self._own_reads(warp, rows, width)
@@ -376,6 +379,15 @@ class RaceShadow:
         if len(self._reads) > 1:
             self._latest_rows[width][rows] = now
         return None
+
+    def _first_in_warp(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
+        """The first write of rows by another lane of a warp that nothing orders."""
+        entries = self._write_rows[width][rows] & ~SEVERAL
+        bad = self._unordered(warp, entries)
+        if bad is None:
+            return None
+        bad &= (place_of(warp, entries) - warp.first_index) // WARP == warp.lane_numbers()[:, None] // WARP
+        return _first(bad, entries, True, width) if bad.any() else None
 
     def write(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """Records that the active lanes write `rows` of `width` bytes; the first conflict with an earlier
@@ -393,7 +405,9 @@ class RaceShadow:
 
 
 def _first(conflict: NDArray[np.bool_], entries: Entries, with_write: bool, width: int) -> Conflict:
-    index, place = (int(i) for i in np.argwhere(conflict)[0])
+    places = np.argwhere(conflict)
+    index, place = places[0].tolist()
     entry = int(entries[index, place])
     byte = place * width // conflict.shape[1]
-    return Conflict(index, byte, entry & AGENT, entry >> 32, with_write, bool(entry & ATOMIC))
+    pairs = np.stack((places[:, 0], entries[conflict] & (AGENT | SEVERAL)), axis=1)
+    return Conflict(index, byte, entry & AGENT, entry >> 32, with_write, bool(entry & ATOMIC), pairs=pairs)
