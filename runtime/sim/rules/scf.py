@@ -134,7 +134,7 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
 
 
 def _while(op: scf.WhileOp, t: Translator) -> Suspending:
-    from ..ordering.loop_values import idle_slots, never_ending  # few kernels have a loop without a bound
+    from ..ordering.loop_values import idle_slots, never_ending
 
     inits, results, site = t.slots(op.arguments), t.slots(op.results), site_of(op)
     test, body = t.block(op.before_region.block), t.block(op.after_region.block)
