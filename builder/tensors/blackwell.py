@@ -17,8 +17,8 @@ from .copies import TiledCopy
 from .copy_atoms import CopyAtom, make_copy_atom
 from .hopper import LayoutEnum, add_stages
 from .hopper import make_smem_layout_epi as _make_smem_layout_epi
-from .mma import TiledMma, make_tiled_mma
 from .nvgpu import CtaGroup
+from .tiled_mma import TiledMma, make_tiled_mma
 from .warpgroup import OperandMajorMode
 
 _K_BITS = 256

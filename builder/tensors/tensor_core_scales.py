@@ -6,7 +6,7 @@ from typing import Any
 from ...layout.algebra.core import Layout, cosize, join
 from ...layout.tmem.scales import BLOCK_ROWS, place_scales, scales_in_smem
 from .coordinates import as_layout, as_tuple, tuples
-from .mma import TiledMma
+from .tiled_mma import TiledMma
 
 
 def make_smem_layout_sfa(tiled_mma: TiledMma, mma_tiler_mnk: Any, sf_vec_size: int, num_stages: int) -> Layout:

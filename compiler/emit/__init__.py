@@ -7,7 +7,7 @@ from ...base.target import Target
 from ...dialects.kernel import kernels_in
 from ...dialects.ptx import EntryOp
 from ..pipeline import concerns
-from .kernel import write_kernel
+from .entry import write_kernel
 from .table import rule_of
 from .writer import DATA_LAYOUT, ModuleWriter
 

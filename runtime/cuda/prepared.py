@@ -15,8 +15,8 @@ from typing import Any
 from ...base.parameters import TENSOR_MAP, ParameterKind, offsets_of
 from ..engine import LaunchConfig
 from ..options import LaunchAttributes, dim3
-from .kernel import Kernel, check_cluster, check_launch
 from .library import LaunchConfiguration, Library, make_native_attributes
+from .loaded_kernel import Kernel, check_cluster, check_launch
 from .map_encoder import MapEncoder
 from .packed_arguments import PackedArguments
 
