@@ -208,7 +208,7 @@ def cluster_shape_to_tma_atom_B(cluster_shape_mnk: Any, atom_thr_id: Any) -> nvg
 
 
 def cluster_shape_to_tma_atom_SFB(cluster_shape_mnk: Any, atom_thr_id: Any) -> nvgpu.CopyBulkTensorTileG2SOp:
-    """The tensor copy of the scale factors of B, of which each block of a pair has all."""
+    """The tensor copy of the scale factors of B. Each block of a pair has all of them."""
     return _operand_copy(atom_thr_id, as_tuple(tuples(cluster_shape_mnk))[0] > 1)
 
 

@@ -18,7 +18,7 @@ def emit_llvm(module: Operation, target: Target, *, lineinfo: bool = False, asse
     """The LLVM IR text of all kernels (`ptx.entry`) under `module`, in their order there.
 
     `lineinfo` adds the source lines as debug metadata, from which LLVM makes `.loc` directives. `assertions` keeps the
-    assertions of kernels, of which nothing is left otherwise. The same input gives the same text. Raises LoweringError
+    assertions of kernels, which otherwise leave no trace. The same input gives the same text. Raises LoweringError
     for an operation, a type or a name without translation and for an instruction that is newer than the target,
     TargetError for more shared memory than the target has.
     """

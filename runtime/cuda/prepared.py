@@ -32,7 +32,7 @@ _OTHER_CONTEXT = (201, 400)
 
 class Frame:
     """The memory of one launch. `grid`, `stream` and `attributes` are those of the launch before, and `mapped` the
-    values of which its tensor maps were made.
+    values from which its tensor maps were made.
     """
 
     __slots__ = (

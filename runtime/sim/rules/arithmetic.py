@@ -93,7 +93,7 @@ def _make_check(op: Operation, bits: int) -> Callable[[Warp, Value, Value], None
 
 
 def _sign(value: Value) -> Value:
-    """An i1 as a signed integer, of which true is -1."""
+    """An i1 as a signed integer: true is -1."""
     return -value.astype(np.int8) if varies(value) else -int(value)
 
 

@@ -102,7 +102,7 @@ def _check_partition(text: OptionText, layout: LayoutLike, copy: TiledCopy, ragg
 
 
 def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tuple[TiledCopy, dict[str, Layout]]:
-    """The tiled copy, and the layouts of which it was made, by their roles."""
+    """The tiled copy, and the layouts that it was made of, by their roles."""
     copy_atom = atom.read(lambda text: atom_of(text, bits))
     ways = ("thr", "val", "tv", "tiler", "cotiled", "data", "mma")
     match [name for name in ways if getattr(args, name) is not None]:
