@@ -198,8 +198,8 @@ def gemm(
     device: str = "auto",
     **options: Any,
 ) -> None:
-    """D = A @ B^T with scales, by a block for each tile of 128 x `columns`. A and B are of bytes: `packed` ones for fp4.
-    K is a multiple of the depth of a stage.
+    """D = A @ B^T with scales, by a block for each tile of 128 x `columns`, 128 or 256. A and B of fp4 are `packed`. K
+    is a multiple of the depth of a stage.
     """
     grid = (D.shape[0] // ROWS, D.shape[1] // columns, 1)
     call = gemm_kernel(A, B, scales_a, scales_b, D, KINDS[kind], columns, stages)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whole kernels for sm_100a, as .cute files and in Python: tiles on request and scales in tensor memory, at every stage,
-however late operations complete; their machine code, and a mistake of each.
+"""Whole kernels for sm_100a, as .cute files and in Python: tiles on request and scales in tensor memory, at every
+stage, however late operations complete; their machine code, and a mistake of each.
 """
 
 import importlib
 import sys
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -152,6 +153,5 @@ def test_mistakes_are_found(name: str) -> None:
 def test_every_stage_in_python(name: str, options: str, stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(ROOT / "examples" / "python"), *sys.path])
     module = importlib.import_module(name)
-    of_default = module.gemm
-    monkeypatch.setattr(module, "gemm", lambda *args, **given: of_default(*args, stage=stage, **given))
+    monkeypatch.setattr(module, "gemm", partial(module.gemm, stage=stage))
     module.main(["--device", "sim", *options.split()])
