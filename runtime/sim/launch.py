@@ -66,6 +66,15 @@ Forgiven: TypeAlias = frozenset[tuple[Code, Site]] | None
 """Faults of some operations, or of all where it is None, that do not end a launch."""
 
 
+@dataclass(frozen=True, slots=True)
+class PlacedMulticast:
+    """Multicast addresses, `size` bytes from `start` on, and the memory of each device that they stand for."""
+
+    start: int
+    size: int
+    parts: tuple[int, ...]
+
+
 class Reporter(Protocol):
     """Shows how far a launch is."""
 
@@ -117,6 +126,10 @@ class LaunchState:
     """The tensor arguments, by name, beyond which tiles reach."""
     reached: "Reached | None" = None
     """The host memory that the kernel may reach by addresses, if it makes pointers of numbers."""
+    devices: int = 1
+    """How many devices run a grid each. Blocks are numbered device by device."""
+    multicasts: list[PlacedMulticast] = field(default_factory=list[PlacedMulticast])
+    """The multicast memory of these devices."""
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
     forgiven: Forgiven = frozenset()
@@ -157,7 +170,7 @@ class LaunchState:
     def coordinate(self, number: int) -> Dim3:
         """The coordinate of a block. Blocks are numbered cluster by cluster, and by rank within; x is fastest."""
         size, (x, y, z) = self.config.cluster, self.config.grid
-        cluster, rank = divmod(number, prod(size))
+        cluster, rank = divmod(number % self.config.blocks, prod(size))
         clusters = x // size[0], y // size[1], z // size[2]
         first, inside = (
             (n % extent[0], n // extent[0] % extent[1], n // (extent[0] * extent[1]))
@@ -165,6 +178,15 @@ class LaunchState:
         )
         i, j, k = (c * n + r for c, n, r in zip(first, size, inside, strict=True))
         return i, j, k
+
+    def device_of(self, number: int) -> int:
+        """The device of a block."""
+        return number // self.config.blocks
+
+    def block_name(self, number: int) -> str:
+        """A block in words, with its device where there are several."""
+        device = f" of device {self.device_of(number)}" if self.devices > 1 else ""
+        return "block ({},{},{})".format(*self.coordinate(number)) + device
 
     def parameter_map(self, address: int) -> PlacedMap | None:
         """The tensor map among the parameters at an address; None for an address in memory."""

@@ -91,7 +91,12 @@ class Cluster(Holder):
 
     def name(self, rank: int) -> str:
         """The block of a rank, in words."""
-        return "block ({},{},{})".format(*self.launch.coordinate(self.number * self.size + rank))
+        return self.launch.block_name(self.number * self.size + rank)
+
+    @property
+    def device(self) -> int:
+        """The number of its device."""
+        return self.launch.device_of(self.number * self.size)
 
     def agent_of(self, copies: Any) -> Any:
         """The number in the launch of agents of copies, those of each seat in turns."""
@@ -144,7 +149,7 @@ class Block(Holder):
         block, index = divmod(agent - 1, self.launch.config.threads)
         thread = "thread ({},{},{})".format(*self.thread(index))
         own = block == self.cluster.number * self.cluster.size + self.rank
-        return thread if own else "{} of block ({},{},{})".format(thread, *self.launch.coordinate(block))
+        return thread if own else f"{thread} of {self.launch.block_name(block)}"
 
     def thread(self, index: int) -> Dim3:
         """The coordinate of the thread with this number in the block (x is fastest)."""
@@ -375,6 +380,8 @@ class Warp(Holder):
         self.leave_lockstep(is_fault=True)
         thread = None if lane is None else self.block.thread(self.first_thread + lane)
         block = self.block.coordinate
+        if self.launch.devices > 1:
+            message = f"device {self.block.cluster.device}: {message}"
         raise SimulationError(
             code, message, hint, site=site, block=block, thread=thread, at=at, other=other, rival=rival
         )

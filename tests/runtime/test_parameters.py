@@ -42,6 +42,7 @@ from tilefold.runtime.sim.launch import LaunchState
 from tilefold.runtime.sim.memory.arena import Arena
 from tilefold.runtime.sim.memory.local import LocalSpace
 from tilefold.runtime.sim.memory.memories import Memories
+from tilefold.runtime.sim.memory.placing import Placing
 from tilefold.runtime.sim.memory.spaces import Space
 from tilefold.runtime.sim.preparation import bind
 from tilefold.runtime.sim.rules import rule_of
@@ -230,7 +231,8 @@ def test_the_simulator_reads_it() -> None:
     spaces = Memories(Space(GMEM, 4096, False, Arena()), Space(SMEM, 0, False), LocalSpace())
     t = Translator(rule_of, launch, spaces)
     tensor = TensorArgument(_storage(), LAYOUT)
-    bindings = bind(entry, {"n": 200, "map": tensor, "A": tensor}, t)
+    arguments = {"n": 200, "map": tensor, "A": tensor}
+    bindings = bind(entry, arguments, t, Placing.of([arguments]))
     address = 4096 + bindings[0].offset
     values = [t.initial[t.slot(argument)] for argument in entry.body.block.args]
     assert values == [-56, _given(address), address]

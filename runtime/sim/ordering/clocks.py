@@ -51,7 +51,8 @@ SEVERAL_WARPS = 1 << 30
 SEVERAL_BLOCKS = 1 << 31
 """Threads of more than one block of the agent's cluster have read the byte; of several clusters where it is 0."""
 SCOPE_CTA, SCOPE_CLUSTER = SEVERAL_LANES, SEVERAL_WARPS
-"""Flags in the entry of a write that was atomic only among the threads of its block, or of its cluster."""
+SCOPE_GPU = SCOPE_CTA | SCOPE_CLUSTER
+"""Flags in the entry of a write that was atomic only among the threads of its block, its cluster, or its device."""
 MORE = SEVERAL_BLOCKS
 """The flag of an atomic write that covers others, which are kept beside the table."""
 BEYOND_WARP = SEVERAL_WARPS | SEVERAL_BLOCKS

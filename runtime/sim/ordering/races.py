@@ -24,6 +24,7 @@ from .clocks import (
     PROXIED,
     SCOPE_CLUSTER,
     SCOPE_CTA,
+    SCOPE_GPU,
     SEVERAL,
     SEVERAL_BLOCKS,
     SEVERAL_LANES,
@@ -157,7 +158,7 @@ class RaceShadow:
         bad = self._unordered(warp, entries & ~SEVERAL, atomic, over)
         if bad is not None:
             return _first(bad, entries, True, width)
-        if not (entries & SEVERAL).any() and scope in ("gpu", "sys"):
+        if not (entries & SEVERAL).any() and (scope == "sys" or (scope == "gpu" and warp.launch.devices == 1)):
             return None
         conflict = self._first_of_more(warp, rows, entries, atomic) if (entries & MORE).any() else None
         return self._out_of_scope(warp, entries, width, scope) if conflict is None and atomic else conflict
@@ -169,10 +170,14 @@ class RaceShadow:
             return None
         cluster, place = warp.block.cluster, place_of(warp, entries & ~SEVERAL)
         threads = warp.launch.config.threads
-        cta, within_cluster = (entries & SCOPE_CTA) != 0, (entries & SCOPE_CLUSTER) != 0
+        cta, within_cluster = (entries & SCOPE_GPU) == SCOPE_CTA, (entries & SCOPE_GPU) == SCOPE_CLUSTER
         same_block = (place >= 0) & (place // threads == warp.block.rank)
         same_cluster = (place >= 0) & (place < cluster.threads)
         bad = ((cta | (scope == "cta")) & ~same_block) | ((within_cluster | (scope == "cluster")) & ~same_cluster)
+        if warp.launch.devices > 1:
+            device = ((entries & AGENT) - 1) // (threads * warp.launch.config.blocks)
+            within_gpu = (entries & SCOPE_GPU) == SCOPE_GPU
+            bad |= (within_gpu | (scope == "gpu")) & (device != cluster.device)
         bad &= unordered
         return replace(_first(bad, entries, True, width), narrow=True) if bad.any() else None
 
@@ -353,7 +358,10 @@ class RaceShadow:
         if conflict is None:
             table = self._write_rows[width]
             more = self._cover(warp, rows, table[rows], reads)
-            flags = ATOMIC | {"cta": SCOPE_CTA, "cluster": SCOPE_CLUSTER}.get(scope, 0)
+            scopes = {"cta": SCOPE_CTA, "cluster": SCOPE_CLUSTER}
+            if warp.launch.devices > 1:
+                scopes["gpu"] = SCOPE_GPU
+            flags = ATOMIC | scopes.get(scope, 0)
             table[rows] = np.where(more, MORE, 0) | warp.stamps() | flags
         return conflict
 
