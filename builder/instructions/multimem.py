@@ -4,7 +4,6 @@
 By default they are relaxed and of scope `sys`, which has the threads of all devices.
 """
 
-from functools import partial
 from typing import Any
 
 from xdsl.dialects import arith
@@ -87,16 +86,21 @@ def spin_lock_atom_cas_acquire_wait(
 
 def spin_lock_ld_lt_relaxed_wait(lock_ptr: Pointer, *, expected_val: Scalar, scope: str = "sys") -> None:
     """Waits until an integer in memory is not less than `expected_val`. It orders no other accesses."""
-    read = partial(load, lock_ptr, sem="relaxed", scope=scope)
 
-    def next(_: Any) -> Any:
-        return read()
+    def is_less(value: Any) -> Any:
+        return value < expected_val
 
-    while_(lambda value: value < expected_val, next, read())
+    def read(*_: Any) -> Any:
+        return load(lock_ptr, sem="relaxed", scope=scope)
+
+    while_(is_less, read, read())
 
 
 def _spin(lock_ptr: Pointer, expected: Scalar, reset: Scalar, order: str, scope: str) -> None:
     def swap(*_: Any) -> Any:
         return atomic_cas(lock_ptr, expected, reset, order, scope)
 
-    while_(lambda before: before != expected, swap, swap())
+    def differs(before: Any) -> Any:
+        return before != expected
+
+    while_(differs, swap, swap())

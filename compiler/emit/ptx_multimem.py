@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`ptx`: accesses to multicast memory, inline assembly of the instruction that the operation names."""
 
-from xdsl.dialects.builtin import VectorType
+from typing import cast
+
+from xdsl.dialects.builtin import VectorType, f32
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import ptx
+from ...dialects.ptx.base import split_vector
 from .inline_assembly import effect, from_register, in_register, register
 from .writer import FunctionWriter, Rule, rule
 
@@ -12,8 +15,9 @@ from .writer import FunctionWriter, Rule, rule
 def _registers(type: Attribute, op: Operation) -> tuple[str, str, int]:
     """The LLVM type of the registers of a value, their constraint, and how many there are: f32 or pairs of 16 bits."""
     if isinstance(type, VectorType):
-        count = ptx.access_registers(type)[0]
-        return ("float", "f", count) if str(type.get_element_type()) == "f32" else ("i32", "r", count)
+        vector = cast("Attribute", type)
+        (element, _), (count, _) = split_vector(vector), ptx.access_registers(vector)
+        return ("float", "f", count) if element == f32 else ("i32", "r", count)
     return *register(type, op), 1
 
 

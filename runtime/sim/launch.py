@@ -8,7 +8,7 @@ from enum import Enum
 from math import prod
 from random import Random
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -179,9 +179,13 @@ class LaunchState:
         i, j, k = (c * n + r for c, n, r in zip(first, size, inside, strict=True))
         return i, j, k
 
-    def device_of(self, number: int) -> int:
-        """The device of a block."""
+    def device_of(self, number: Any) -> Any:
+        """The device of a block, by its number; or of each of some blocks."""
         return number // self.config.blocks
+
+    def is_widest(self, scope: str) -> bool:
+        """Whether a scope has all threads of the launch."""
+        return scope == "sys" or (scope == "gpu" and self.devices == 1)
 
     def block_name(self, number: int) -> str:
         """A block in words, with its device where there are several."""

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,28 +12,14 @@ from ...base.errors import Code
 from ...base.target import WARP
 from ..errors import Dim3
 from .faults import WRITE_FIRST, At, SimulationError, Site, Thread, UndefinedReadError
+from .holder import Holder
 from .launch import LaunchState
 from .memory.provenance import HINT, led_outside
 from .ordering.clocks import ASYNC, Clock, Own
 from .values import Lanes, Value, anywhere, varies
 
 Bools: TypeAlias = NDArray[np.bool_]
-T = TypeVar("T")
 MaskState: TypeAlias = tuple[Bools | None, int, int, NDArray[Any] | None]
-
-
-@dataclass(slots=True, eq=False)
-class Holder:
-    """What has state that other modules define: an object of each of their classes, made when it is first asked for."""
-
-    _states: dict[Any, Any] = field(init=False, default_factory=dict[Any, Any])
-
-    def state(self, kind: Callable[[Any], T]) -> T:
-        """The state of a class, which is made of the holder alone."""
-        state: T | None = self._states.get(kind)
-        if state is None:
-            state = self._states[kind] = kind(self)
-        return state
 
 
 @dataclass(slots=True, eq=False)

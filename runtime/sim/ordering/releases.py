@@ -197,11 +197,6 @@ def reaches(scope: str, own: Home, other: Home) -> bool:
     return own[:shared] == other[:shared]
 
 
-def _wide(warp: Warp) -> tuple[str, ...]:
-    """The scopes that have all threads of the launch."""
-    return ("gpu", "sys") if warp.launch.devices == 1 else ("sys",)
-
-
 def home(warp: Warp) -> Home:
     """The block of a warp."""
     cluster = warp.block.cluster
@@ -280,7 +275,7 @@ class Releases:
             by_agent = self._of.setdefault(address, {})
             key = home(warp), reach
             by_agent[key] = clock.joined(by_agent.get(key))
-            if reach in _wide(warp):
+            if warp.launch.is_widest(reach):
                 self._wide[address] = clock.joined(self._wide.get(address))
 
     def read(self, warp: Warp, address: int, acquires: bool, scope: str, is_seen: bool = True) -> None:
@@ -315,11 +310,10 @@ class Releases:
         if releases is None:
             return None
         own = home(warp)
-        widest = _wide(warp)
-        wide = scope in widest
+        wide = warp.launch.is_widest(scope)
         clocks = [self._wide.get(address)] if wide else []
         for (block, reach), clock in releases.items():
-            if reach in widest and wide:
+            if wide and warp.launch.is_widest(reach):
                 continue  # part of the first
             if reaches(reach, block, own) and reaches(scope, own, block):
                 clocks.append(clock)

@@ -8,7 +8,7 @@ of `torch.distributed` here exchange the host's tensors; symmetric memory of tor
 
 import os
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -39,14 +39,14 @@ def run_ranks(count: int, program: Callable[[], None]) -> None:
     run_on_devices(count, run)
 
 
-def _environment(kind: type[MutableMapping[str, str]]) -> Any:
+def _environment(kind: Any) -> Any:
     """The class of an environment that has the rank of the device whose program asks."""
 
     class Environment(kind):
         def __getitem__(self, key: str) -> str:
             if key in ("RANK", "LOCAL_RANK"):
                 return str(world().rank)
-            return str(world().count) if key in ("WORLD_SIZE", "LOCAL_WORLD_SIZE") else super().__getitem__(key)
+            return str(world().count) if key in ("WORLD_SIZE", "LOCAL_WORLD_SIZE") else kind.__getitem__(self, key)
 
     return Environment
 
@@ -89,9 +89,15 @@ def _collectives(torch: Any, distributed: Any) -> None:
     def barrier(*_: Any, **__: Any) -> None:
         meet("barrier")
 
-    functions = {
+    def get_rank(*_: Any, **__: Any) -> int:
+        return world().rank
+
+    def get_world_size(*_: Any, **__: Any) -> int:
+        return world().count
+
+    functions: Mapping[str, Callable[..., Any]] = {
         "init_process_group": begin, "destroy_process_group": end, "is_initialized": lambda: state.ready,
-        "get_rank": lambda *_: world().rank, "get_world_size": lambda *_: world().count, "barrier": barrier,
+        "get_rank": get_rank, "get_world_size": get_world_size, "barrier": barrier,
         "all_reduce": all_reduce, "broadcast": broadcast, "all_gather": all_gather,
         "all_gather_into_tensor": all_gather_into_tensor, "reduce_scatter_tensor": reduce_scatter_tensor,
         "all_gather_object": all_gather_object,
@@ -103,7 +109,7 @@ def _collectives(torch: Any, distributed: Any) -> None:
 
 def _symmetric_memory(torch: Any) -> None:
     """Makes the symmetric memory of torch that of the devices of this process."""
-    module = import_module("torch.distributed._symmetric_memory")
+    module: Any = import_module("torch.distributed._symmetric_memory")
 
     def empty(*size: Any, dtype: Any = None, device: Any = None) -> Any:
         shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
@@ -191,5 +197,8 @@ def _libraries() -> None:
     if find_spec("cuda.pathfinder") is not None:
         pathfinder = import_module("cuda.pathfinder")
         load = pathfinder.load_nvidia_dynamic_lib
-        found = SimpleNamespace(abs_path=None)
-        vars(pathfinder)["load_nvidia_dynamic_lib"] = lambda name: found if name == "nvshmem_host" else load(name)
+
+        def found(name: str) -> Any:
+            return SimpleNamespace(abs_path=None) if name == "nvshmem_host" else load(name)
+
+        vars(pathfinder)["load_nvidia_dynamic_lib"] = found
