@@ -15,7 +15,7 @@ from ..control.control_functions import while_
 from ..scalars.casts import from_vector, in_vector
 from ..scalars.dtypes import DType, Float32, Int32, of_sign
 from ..scalars.values import Scalar, as_value, convert, wrap
-from ..tensors.memory import make_rmem_tensor
+from ..tensors.allocation import make_rmem_tensor
 from ..tensors.pointers import recast_ptr, recast_tensor
 from ..tensors.tensors import Pointer, address_of
 from ..tracing.state import emit, insert_value
