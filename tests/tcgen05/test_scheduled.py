@@ -147,11 +147,13 @@ def test_mistakes_are_found(name: str) -> None:
         ("gemm_sm100", "--m 128 --n 192 --k 64"), ("gemm_sm100", "--pair 2 --m 256 --n 192 --k 64"),
         ("gemm_blockscaled", "--kind mxf8 --k 256"), ("gemm_blockscaled", "--kind mxf4"),
         ("gemm_blockscaled", "--kind nvf4"),
+        ("attention_sm100", "--heads 1 --length 384 --slack 1"),
     ],
 )  # fmt: skip
 @pytest.mark.sampled(2)
 def test_every_stage_in_python(name: str, options: str, stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(ROOT / "examples" / "python"), *sys.path])
     module = importlib.import_module(name)
-    monkeypatch.setattr(module, "gemm", partial(module.gemm, stage=stage))
+    function = name.partition("_")[0]
+    monkeypatch.setattr(module, function, partial(getattr(module, function), stage=stage))
     module.main(["--device", "sim", *options.split()])
