@@ -300,7 +300,7 @@ def test_a_state_of_no_stages_does_not_advance() -> None:
 
 def test_the_phase_of_a_derived_state_is_the_parity_of_its_rounds() -> None:
     class Counting(pipeline.PipelineState):
-        def advance_iters(self, count: int) -> None:
+        def advance_iters(self: Any, count: int) -> None:
             following = self._index + count
             self._phase ^= following // self.stages
             self._index = following % self.stages
