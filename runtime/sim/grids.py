@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
+from ..arrays.host_tensors import Multicast, Placing
 from ..engine import Argument, InstructionCount, TensorArgument
 from .launch import PlacedMulticast
-from .memory.placing import Multicast, Placing
 from .memory.provenance import pieces
 from .preparation import Binding, place
 from .translate import Translator

@@ -8,7 +8,7 @@ from enum import Enum
 from math import prod
 from random import Random
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -32,8 +32,23 @@ MAP_BASE = 1 << 40
 """The address of the first tensor map among a kernel's parameters."""
 
 
+T = TypeVar("T")
 EVERY_STEPS = 1024
 """Steps of warps between two looks at the clock, the progress and the limits."""
+
+
+@dataclass(slots=True, eq=False)
+class Holder:
+    """What has state that other modules define: an object of each of their classes, made when it is first asked for."""
+
+    _states: dict[Any, Any] = field(init=False, default_factory=dict[Any, Any])
+
+    def state(self, kind: Callable[[Any], T]) -> T:
+        """The state of a class, which is made of the holder alone."""
+        state: T | None = self._states.get(kind)
+        if state is None:
+            state = self._states[kind] = kind(self)
+        return state
 
 
 class Completion(Enum):

@@ -19,13 +19,12 @@ from ...dialects.kernel import KernelOp, passed_as
 from ...dialects.ptx import CvtaTensorMapOp, EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
-from ..arrays.host_tensors import Stretch
+from ..arrays.host_tensors import Placing, Stretch
 from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
 from .launch import MAP_BASE, LaunchState, OutOfStepError
 from .memory.arena import Allocation
-from .memory.placing import Placing
 from .memory.provenance import Key, fragments_of
 from .ordering.clocks import MAX_THREADS
 from .ordering.schedule import Body

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ...base.errors import Code as ErrorCode
 from ...base.limits import Limits
 from ...base.target import WARP, Target
+from ..arrays.host_tensors import Multicast, Placing
 from ..engine import Argument, Counters, LaunchConfig, RunResult
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
@@ -24,7 +25,6 @@ from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_
 from .grids import Grid, added, bind_multicasts, place_shared
 from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output
 from .memory.memories import Memories
-from .memory.placing import Multicast, Placing
 from .memory.provenance import Fragments, Tiles
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns

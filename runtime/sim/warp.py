@@ -12,8 +12,7 @@ from ...base.errors import Code
 from ...base.target import WARP
 from ..errors import Dim3
 from .faults import WRITE_FIRST, At, SimulationError, Site, Thread, UndefinedReadError
-from .holder import Holder
-from .launch import LaunchState
+from .launch import Holder, LaunchState
 from .memory.provenance import HINT, led_outside
 from .ordering.clocks import ASYNC, Clock, Own
 from .values import Lanes, Value, anywhere, varies

@@ -29,6 +29,7 @@ from tilefold.compiler.pipeline import make_context
 from tilefold.dialects.kernel import ParameterType, passed_as
 from tilefold.dialects.ptx import GLOBAL, SHARED, EntryOp
 from tilefold.layout.algebra.core import Layout
+from tilefold.runtime.arrays.host_tensors import Placing
 from tilefold.runtime.compiled.artifact import Artifact, Parameter, make_artifact
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.compiled.store import Store, digest
@@ -42,7 +43,6 @@ from tilefold.runtime.sim.launch import LaunchState
 from tilefold.runtime.sim.memory.arena import Arena
 from tilefold.runtime.sim.memory.local import LocalSpace
 from tilefold.runtime.sim.memory.memories import Memories
-from tilefold.runtime.sim.memory.placing import Placing
 from tilefold.runtime.sim.memory.spaces import Space
 from tilefold.runtime.sim.preparation import bind
 from tilefold.runtime.sim.rules import rule_of

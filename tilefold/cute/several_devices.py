@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.driver.devices import devices_of_process
 from tilefold.driver.world import World
-from tilefold.runtime.sim.memory.placing import Multicast
+from tilefold.runtime.arrays.host_tensors import Multicast
 
 T = TypeVar("T")
 ALIGN = 256

@@ -16,7 +16,7 @@ from tilefold.runtime.engine import Argument, LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError
 
 if TYPE_CHECKING:
-    from tilefold.runtime.sim.memory.placing import Multicast
+    from tilefold.runtime.arrays.host_tensors import Multicast
     from tilefold.runtime.sim.preparation import SimProgram
     from tilefold.runtime.sim.sim_engine import SimEngine
 
