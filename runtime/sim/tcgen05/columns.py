@@ -18,7 +18,7 @@ from ..ordering.cluster import Reach
 from ..ordering.knowledge import known
 from ..warp import Block, Warp
 from .cells import COLUMNS, LANES
-from .order import Region, TensorOrder
+from .order import Region, TensorOrder, knows_uses
 
 _GROW = "allocate the largest number of columns first, and no more than before later"
 
@@ -136,7 +136,7 @@ def release(
     block has them, too.
     """
     lane, first = address
-    if blocks == 2 and is_ordered:
+    if blocks == 2 and is_ordered and warp.launch.tensor_fences:
         _know_allocation(warp, site)
     held = space.columns.setdefault(warp.block.rank, {})
     if lane or held.get(first) != count:
@@ -160,7 +160,7 @@ def _know_allocation(warp: Warp, site: Site) -> None:
     (other,) = {peer.block for peer in (*cluster.warps, *cluster.ended) if peer.block.rank == rank ^ 1}
     state = other.state(Columns)
     done = state.done
-    if done is None or known(warp).times[done[0]] <= done[1]:
+    if done is None or not (known(warp).times[done[0]] > done[1] or knows_uses(warp, other)):
         text = f"frees columns of the pair, and {cluster.name(rank ^ 1)} may still be allocating them"
         hint = "let all threads of the cluster meet after the allocation, or before columns are freed"
         warp.fault(Code.SIM_TENSOR_PAIR, site, 0, text, hint, other=state.site)
