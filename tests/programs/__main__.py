@@ -42,7 +42,8 @@ def run(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str
 def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str, str]:
     """Runs a program that is there, in a folder of its own; how it went, and the reason."""
     file = folder / program.path
-    paths = [str(file.resolve().parent), str(folder.resolve())]
+    beside = [str(file.resolve().parent)] if program.sizes else []  # else Python finds them, and its own modules before
+    paths = [*beside, str(folder.resolve())]
     with TemporaryDirectory() as scratch:
         for name in program.writes_to:
             Path(scratch, name).mkdir()
