@@ -20,11 +20,11 @@ from ..instructions.math import where
 from ..instructions.tensor_core import fence_view_async_tmem_load
 from ..instructions.warp import elect_one
 from ..scalars.dtypes import Boolean
+from ..tensors.allocation import basic_copy_if, make_rmem_tensor
 from ..tensors.blackwell import get_smem_store_op, get_tmem_load_op
 from ..tensors.copies import TiledCopy, copy, make_tiled_copy_D
 from ..tensors.copy_atoms import make_copy_atom
 from ..tensors.layouts import size
-from ..tensors.memory import basic_copy_if, make_rmem_tensor
 from ..tensors.modes import group_modes, relaid
 from ..tensors.nvgpu import CopyUniversalOp
 from ..tensors.tensor_memory import make_tmem_copy

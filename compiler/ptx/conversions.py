@@ -142,7 +142,7 @@ def _to_space(r: Registers, i: Instruction) -> None:
     pointer = address_of(r, source)
     if pointer is None:
         if "local" in i.modifiers:
-            raise r.refuse("the address is a number of which no memory is known")
+            raise r.refuse("the address is a number whose memory is unknown")
         r.write(target, r.read(source, IntegerType(64 if i.modifiers[-1] == "u64" else 32)))
         return
     wanted = next((word for word in i.modifiers if word in ("global", "shared", "local", "param", "const")), "")

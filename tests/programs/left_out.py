@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 
 _TENSOR_MEMORY = "tcgen05 and tensor memory, which sm_90 lacks"
+_DISTRIBUTED = "cute/blackwell/kernel/distributed"
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
 
 LEFT_OUT: Mapping[str, str] = {
@@ -28,7 +29,13 @@ LEFT_OUT: Mapping[str, str] = {
     "cute/blackwell/kernel/mixed_input_gemm": "utils.mixed_input_helpers, the conversions of whole kernels",
     "cute/blackwell/kernel/moe": "tensor maps that the kernel makes of its own values (E0322)",
     "cute/blackwell/kernel/dense_gemm/dense_gemm_persistent_dynamic.py": "CopyDsmemStoreOp",
-    "cute/blackwell/kernel/distributed": "several GPUs that share memory",
+    **{
+        f"{_DISTRIBUTED}/distributed_{name}_blackwell.py": "multicast signals of pipelines (enable_multicast_signaling), with tensor memory"
+        for name in (
+            "all_gather_gemm", "gemm_all_reduce", "gemm_all_reduce_lamport", "gemm_all_reduce_ldxstmc",
+            "gemm_blockscaled_all_reduce_ldmcxstmc", "gemm_reduce_scatter",
+        )
+    },
     "cute/blackwell/kernel/reduce": "modules of other programs",
     **{
         f"cute/blackwell/tutorial/tutorial_gemm/{name}.py": "scale factors of tcgen05.mma as a field of a tiled MMA"
@@ -46,8 +53,8 @@ LEFT_OUT: Mapping[str, str] = {
     f"{_TUTORIALS}/ffi": "C++: an extension of Python is built",
     f"{_TUTORIALS}/jax/cute_dsl_jax.ipynb": "it asks nvidia-smi; the table has its kernels, cute_dsl_jax_kernels.py",
     **{
-        f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package tvm_ffi, or JAX"
-        for name in ("aot_export", "aot_use_in_jax", "aot_use_in_torch", "jit_and_use_in_jax")
+        f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package jax-tvm-ffi, which registers the function for GPUs"
+        for name in ("aot_use_in_jax", "jit_and_use_in_jax")
     },
     f"{_PRIMITIVES}/reduction/cluster_tmem_reduce.py": "a load from tensor memory beside a tcgen05.cp (E3262)",
     f"{_PRIMITIVES}/tcgen05/2cta_mma_blockscale_m128.py": "tma_format, maps of packed elements of 4 bits",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .memory import ALIGN
+from .host_memory import ALIGN
 
 
 def _is_gpu(device: Any) -> bool:
