@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import RMEM
 from ...dialects.tile import CopyOp, RecastOp
-from ...layout.algebra.core import cosize, make_layout
+from ...layout.algebra.core import Layout, cosize, make_layout
 from ...layout.algebra.inttuple import (
     flatten_to_tuple,
     is_fully_static,
@@ -92,7 +92,7 @@ class Vec(Ordered, Bits, NumpyMethods):
 
     def bitcast(self, dtype: object) -> "Vec":
         """The bits of the elements as those of another type, (n,)."""
-        element, held = as_dtype(dtype), registers(self.dtype, make_layout(self.size))
+        element, held = as_dtype(dtype), registers(self.dtype, Layout(self.size, 1))
         for place in range(self.size):
             held.write(place, self[place])
         made = emit(RecastOp.inferred([held.ssa], {"element_type": element.in_memory})).results[0]

@@ -356,6 +356,35 @@ def test_allocate_smem_aligns_each() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("register", "loop", "second"), [("ctaid.x", False, 128), ("tid.x", False, 256), ("ctaid.x", True, 256)]
+)
+def test_branches_of_a_block_share_memory(register: str, loop: bool, second: int) -> None:
+    body = f"""
+    %z = arith.constant 0 : i32
+    %o = arith.constant 1 : i32
+    %a = ptx.smem.alloc 128 align 128
+    %r = ptx.sreg "{register}"
+    {"scf.for %i = %z to %o step %o : i32 {" if loop else ""}
+    %c = arith.cmpi eq, %r, %o : i32
+    scf.if %c {{
+      %b = ptx.smem.alloc 128 align 128
+    }} else {{
+      %d = ptx.smem.alloc 256 align 128
+    }}
+    {"}" if loop else ""}"""
+    check_pass(
+        "allocate-smem",
+        entry(body),
+        f"""
+        // CHECK: shared({second + 256}) {{
+        // CHECK: %a = ptx.smem.addr 0
+        // CHECK: %b = ptx.smem.addr 128
+        // CHECK: %d = ptx.smem.addr {second}
+        """,
+    )
+
+
 def test_convert_index_uses_registers_and_32_bits() -> None:
     body = """
     %t = gpu.thread_id x

@@ -30,7 +30,7 @@ LEFT_OUT: Mapping[str, str] = {
     "cute/blackwell/kernel/moe": "tensor maps that the kernel makes of its own values (E0322)",
     "cute/blackwell/kernel/dense_gemm/dense_gemm_persistent_dynamic.py": "CopyDsmemStoreOp",
     **{
-        f"{_DISTRIBUTED}/distributed_{name}_blackwell.py": "multicast signals of pipelines (enable_multicast_signaling), with tensor memory"
+        f"{_DISTRIBUTED}/distributed_{name}_blackwell.py": "tensor memory, and pipelines that signal by a multicast"
         for name in (
             "all_gather_gemm", "gemm_all_reduce", "gemm_all_reduce_lamport", "gemm_all_reduce_ldxstmc",
             "gemm_blockscaled_all_reduce_ldmcxstmc", "gemm_reduce_scatter",
