@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from xdsl.ir import Attribute
 
+from ...base.spaces import LOCAL_WINDOW
 from ...dialects.element_types import FLOATS
 from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType, TensorMapType
 from ...dialects.ptx.cluster import PEER_BIT
@@ -29,8 +30,8 @@ SPACES: Mapping[str, PtrType] = {
 }  # fmt: skip
 """The types of addresses by the state spaces of variables and instructions."""
 
-GENERIC_SHARED = 1 << 32
-"""The generic addresses below it are those of shared memory, where `cvta` leaves them; those above of global memory."""
+GENERIC: Mapping[PtrType, int] = {GLOBAL: 1 << 32, LOCAL: LOCAL_WINDOW, SHARED: 0}
+"""Where the generic addresses of a memory begin; they end where those of the memory before it here begin."""
 _SUMS = (("s32",), ("u32",), ("s64",), ("u64",))
 """The types of sums that addresses may be."""
 

@@ -24,7 +24,6 @@ from ...dialects import ptx
 from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.ptx.base import (
     GLOBAL,
-    LOCAL,
     SHARED,
     PtrType,
     TensorMapType,
@@ -38,6 +37,14 @@ from .inference import FLOAT_TYPES
 from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, PtxError, Register, Symbol, Vector
 
 OpT = TypeVar("OpT", bound=Operation)
+
+
+GRID_WORKSPACE = "%envreg"
+"""The variable in global memory at the address that CUDA's driver gives in %envreg1 and %envreg2: cooperative groups
+count there the blocks of a grid that have arrived.
+"""
+RESERVED_SHARED = "%reserved_smem_offset_1"
+"""Where shared memory begins that cooperative groups of several warps use."""
 
 
 def type_of(name: str) -> Attribute:
@@ -86,6 +93,8 @@ class Registers:
         """The addresses of parameters that are structures."""
         self.contents: dict[str, bytes] = {}
         """The bytes of variables in constant and global memory."""
+        self.has_local = False
+        """Whether a variable is in local memory, so that a generic address may be one of it."""
         self.constants: set[str] = set()
         """Those in constant memory."""
         self.passed: dict[str, SSAValue] = {}
@@ -189,6 +198,13 @@ class Registers:
             operand, FLOAT_TYPES["f32"] if isinstance(operand, Float) and bits == 32 else IntegerType(bits)
         )
 
+    def number(self, operand: Operand, bits: int) -> SSAValue:
+        """An address that a register or a constant holds as a number, with as many bits as its memory needs."""
+        own = TYPE_BITS.get(self.types.get(operand.name, "")) if isinstance(operand, Register) else None
+        return self.read(operand, IntegerType(bits)) if own in (None, bits) else self.resized(
+            self.read(operand, IntegerType(own)), bits
+        )
+
     def fragment(self, operand: Vector) -> SSAValue:
         """The address of the registers of an operand that are memory of the thread."""
         return self.fragments[operand]
@@ -226,6 +242,12 @@ class Registers:
                 through = self.emit(arith.OrIOp(bit, below))
                 chosen = {"eq": bit, "lt": below, "le": through, "gt": through, "ge": below}[register[-2:]]
                 return self.emit(arith.XOrIOp(chosen, self.constant(-1, i32))) if register[-2] == "g" else chosen
+            case "envreg1" | "envreg2":  # the upper and the lower word of an address
+                address = self.convert(self.memory_of(GRID_WORKSPACE), i64)
+                upper = self.emit(arith.ShRUIOp(address, self.constant(32, i64)))
+                return self.resized(upper if register == "envreg1" else address, 32)
+            case _ if name in self.symbols:
+                return self.convert(self.symbols[name], i32)
             case _ if name in self.types:  # that no instruction writes
                 return self.undefined(type_of(self.types[name]))
             case _:
@@ -253,10 +275,8 @@ class Registers:
     def _convert(self, value: SSAValue, type: Attribute) -> SSAValue:
         given = value.type
         if isinstance(given, PtrType | TensorMapType):
-            if given == LOCAL or isinstance(given, TensorMapType):
-                raise self.refuse(
-                    "the address is used as a number, which is supported of global and shared memory only"
-                )
+            if isinstance(given, TensorMapType):
+                raise self.refuse("the address of a tensor map is used as a number, which is not supported")
             value = self.emit(ptx.PtrToIntOp(value))
             return self.convert(self.resized(value, bits_of(type)), type)
         before, after = bits_of(given), bits_of(type)

@@ -38,7 +38,7 @@ from .inference import SPACES, PointerType, find_addresses, find_floats
 from .memory import MEMORY
 from .moves import MOVES, Rule
 from .operands import written_and_read
-from .registers import Registers, type_of
+from .registers import GRID_WORKSPACE, RESERVED_SHARED, Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
 from .tcgen05 import TCGEN05
 from .unread import replace_unread
@@ -141,6 +141,9 @@ class _Translation:
         self.module, self.function, self.file, self.locate = module, function, file, locate
         self.types = {parameter.name: type for parameter, type in zip(function.parameters, types, strict=True)}
         self.variables = {**module.variables, **{variable.name: variable for variable in function.variables}}
+        at = function.place
+        self.variables[GRID_WORKSPACE] = Variable(GRID_WORKSPACE, "global", 16, 16, None, at)
+        self.variables[RESERVED_SHARED] = Variable(RESERVED_SHARED, "shared", 1024, 16, None, at)
         self.floats = {name: type_of(type) for name, type in function.registers.items() if type[0] == "f"}
         self.floats |= find_floats(function)
         self.fragments = self._find_fragments()
@@ -243,6 +246,7 @@ class _Translation:
         for variable in self.variables.values():
             if variable.space == "local" and variable.name in used and variable.size:
                 r.symbols[variable.name] = r.emit(LocalAllocOp(variable.size, _power(variable)))
+                r.has_local = True
             elif variable.space in ("const", "global"):
                 r.texts[variable.name] = variable.name
                 r.contents[variable.name] = variable.initial or b""
@@ -260,7 +264,7 @@ class _Translation:
             if isinstance(statement, Instruction):
                 for operand in statement.operands:
                     base = operand.base if isinstance(operand, Address) else operand
-                    if isinstance(base, Symbol):
+                    if isinstance(base, Symbol | Register):
                         names.add(base.name)
         return names
 
