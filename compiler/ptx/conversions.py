@@ -16,7 +16,7 @@ from .arithmetic import as_text
 from .inference import GENERIC, SPACES
 from .moves import Rule, address_of, flushed, is_float
 from .registers import Registers, bits_of, type_of
-from .syntax import TYPE_BITS, Instruction, Register
+from .syntax import TYPE_BITS, Instruction, Operand, Register, Symbol
 
 _ROUND_TO_INTEGER = MappingProxyType(
     {"rni": math.RoundEvenOp, "rzi": math.TruncOp, "rmi": math.FloorOp, "rpi": math.CeilOp}
@@ -153,9 +153,11 @@ def _in_space(r: Registers, i: Instruction) -> None:
     """isspacep: of an address that knows its memory, or of a number."""
     space = SPACES.get(i.modifiers[0])
     pointer = address_of(r, i.operands[1])
-    if space is None or i.modifiers[0] == "const":
+    if i.modifiers[0] in ("const", "param"):  # such an address has no number that others know
+        holds = r.constant(int(_is_constant(r, i.operands[1])) if i.modifiers[0] == "const" else 0, i1)
+    elif space is None:
         raise r.refuse("the state space is not supported")
-    if pointer is not None:
+    elif pointer is not None:
         holds = r.constant(int(pointer.type == space), i1)
     else:
         space = SHARED if space == SHARED_CLUSTER else space
@@ -165,6 +167,11 @@ def _in_space(r: Registers, i: Instruction) -> None:
             below = r.emit(arith.CmpiOp(number, r.constant(start, i64), "ult"))
             holds = r.emit(arith.AndIOp(holds, below))
     r.write(i.operands[0], holds)
+
+
+def _is_constant(r: Registers, operand: Operand) -> bool:
+    """Whether an operand is the address of a variable in constant memory."""
+    return isinstance(operand, Register | Symbol) and r.texts.get(operand.name) in r.constants
 
 
 CONVERSIONS: Mapping[str, Rule] = MappingProxyType({

@@ -65,7 +65,7 @@ def find_addresses(
             if not found:
                 continue
             (joined,) = found if len(found) == 1 else (None,)
-            if (name not in known or known[name] != joined) and known.get(name, joined) is not None:
+            if name not in known or (known[name] is not None and known[name] != joined):
                 known[name], changed = joined, True
     return {name: pointer for name, pointer in known.items() if pointer is not None}
 

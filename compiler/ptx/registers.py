@@ -45,6 +45,16 @@ count there the blocks of a grid that have arrived.
 """
 RESERVED_SHARED = "%reserved_smem_offset_1"
 """Where shared memory begins that cooperative groups of several warps use."""
+RESERVED_BYTES = 1024
+"""Its size, of which the ISA says nothing; they use less."""
+
+
+_LONG: Mapping[str, Attribute] = dict.fromkeys(("clock64", "globaltimer"), i64)
+_SHORT: Mapping[str, Attribute] = dict.fromkeys(
+    ("clock", "clock_hi", "globaltimer_lo", "globaltimer_hi", "warpid", "nwarpid", "smid", "nsmid",
+     "dynamic_smem_size"), i32
+)  # fmt: skip
+"""Special registers that the simulator reads in texts."""
 
 
 def type_of(name: str) -> Attribute:
@@ -95,6 +105,8 @@ class Registers:
         """The bytes of variables in constant and global memory."""
         self.has_local = False
         """Whether a variable is in local memory, so that a generic address may be one of it."""
+        self.shared_bytes = 0
+        """The bytes of shared memory of a block."""
         self.constants: set[str] = set()
         """Those in constant memory."""
         self.passed: dict[str, SSAValue] = {}
@@ -198,6 +210,14 @@ class Registers:
             operand, FLOAT_TYPES["f32"] if isinstance(operand, Float) and bits == 32 else IntegerType(bits)
         )
 
+    def known(self, operand: Operand) -> Operand:
+        """The operand; a number instead of a register that holds one wherever the instruction is reached."""
+        value = self.values.get(operand.name) if isinstance(operand, Register) else None
+        made = None if value is None else value.owner
+        if isinstance(made, arith.ConstantOp) and isinstance(made.value, IntegerAttr):
+            return Integer(made.value.value.data)
+        return operand
+
     def number(self, operand: Operand, bits: int) -> SSAValue:
         """An address that a register or a constant holds as a number, with as many bits as its memory needs."""
         own = TYPE_BITS.get(self.types.get(operand.name, "")) if isinstance(operand, Register) else None
@@ -235,7 +255,7 @@ class Registers:
             return self.emit(ptx.SregOp(register))
         match register:
             case "laneid":
-                return self.emit(arith.AndIOp(self._thread(), self.constant(31, i32)))
+                return self.emit(arith.AndIOp(self.thread(), self.constant(31, i32)))
             case "lanemask_eq" | "lanemask_lt" | "lanemask_le" | "lanemask_gt" | "lanemask_ge":
                 bit = self.emit(arith.ShLIOp(self.constant(1, i32), self.special("%laneid")))
                 below = self.emit(arith.SubiOp(bit, self.constant(1, i32)))
@@ -246,8 +266,13 @@ class Registers:
                 address = self.convert(self.memory_of(GRID_WORKSPACE), i64)
                 upper = self.emit(arith.ShRUIOp(address, self.constant(32, i64)))
                 return self.resized(upper if register == "envreg1" else address, 32)
-            case _ if name in self.symbols:
+            case "total_smem_size" | "aggr_smem_size":
+                return self.constant(self.shared_bytes, i32)
+            case _ if name == RESERVED_SHARED and name in self.symbols:
                 return self.convert(self.symbols[name], i32)
+            case _ if (type := _LONG.get(register) or _SHORT.get(register)) is not None:
+                letter = "l" if type == i64 else "r"
+                return self.emit(ptx.InlineOp(f"mov.u{bits_of(type)} $0, {name};", f"={letter}", [], [type]))
             case _ if name in self.types:  # that no instruction writes
                 return self.undefined(type_of(self.types[name]))
             case _:
@@ -255,7 +280,7 @@ class Registers:
                     f"the register {name} is never written, or is a special register that is not supported"
                 )
 
-    def _thread(self) -> SSAValue:
+    def thread(self) -> SSAValue:
         """The number of the thread in its block."""
         x, y, z, nx, ny = (
             self.emit(ptx.SregOp(name)) for name in ("tid.x", "tid.y", "tid.z", "ntid.x", "ntid.y")

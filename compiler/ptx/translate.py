@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from xdsl.dialects import cf, scf
+from xdsl.dialects import arith, cf, scf
 from xdsl.dialects.builtin import (
     DenseIntElementsAttr,
     FileLineColLoc,
@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
-from ...dialects.ptx import InlineOp, LocalAllocOp, RetOp, SmemAddrOp
+from ...dialects.ptx import BarSyncOp, InlineOp, LocalAllocOp, RetOp, SmemAddrOp, StoreOp
 from ...dialects.ptx.base import GLOBAL, MAP, PtrType, TensorMapType
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
@@ -38,7 +38,7 @@ from .inference import SPACES, PointerType, find_addresses, find_floats
 from .memory import MEMORY
 from .moves import MOVES, Rule
 from .operands import written_and_read
-from .registers import GRID_WORKSPACE, RESERVED_SHARED, Registers, type_of
+from .registers import GRID_WORKSPACE, RESERVED_BYTES, RESERVED_SHARED, Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
 from .tcgen05 import TCGEN05
 from .unread import replace_unread
@@ -143,7 +143,7 @@ class _Translation:
         self.variables = {**module.variables, **{variable.name: variable for variable in function.variables}}
         at = function.place
         self.variables[GRID_WORKSPACE] = Variable(GRID_WORKSPACE, "global", 16, 16, None, at)
-        self.variables[RESERVED_SHARED] = Variable(RESERVED_SHARED, "shared", 1024, 16, None, at)
+        self.variables[RESERVED_SHARED] = Variable(RESERVED_SHARED, "shared", RESERVED_BYTES, 16, None, at)
         self.floats = {name: type_of(type) for name, type in function.registers.items() if type[0] == "f"}
         self.floats |= find_floats(function)
         self.fragments = self._find_fragments()
@@ -243,6 +243,9 @@ class _Translation:
             if size:
                 r.symbols[variable.name] = r.emit(SmemAddrOp(offset, size))
             end = max(end, offset + size)
+        r.shared_bytes = end
+        if RESERVED_SHARED in r.symbols:
+            _clear_reserved(r)
         for variable in self.variables.values():
             if variable.space == "local" and variable.name in used and variable.size:
                 r.symbols[variable.name] = r.emit(LocalAllocOp(variable.size, _power(variable)))
@@ -394,6 +397,20 @@ class _Translation:
             if not self.as_written:
                 raise
             return self.registers.undefined(type)
+
+
+def _clear_reserved(r: Registers) -> None:
+    """Zeros in the reserved shared memory, before any thread goes on: CUDA's runtime leaves no garbage there."""
+    is_first = r.emit(arith.CmpiOp(r.thread(), r.constant(0, i32), "eq"))
+    outer, block = r.block, Block()
+    r.enter(block)
+    zeros = r.vector([r.constant(0, i32)] * 4)
+    for at in range(0, RESERVED_BYTES, 16):
+        r.add(StoreOp(zeros, r.shifted(r.symbols[RESERVED_SHARED], at), 16))
+    r.add(scf.YieldOp())
+    r.enter(outer)
+    r.add(scf.IfOp(is_first, [], [block]))
+    r.add(BarSyncOp(0, None, None))
 
 
 def _power(variable: Variable) -> int:

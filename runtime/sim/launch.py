@@ -117,6 +117,8 @@ class LaunchState:
     """The tensor arguments, by name, beyond which tiles reach."""
     reached: "Reached | None" = None
     """The host memory that the kernel may reach by addresses, if it makes pointers of numbers."""
+    times: int = 0
+    """How often clocks have been read."""
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
     forgiven: Forgiven = frozenset()
