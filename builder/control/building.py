@@ -6,6 +6,7 @@ A leaf has a common type on all paths, or a message where the types differ. Numb
 values that they meet, and stay numbers where nothing changes them.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -242,12 +243,12 @@ def drop(block: Block) -> None:
     block.erase(safe_erase=False)
 
 
-class Nameable:
+class Nameable(ABC):
     """An object whose parts in the IR have names after it."""
 
+    @abstractmethod
     def take_name(self, name: str) -> None:
         """Takes the name of a variable that it is assigned to; only the first one counts."""
-        raise NotImplementedError
 
 
 def name_value(value: SSAValue, name: str) -> None:

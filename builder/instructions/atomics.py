@@ -18,10 +18,10 @@ from ..control.control_functions import if_
 from ..scalars.casts import in_vector
 from ..scalars.dtypes import DTYPES, DType, Float32, of_sign
 from ..scalars.values import Scalar, convert, wrap
+from ..tensors.allocation import make_rmem_tensor
 from ..tensors.copies import copy
 from ..tensors.copy_atoms import make_copy_atom
 from ..tensors.fragments import Vec
-from ..tensors.memory import make_rmem_tensor
 from ..tensors.nvgpu import CopyUniversalOp
 from ..tensors.pointers import make_tensor, recast_ptr
 from ..tensors.tensors import Address, Pointer, address_of

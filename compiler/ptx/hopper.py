@@ -21,8 +21,8 @@ from ...layout.atoms.contract import Major
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.numbers import MmaOperation
 from ...layout.atoms.wgmma import wgmma
+from .accesses import MEMORY, address, tensor_map
 from .clusters import CLUSTERS, fence_of_maps, reduce_async, reduce_bulk, store_async
-from .memory import MEMORY, address, tensor_map
 from .moves import Rule, address_of
 from .registers import Registers
 from .syntax import Address, Instruction, Integer, Operand, Register, Vector

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Facts about the untyped registers of a function: which hold addresses, of which memory, and which hold floats.
+"""Facts about the untyped registers of a function: which hold addresses, in which memory, and which hold floats.
 
 An address keeps the memory that it was computed from through additions, so that the simulator knows the allocation that
 an access must stay in. A register holds an address if all instructions that write it make one of the same memory.

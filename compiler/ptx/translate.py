@@ -28,6 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code, TilefoldError
 from ...dialects.ptx import BarSyncOp, InlineOp, LocalAllocOp, RetOp, SmemAddrOp, StoreOp
 from ...dialects.ptx.base import GLOBAL, MAP, PtrType, TensorMapType
+from .accesses import MEMORY
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
 from .custom import custom_fragments, custom_of, normalised, read_custom
@@ -35,7 +36,6 @@ from .expansion import expanded
 from .flow import BasicBlock, blocks_of, reverse_postorder
 from .hopper import HOPPER, fragments_in
 from .inference import SPACES, PointerType, find_addresses, find_floats
-from .memory import MEMORY
 from .moves import MOVES, Rule
 from .operands import written_and_read
 from .registers import GRID_WORKSPACE, RESERVED_BYTES, RESERVED_SHARED, Registers, type_of

@@ -20,9 +20,9 @@ from ...layout.atoms.instructions import MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from ...layout.atoms.ptx_text import mma_mnemonic
+from .accesses import address
 from .clusters import cluster_barrier
 from .flow import is_unaligned
-from .memory import address
 from .moves import Rule, address_of
 from .registers import Registers, type_of
 from .syntax import Arguments, Instruction, Integer, Operand, Pair, Register, Symbol, Vector

@@ -292,7 +292,7 @@ _AXES = "xyz"
 
 
 def find_uncovered(kernel: KernelOp, config: LaunchConfig) -> Iterator[tuple[Site, str, str]]:
-    """The views of tiles of which the grid leaves some out: the site of each, the problem in words, and a hint."""
+    """The views of tiles that the grid covers in part: the site of each, the problem in words, and a hint."""
     for op in kernel.walk():
         if not isinstance(op, LocalTileOp) or not isinstance(op.source.type, TensorType):
             continue

@@ -37,7 +37,7 @@ EVERY_STEPS = 1024
 
 
 class Completion(Enum):
-    """When the asynchronous operations complete of which mbarriers tell, as PTX leaves open: when a thread looks at the
+    """When asynchronous operations on mbarriers complete, which PTX leaves open: when a thread looks at the
     mbarrier, when they are issued, or at random times in between.
     """
 

@@ -169,7 +169,7 @@ def _place(name: str, given: TensorArgument, at: int, size: int, t: Translator) 
 
 def _bind_maps(kernel: EntryOp, t: Translator) -> None:
     """Makes the kernel's tensor maps of its other arguments. LaunchError (E0322) for a tensor that has none."""
-    from ..tensor_maps import place_map, value_words
+    from ..map_arguments import place_map, value_words
 
     arguments = kernel.body.blocks[0].args
     names = [name.data for name in kernel.arg_names]

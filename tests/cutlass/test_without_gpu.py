@@ -14,8 +14,8 @@ from tilefold.runtime.arrays.reachable import Reachable, reachable
 from tilefold.runtime.cuda.driver import CudaError
 
 from tilefold import cute
+from tilefold.cutlass.without_gpu.host_memory import HostMemory, memory_on_host
 from tilefold.cutlass.without_gpu.launches import MissingGpu, take_the_place_of_gpus
-from tilefold.cutlass.without_gpu.memory import HostMemory, memory_on_host
 from tilefold.cutlass.without_gpu.streams import streams_on_host
 from tilefold.driver.devices import devices_of_process
 

@@ -158,7 +158,7 @@ class CudaDevice:
         clusters.
         """
         from tilefold.runtime.compiled.artifact import Artifact
-        from tilefold.runtime.cuda.kernel import query_max_active_clusters
+        from tilefold.runtime.cuda.loaded_kernel import query_max_active_clusters
 
         engine = gpu_engine(self.ordinal)
         if not engine.driver.target.has_clusters:

@@ -14,7 +14,7 @@ COMMON = ("arith", "math", "scf", "vector", "func", "cf", "cute", "llvm", "ub")
 """The dialects whose operations can run anywhere, on the host too."""
 
 MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    "arith": ("integers", "floats", "casts"), "math": ("integers", "math_functions"), "scf": ("scf",),
+    "arith": ("arithmetic", "casts"), "math": ("arithmetic", "math_functions"), "scf": ("scf",),
     "vector": ("vector",), "func": ("calls",), "cf": ("calls",), "llvm": ("structs",), "ub": ("structs",),
     **dict.fromkeys(("cute.arithmetic", "cute.constructors", "cute.op"), ("cute",)),
     **dict.fromkeys(("gpu", "ptx.entry"), ("gpu",)),
@@ -47,7 +47,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
 
 
 _IN_STEP = frozenset((
-    "integers", "floats", "casts", "math_functions", "scf", "vector", "calls", "structs", "cute", "gpu",
+    "arithmetic", "casts", "math_functions", "scf", "vector", "calls", "structs", "cute", "gpu",
     "ptx_memory", "ptx_sync", "ptx_compute", "ptx_lanes", "ptx_matrix", "mma", "tile_views", "tile_coordinates",
     "tile_maps", "tile_memory", "tile_copies",
 ))  # fmt: skip

@@ -18,7 +18,7 @@ from ..values import fused_multiply_add
 from ..values.approximations import approximate
 from ..values.function_unit import FUNCTIONS
 from ..warp import Warp
-from .floats import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
+from .arithmetic import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
 from .ptx_lanes import groups_of, vote
 from .roundings import rounded_instruction
 

@@ -18,7 +18,7 @@ from ..faults import Site, site_of
 from ..translate import Rules, Translator
 from ..values import Lanes, Value, varies
 from ..warp import Bools, Warp
-from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
+from .arithmetic import MAXIMUM_NUMBER, MINIMUM_NUMBER
 
 
 def bits_of(lanes: Bools) -> int:

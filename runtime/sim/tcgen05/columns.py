@@ -48,7 +48,7 @@ def peers(warp: Warp, blocks: int, site: Site) -> list[Block]:
         warp.fault(Code.SIM_TENSOR_PAIR, site, 0, text, "launch clusters of an even number of blocks: cluster(2)")
     first = rank // 2 * 2
     if cluster.state(Reach).ended & {first, first + 1}:
-        text = "is an instruction of a pair of blocks, of which the other one has ended"
+        text = "is an instruction of a pair of blocks, and the other block has ended"
         hint = "let all threads of the cluster meet before a block ends, and before columns are freed"
         warp.fault(Code.SIM_PEER_END, site, 0, text, hint)
     found = {warp.block.rank: warp.block for warp in cluster.warps}

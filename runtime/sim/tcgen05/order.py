@@ -22,7 +22,7 @@ from ..ordering.knowledge import known, learn
 from ..warp import Cluster, Warp
 
 PIPELINED = frozenset((("mma", "mma"), ("cp", "mma"), ("shift", "mma"), ("shift", "cp"), ("mma", "shift")))
-"""The pairs of which the second comes after the first. Two of mma must have the same accumulator and shape, and cp
+"""The pairs whose second comes after the first. Two of mma must have the same accumulator and shape, and cp
 behind shift must be of 4x256b.
 """
 _ROLES = 3

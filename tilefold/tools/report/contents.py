@@ -109,7 +109,7 @@ class Contents:
 
     def sources(self) -> Iterator[tuple[str, list[tuple[int, str]]]]:
         """The files that any code is from, each with its numbered lines; of others than the program's own those from
-        the first to the last of which code is.
+        the first to the last that has code.
         """
         spots = {*self.code.spots(), *self.notes, *([self.first] if self.first else [])}
         source = self.program.source

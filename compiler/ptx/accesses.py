@@ -33,7 +33,7 @@ def address(r: Registers, operand: Operand, align: int, space: PtrType | None = 
     pointer = None if isinstance(base, Integer) else address_of(r, base)
     if pointer is None:
         if space is None:
-            raise r.refuse("the address is a number of which no memory is known", "compute it from a parameter")
+            raise r.refuse("the address is a number whose memory is unknown", "compute it from a parameter")
         number = r.number(base, space.space.data.address_bits)
         pointer = r.emit(ptx.IntToPtrOp(number, align, space))
     if space is not None and pointer.type != space:
@@ -51,7 +51,7 @@ def accessed(
     align: int,
     access: Callable[[SSAValue], SSAValue | None],
 ) -> SSAValue | None:
-    """Appends an access to an address; its result, if it has one. A generic address of which no memory is known is
+    """Appends an access to an address; its result, if it has one. A generic address whose memory is unknown is
     global, local or shared, as the number says; atomic operations reach no local memory.
     """
     space = _space(i)
