@@ -9,7 +9,9 @@ from typing import Any, Union, get_args, get_origin
 from ...base.errors import Code, TilefoldError
 from ..scalars.dtypes import DType, Float32, Index, Int32
 from ..scalars.values import Value, convert
+from ..tensors.coordinates import as_tuple
 from ..tensors.fragments import Vec, combined
+from ..tensors.tensors import CoordTensor, Tensor
 from .building import truth
 from .conditions import and_, or_
 from .loop_range import make_range
@@ -83,7 +85,9 @@ def _is_class(x: object) -> bool:
 
 
 def _is_instance(x: object, kinds: Any) -> bool:
-    return isinstance(x, get_args(kinds) if get_origin(kinds) is Union else kinds)
+    """A tensor of coordinates is a tensor to programs, too."""
+    known = get_args(kinds) if get_origin(kinds) is Union else kinds
+    return isinstance(x, known) or (isinstance(x, CoordTensor) and Tensor in as_tuple(known))
 
 
 def _type(*arguments: Any) -> Any:

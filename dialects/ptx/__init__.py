@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     )
     from .memory import LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreOp
     from .mma import MmaSyncOp, MmaSyncScaledOp
+    from .multimem import MultimemLdReduceOp, MultimemRedOp, MultimemStOp
     from .packed import F32x2Op, MinMax3Op
     from .sync import (
         BarArriveOp,
@@ -140,6 +141,7 @@ __all__ = [
     "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp", "MbarrierCompleteTxOp",
     "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp",
     "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MinMax3Op", "MmaSyncOp", "MmaSyncScaledOp", "MovMatrixOp",
+    "MultimemLdReduceOp", "MultimemRedOp", "MultimemStOp",
     "NanosleepOp", "PTX", "PairLeaderOp", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp",
     "PtrType", "PtxOp", "RcpOp", "RecipeAttr", "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED",
     "SHARED_CLUSTER", "SetMaxNRegOp", "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp",

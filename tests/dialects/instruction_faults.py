@@ -183,6 +183,17 @@ INSTRUCTIONS = [
     ),
     *ptx_faults("ptx.ld.acquire", ("%0 = «ptx.ld.acquire» %A : !ptx.ptr<global> -> i8", "i32, i64, f32 or f64 can be accessed in this way, not i8")),
     *ptx_faults("ptx.st.release", ("«ptx.st.release» %h, %A : f16, !ptx.ptr<global>", "not f16")),
+    *ptx_faults(
+        "ptx.multimem.ld_reduce",
+        ('%0 = «ptx.multimem.ld_reduce» "mul" %A : !ptx.ptr<global> -> i32', 'not "mul" of i32'),
+        ('%0 = «ptx.multimem.ld_reduce» "add" %s : !ptx.ptr<shared> -> i32', "takes an address of global memory"),
+        ('%0 = «ptx.multimem.ld_reduce» "add" %A order "release" : !ptx.ptr<global> -> i32', "multimem.ld_reduce has relaxed, acquire"),
+    ),
+    *ptx_faults("ptx.multimem.st", ("«ptx.multimem.st» %h, %A : f16, !ptx.ptr<global>", "multimem.st writes i32, i64, f32")),
+    *ptx_faults(
+        "ptx.multimem.red",
+        ('%0 = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n«ptx.multimem.red» "add" %A, %0 : !ptx.ptr<global>, vector<2xf32>', "single integers and f32"),
+    ),
     *ptx_faults("ptx.fence.proxy.async", ('«ptx.fence.proxy.async» of "local"', 'space has shared, global; not "local"')),
     *ptx_faults("ptx.fence", ('«ptx.fence» "acquire"', 'fence has acq_rel, sc; not "acquire"')),
     *ptx_faults(

@@ -510,6 +510,21 @@ PTX: tuple[tuple[str, str], ...] = (
     ),
     ("ptx.st.release", "%s = ptx.smem.addr 0\nptx.st.release %i32, %s : i32, !ptx.ptr<shared>"),
     ("ptx.ld.acquire@90", f'%r = ptx.ld.acquire %A scope "cluster" : !ptx.ptr<global> -> i32\n{_store("i32")}'),
+    *(
+        (
+            "ptx.multimem.ld_reduce@90",
+            f'%r = ptx.multimem.ld_reduce "add" %A scope "sys" : !ptx.ptr<global> -> {type}\n'
+            f'ptx.multimem.st %r, %B order "release" scope "sys" : {type}, !ptx.ptr<global>',
+        )
+        for type in (
+            "i32", "i64", "f32", "vector<2xf32>", "vector<4xf32>", "vector<2xf16>", "vector<4xf16>", "vector<8xbf16>"
+        )
+    ),
+    ("ptx.multimem.st@90", "ptx.multimem.st %f32, %B : f32, !ptx.ptr<global>"),
+    *(
+        ("ptx.multimem.red@90", f'ptx.multimem.red "add" %B, %{type} order "release" : !ptx.ptr<global>, {type}')
+        for type in ("i32", "i64", "f32")
+    ),
     ("ptx.fence", 'ptx.fence "acq_rel"\nptx.fence "sc" scope "sys"'),
     *(
         ("ptx.sreg@90", f'%r = ptx.sreg "{register}"\n{_store("i32")}') for register in CLUSTER_REGISTERS

@@ -89,6 +89,7 @@ KERNELS: Mapping[str, Callable[[], None]] = MappingProxyType({
     "gemm_blockscaled.py": partial(_python, "gemm_blockscaled", "--kind mxf8"),
     "gemm_sm120": partial(_text, "gemm_sm120", K=384),
     "gemm_sm120.py": partial(_python, "gemm_sm120", "--k 384 --scaled 32"),
+    "attention_sm100": partial(_text, "attention_sm100", SLACK=1),
     "attention_sm100.py": partial(_python, "attention_sm100", "--length 384 --slack 1"),
     "attention_sm90": partial(_text, "attention_sm90", S=100, CAUSAL=1, HEADS=1),
     "attention_sm90.py": partial(_python, "attention_sm90", ""),

@@ -100,7 +100,7 @@ def test_strides_of_powers_of_two_are_shifts_masks_and_adds(name: str, kernel: s
 
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
-_TENSOR_CORE = "gemm_sm100", "gemm_sm100_dynamic", "gemm_blockscaled"
+_TENSOR_CORE = "gemm_sm100", "gemm_sm100_dynamic", "gemm_blockscaled", "attention_sm100"
 _WARPGROUPS = "gemm_sm90", "gemm_fp8_scaled", "gemm_grouped", "attention_sm90"
 LACKING: Mapping[tuple[str, str], tuple[str, str, Mapping[str, str]]] = MappingProxyType({
     ("gemm", arch): ("E2103", f"the block needs 147456 bytes of shared memory; {arch} has 101376", {"STAGES": "2"})

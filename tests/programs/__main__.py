@@ -63,7 +63,8 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
             given = ["-m", module] if program.is_module else [str(file.resolve())]
             if program.call:
                 given = [str(Path(__file__).with_name("call.py")), *given, *shlex.split(program.call)]
-            command = [sys.executable, "-m", "tilefold.cutlass", *given, *shlex.split(arguments)]
+            devices = ["--devices", str(program.devices)] if program.devices > 1 else []
+            command = [sys.executable, "-m", "tilefold.cutlass", *devices, *given, *shlex.split(arguments)]
             return subprocess.run(
                 command, cwd=scratch, capture_output=True, text=True, env=env, timeout=seconds, check=False
             )

@@ -29,13 +29,15 @@ from tilefold.driver.filled_arguments import prepare
 from tilefold.driver.launches import Changes, read_launches
 from tilefold.driver.lowering import load
 
-DYNAMIC, SCALED = "gemm_sm100_dynamic", "gemm_blockscaled"
+DYNAMIC, SCALED, ATTENTION = "gemm_sm100_dynamic", "gemm_blockscaled", "attention_sm100"
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "by blocks": (DYNAMIC, {"M": 128, "N": 192, "K": 64, "STAGES": 2}),
     "by pairs": (DYNAMIC, {"PAIR": 2, "M": 256, "N": 192, "K": 64, "STAGES": 2}),
     "mxf8": (SCALED, {"KIND": "mxf8", "K": 384, "STAGES": 2}),
     "mxf4": (SCALED, {"KIND": "mxf4", "K": 768, "STAGES": 2}),
     "nvf4": (SCALED, {"KIND": "nvf4", "K": 768, "STAGES": 2}),
+    "attention": (ATTENTION, {"SLACK": 1}),
+    "attention of 128 columns": (ATTENTION, {"D": 128, "T": "bf16"}),
 }  # fmt: skip
 
 
@@ -53,7 +55,7 @@ def test_every_stage(case: str, stage: str) -> None:
 
 
 @pytest.mark.parametrize("completion", Completion)
-@pytest.mark.parametrize("case", ["by blocks", "by pairs", "nvf4"])
+@pytest.mark.parametrize("case", ["by blocks", "by pairs", "nvf4", "attention"])
 @pytest.mark.sampled(1)
 def test_operations_may_complete_at_any_time(case: str, completion: Completion) -> None:
     found = program(case)
@@ -73,6 +75,7 @@ def test_operations_may_complete_at_any_time(case: str, completion: Completion) 
         (DYNAMIC, {"TILE_N": 512}, "two accumulators fit 512 columns"),
         (SCALED, {"KIND": "mxf6"}, "KIND is mxf8, mxf4 or nvf4"),
         (SCALED, {"K": 128}, "K of 256"),
+        (ATTENTION, {"S": 128}, "S is a multiple of 256"),
     ],
 )
 def test_parameters_are_checked(name: str, changed: dict[str, Any], said: str) -> None:
@@ -84,6 +87,7 @@ SASS = {
     "by blocks": {"UTCHMMA": 4, "UTMALDG": 2, "UTCBAR": 2, "UGETNEXTWORKID": 1},
     "by pairs": {"UTCHMMA": 4, "UTMALDG": 2, "UTCBAR": 2, "UGETNEXTWORKID": 1},
     "mxf8": {"UTCQMMA": 4, "UTCCP": 2, "UBLKCP": 2}, "nvf4": {"UTCOMMA": 4, "UTCCP": 8, "UBLKCP": 2},
+    "attention": {"UTCHMMA": 32, "LDTM": 8, "STTM": 6, "UTMALDG": 4},
 }  # fmt: skip
 
 
@@ -93,7 +97,7 @@ SASS = {
 def test_machine_code(case: str) -> None:
     target, found = Target("sm_100a"), installed()
     assert found is not None
-    counts = instructions(found.assemble(program(case).ptx(target), target).code)["gemm"]
+    counts = instructions(found.assemble(program(case).ptx(target), target).code)[CASES[case][0].partition("_")[0]]
     assert {name: counts[name] for name in SASS[case]} == SASS[case]
 
 
@@ -120,6 +124,13 @@ MISTAKES = {
     "the scales of all stages in the same columns": Mistake(
         "nvf4", "%offset = arith.muli %s_i, %of_stage : i32", "%offset = arith.constant 0 : i32", Code.SIM_TENSOR_BUSY,
         "ptx.tcgen05.cp",
+    ),
+    "P is overwritten while it is multiplied": Mistake(
+        "attention", "                ptx.mbarrier.wait %summed_g, %p\n", "", Code.SIM_TENSOR_BUSY, "ptx.tcgen05.mma"
+    ),
+    "P is announced before it is stored": Mistake(
+        "attention", '        ptx.tcgen05.wait "st"\n        ptx.tcgen05.fence', "        ptx.tcgen05.fence",
+        Code.SIM_TENSOR_BUSY, "ptx.tcgen05.st",
     ),
 }  # fmt: skip
 

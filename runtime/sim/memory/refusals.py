@@ -167,6 +167,8 @@ def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conf
     if conflict.narrow:
         text = f"race: {verb} {space.name} {where}, which {other} changed; the scope of one does not reach the other"
         hint = 'give both operations scope "gpu", or "cluster" where all threads are of one cluster'
+        if warp.launch.device_of(block_of(warp, agent)) != warp.block.cluster.device:
+            hint = 'give both operations scope "sys", which has the threads of all devices'
     else:
         did = "wrote" if conflict.with_write else "read"
         text = f"race: {verb} {space.name} {where}, which {other} {did}, and no barrier lies between"

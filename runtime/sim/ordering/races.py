@@ -24,12 +24,15 @@ from .clocks import (
     PROXIED,
     SCOPE_CLUSTER,
     SCOPE_CTA,
+    SCOPE_GPU,
+    SCOPES,
     SEVERAL,
     SEVERAL_BLOCKS,
     SEVERAL_LANES,
     SEVERAL_WARPS,
     Conflict,
     Entries,
+    first_conflict,
 )
 from .knowledge import horizon_of, known, known_by, known_until, of_own_block, place_of, read_by_several, times_of
 
@@ -156,8 +159,8 @@ class RaceShadow:
         over = (entries & (PROXIED | ASYNC)) != 0 if overwrites else None
         bad = self._unordered(warp, entries & ~SEVERAL, atomic, over)
         if bad is not None:
-            return _first(bad, entries, True, width)
-        if not (entries & SEVERAL).any() and scope in ("gpu", "sys"):
+            return first_conflict(bad, entries, True, width)
+        if not (entries & SEVERAL).any() and warp.launch.is_widest(scope):
             return None
         conflict = self._first_of_more(warp, rows, entries, atomic) if (entries & MORE).any() else None
         return self._out_of_scope(warp, entries, width, scope) if conflict is None and atomic else conflict
@@ -169,12 +172,15 @@ class RaceShadow:
             return None
         cluster, place = warp.block.cluster, place_of(warp, entries & ~SEVERAL)
         threads = warp.launch.config.threads
-        cta, within_cluster = (entries & SCOPE_CTA) != 0, (entries & SCOPE_CLUSTER) != 0
+        cta, within_cluster = (entries & SCOPE_GPU) == SCOPE_CTA, (entries & SCOPE_GPU) == SCOPE_CLUSTER
         same_block = (place >= 0) & (place // threads == warp.block.rank)
         same_cluster = (place >= 0) & (place < cluster.threads)
         bad = ((cta | (scope == "cta")) & ~same_block) | ((within_cluster | (scope == "cluster")) & ~same_cluster)
+        if warp.launch.devices > 1:
+            device = warp.launch.device_of(((entries & AGENT) - 1) // threads)
+            bad |= (((entries & SCOPE_GPU) == SCOPE_GPU) | (scope == "gpu")) & (device != cluster.device)
         bad &= unordered
-        return replace(_first(bad, entries, True, width), narrow=True) if bad.any() else None
+        return replace(first_conflict(bad, entries, True, width), narrow=True) if bad.any() else None
 
     def _first_of_more(self, warp: "Warp", rows: NDArray[Any], entries: Entries, atomic: bool) -> Conflict | None:
         """The first conflict with a write that later atomic ones have taken the place of."""
@@ -238,7 +244,7 @@ class RaceShadow:
         bad = self._unordered(warp, entries, atomic, np.ones(entries.shape, bool))
         if bad is None:
             return None
-        conflict = _first(bad, entries, False, width)
+        conflict = first_conflict(bad, entries, False, width)
         return replace(conflict, byte=conflict.byte // self._granule * self._granule)
 
     def _own_reads(self, warp: "Warp", rows: NDArray[Any], width: int) -> Entries:
@@ -323,7 +329,7 @@ class RaceShadow:
         if fenced is not None and bad.any():
             chosen = entries[bad]
             bad[bad] = chosen >> 32 >= times_of(fenced, warp, chosen)
-        return _first(bad, entries, True, width) if bad.any() else None
+        return first_conflict(bad, entries, True, width) if bad.any() else None
 
     def released_unfenced(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """The first read of rows by the generic proxy, of other warps than that of the active lanes, behind which lies
@@ -339,7 +345,7 @@ class RaceShadow:
             bad[bad] = chosen >> 32 >= known_by(warp, fenced, lanes, chosen)
         if not bad.any():
             return None
-        conflict = _first(bad, entries, False, width)
+        conflict = first_conflict(bad, entries, False, width)
         return replace(conflict, byte=conflict.byte // self._granule * self._granule)
 
     def update(
@@ -353,7 +359,7 @@ class RaceShadow:
         if conflict is None:
             table = self._write_rows[width]
             more = self._cover(warp, rows, table[rows], reads)
-            flags = ATOMIC | {"cta": SCOPE_CTA, "cluster": SCOPE_CLUSTER}.get(scope, 0)
+            flags = ATOMIC | (0 if warp.launch.is_widest(scope) else SCOPES[scope])
             table[rows] = np.where(more, MORE, 0) | warp.stamps() | flags
         return conflict
 
@@ -388,12 +394,5 @@ class RaceShadow:
         table[rows] = now
         lost = table[rows, 0] != now[:, 0]
         if lost.any():  # lanes of this request write the same bytes
-            return replace(_first(lost[:, None], table[rows], True, 1), time=0)
+            return replace(first_conflict(lost[:, None], table[rows], True, 1), time=0)
         return None
-
-
-def _first(conflict: NDArray[np.bool_], entries: Entries, with_write: bool, width: int) -> Conflict:
-    index, place = (int(i) for i in np.argwhere(conflict)[0])
-    entry = int(entries[index, place])
-    byte = place * width // conflict.shape[1]
-    return Conflict(index, byte, entry & AGENT, entry >> 32, with_write, bool(entry & ATOMIC))

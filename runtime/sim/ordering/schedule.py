@@ -259,7 +259,8 @@ def _culprit(entry: tuple[Warp, Site, str, Until | None]) -> tuple[bool, int]:
 
 def _of_block(block: Block) -> str:
     """The block in words, where there are several that run."""
-    return " of block ({},{},{})".format(*block.coordinate) if block.cluster.size > 1 else ""
+    cluster = block.cluster
+    return f" of {cluster.name(block.rank)}" if cluster.size > 1 or cluster.launch.devices > 1 else ""
 
 
 def _warps(warps: Iterable[Warp], do: str) -> str:

@@ -21,7 +21,8 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     **dict.fromkeys(("ptx.address", "ptx.hints", "ptx.memory"), ("ptx_memory",)),
     "ptx.async_copy": ("ptx_sync",),
     **dict.fromkeys(("ptx.approx", "ptx.convert", "ptx.packed"), ("ptx_compute",)),
-    "ptx.sync": ("ptx_sync", "ptx_atomic"), "ptx.atomic": ("ptx_atomic",), "ptx.warp": ("ptx_lanes",),
+    "ptx.sync": ("ptx_sync", "ptx_atomic"), "ptx.atomic": ("ptx_atomic",), "ptx.multimem": ("ptx_multimem",),
+    "ptx.warp": ("ptx_lanes",),
     "ptx.matrix": ("ptx_matrix",), "ptx.mbarrier": ("ptx_mbarrier",), "ptx.bulk": ("ptx_bulk",),
     "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.tensor_map": ("ptx_tensor_map",),
     "ptx.cluster": ("ptx_cluster",), "ptx.launch_control": ("ptx_launch_control",), "ptx.inline": ("ptx_inline",),
@@ -56,7 +57,7 @@ or are of some warps of a block.
 """
 
 
-_ORDERING = frozenset(("ptx_atomic", "ptx_tensor_map", "ptx_launch_control"))
+_ORDERING = frozenset(("ptx_atomic", "ptx_multimem", "ptx_tensor_map", "ptx_launch_control"))
 """The modules here with operations by which clusters order themselves, so that one may wait for another."""
 
 
