@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i1, i32, i64
 from xdsl.ir import SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType
+from ...dialects.ptx.base import LOCAL, SHARED, SHARED_CLUSTER, PtrType
 from ...dialects.ptx.convert import CVT_FORMS
 from .arithmetic import as_text
 from .inference import GENERIC, SPACES

@@ -33,28 +33,11 @@ from ...dialects.ptx.base import (
     value_bytes,
 )
 from ...dialects.ptx.tcgen05.base import TENSOR
+from .environment import GRID_WORKSPACE, IN_TEXTS, RESERVED_SHARED
 from .inference import FLOAT_TYPES
 from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, PtxError, Register, Symbol, Vector
 
 OpT = TypeVar("OpT", bound=Operation)
-
-
-GRID_WORKSPACE = "%envreg"
-"""The variable in global memory at the address that CUDA's driver gives in %envreg1 and %envreg2: cooperative groups
-count there the blocks of a grid that have arrived.
-"""
-RESERVED_SHARED = "%reserved_smem_offset_1"
-"""Where shared memory begins that cooperative groups of several warps use."""
-RESERVED_BYTES = 1024
-"""Its size, of which the ISA says nothing; they use less."""
-
-
-_LONG: Mapping[str, Attribute] = dict.fromkeys(("clock64", "globaltimer"), i64)
-_SHORT: Mapping[str, Attribute] = dict.fromkeys(
-    ("clock", "clock_hi", "globaltimer_lo", "globaltimer_hi", "warpid", "nwarpid", "smid", "nsmid",
-     "dynamic_smem_size"), i32
-)  # fmt: skip
-"""Special registers that the simulator reads in texts."""
 
 
 def type_of(name: str) -> Attribute:
@@ -221,9 +204,7 @@ class Registers:
     def number(self, operand: Operand, bits: int) -> SSAValue:
         """An address that a register or a constant holds as a number, with as many bits as its memory needs."""
         own = TYPE_BITS.get(self.types.get(operand.name, "")) if isinstance(operand, Register) else None
-        return self.read(operand, IntegerType(bits)) if own in (None, bits) else self.resized(
-            self.read(operand, IntegerType(own)), bits
-        )
+        return self.resized(self.read(operand, IntegerType(own or bits)), bits)
 
     def fragment(self, operand: Vector) -> SSAValue:
         """The address of the registers of an operand that are memory of the thread."""
@@ -270,9 +251,9 @@ class Registers:
                 return self.constant(self.shared_bytes, i32)
             case _ if name == RESERVED_SHARED and name in self.symbols:
                 return self.convert(self.symbols[name], i32)
-            case _ if (type := _LONG.get(register) or _SHORT.get(register)) is not None:
-                letter = "l" if type == i64 else "r"
-                return self.emit(ptx.InlineOp(f"mov.u{bits_of(type)} $0, {name};", f"={letter}", [], [type]))
+            case _ if (bits := IN_TEXTS.get(register)) is not None:
+                constraint = "=l" if bits == 64 else "=r"
+                return self.emit(ptx.InlineOp(f"mov.u{bits} $0, {name};", constraint, [], [IntegerType(bits)]))
             case _ if name in self.types:  # that no instruction writes
                 return self.undefined(type_of(self.types[name]))
             case _:

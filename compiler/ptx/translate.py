@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from xdsl.dialects import arith, cf, scf
+from xdsl.dialects import cf, scf
 from xdsl.dialects.builtin import (
     DenseIntElementsAttr,
     FileLineColLoc,
@@ -26,19 +26,20 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, TilefoldError
-from ...dialects.ptx import BarSyncOp, InlineOp, LocalAllocOp, RetOp, SmemAddrOp, StoreOp
+from ...dialects.ptx import InlineOp, LocalAllocOp, RetOp, SmemAddrOp
 from ...dialects.ptx.base import GLOBAL, MAP, PtrType, TensorMapType
 from .accesses import MEMORY
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
 from .custom import custom_fragments, custom_of, normalised, read_custom
+from .environment import RESERVED_SHARED, clear_reserved, variables_of_driver
 from .expansion import expanded
 from .flow import BasicBlock, blocks_of, reverse_postorder
 from .hopper import HOPPER, fragments_in
 from .inference import SPACES, PointerType, find_addresses, find_floats
 from .moves import MOVES, Rule
 from .operands import written_and_read
-from .registers import GRID_WORKSPACE, RESERVED_BYTES, RESERVED_SHARED, Registers, type_of
+from .registers import Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
 from .tcgen05 import TCGEN05
 from .unread import replace_unread
@@ -141,9 +142,7 @@ class _Translation:
         self.module, self.function, self.file, self.locate = module, function, file, locate
         self.types = {parameter.name: type for parameter, type in zip(function.parameters, types, strict=True)}
         self.variables = {**module.variables, **{variable.name: variable for variable in function.variables}}
-        at = function.place
-        self.variables[GRID_WORKSPACE] = Variable(GRID_WORKSPACE, "global", 16, 16, None, at)
-        self.variables[RESERVED_SHARED] = Variable(RESERVED_SHARED, "shared", RESERVED_BYTES, 16, None, at)
+        self.variables |= {variable.name: variable for variable in variables_of_driver(function.place)}
         self.floats = {name: type_of(type) for name, type in function.registers.items() if type[0] == "f"}
         self.floats |= find_floats(function)
         self.fragments = self._find_fragments()
@@ -245,7 +244,7 @@ class _Translation:
             end = max(end, offset + size)
         r.shared_bytes = end
         if RESERVED_SHARED in r.symbols:
-            _clear_reserved(r)
+            clear_reserved(r)
         for variable in self.variables.values():
             if variable.space == "local" and variable.name in used and variable.size:
                 r.symbols[variable.name] = r.emit(LocalAllocOp(variable.size, _power(variable)))
@@ -262,14 +261,9 @@ class _Translation:
         return {name for statement in statements for name in written_and_read(statement)[1]}
 
     def _used(self) -> set[str]:
-        names: set[str] = set()
-        for statement in self.function.body or ():
-            if isinstance(statement, Instruction):
-                for operand in statement.operands:
-                    base = operand.base if isinstance(operand, Address) else operand
-                    if isinstance(base, Symbol | Register):
-                        names.add(base.name)
-        return names
+        operands = [o for s in self.function.body or () if isinstance(s, Instruction) for o in s.operands]
+        bases = [o.base if isinstance(o, Address) else o for o in operands]
+        return {base.name for base in bases if isinstance(base, Symbol | Register)}
 
     def _instruction(self, instruction: Instruction) -> None:
         r = self.registers
@@ -397,20 +391,6 @@ class _Translation:
             if not self.as_written:
                 raise
             return self.registers.undefined(type)
-
-
-def _clear_reserved(r: Registers) -> None:
-    """Zeros in the reserved shared memory, before any thread goes on: CUDA's runtime leaves no garbage there."""
-    is_first = r.emit(arith.CmpiOp(r.thread(), r.constant(0, i32), "eq"))
-    outer, block = r.block, Block()
-    r.enter(block)
-    zeros = r.vector([r.constant(0, i32)] * 4)
-    for at in range(0, RESERVED_BYTES, 16):
-        r.add(StoreOp(zeros, r.shifted(r.symbols[RESERVED_SHARED], at), 16))
-    r.add(scf.YieldOp())
-    r.enter(outer)
-    r.add(scf.IfOp(is_first, [], [block]))
-    r.add(BarSyncOp(0, None, None))
 
 
 def _power(variable: Variable) -> int:

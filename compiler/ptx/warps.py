@@ -4,8 +4,8 @@ Communication Instructions, and Warp Level Matrix Multiply-Accumulate Instructio
 """
 
 from collections.abc import Mapping
-from functools import cache
 from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
 
 from xdsl.dialects import arith, cf, math

@@ -17,10 +17,12 @@ DEPOT = """
 """
 
 
-def run(body: str, count: int = 32, grid: int = 1, **options: bool) -> list[int]:
+def run(body: str, count: int = 32, grid: int = 1, cooperative: bool = False) -> list[int]:
     """What a kernel leaves in an array of i32, an element for each thread of a block, from -1."""
     a = np.full(count, -1, np.int32)
-    tilefold.load_ptx(kernel(f"{STORE_LANE}{body} ret;"))["k"](a).launch(grid=grid, block=count // grid, **options)
+    tilefold.load_ptx(kernel(f"{STORE_LANE}{body} ret;"))["k"](a).launch(
+        grid=grid, block=count // grid, cooperative=cooperative
+    )
     return a.tolist()
 
 
@@ -96,5 +98,6 @@ def test_fns_finds_the_nth_one_of_a_word() -> None:
 
     word = 0b1010_0000_0110_0001
     for offset in (-3, -1, 0, 1, 2):
-        found = run(f"mov.u32 %r2, {word}; mov.s32 %r3, {offset}; fns.b32 %r4, %r2, %r1, %r3; st.global.u32 [%d4], %r4;")
+        operands = f"mov.u32 %r2, {word}; mov.s32 %r3, {offset};"
+        found = run(f"{operands} fns.b32 %r4, %r2, %r1, %r3; st.global.u32 [%d4], %r4;")
         assert found == [nth(word, base, offset) for base in range(32)]

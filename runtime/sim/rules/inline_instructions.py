@@ -179,13 +179,14 @@ def _fns(x: Any, base: Any, offset: Any) -> Any:
     """The place of the |offset|-th one from place `base` on, up or down; of 0, that at the place (PTX ISA, fns)."""
     place, count = base.astype(np.int64), offset.view("i4").astype(np.int64)
     step, left = np.where(count < 0, -1, 1), np.maximum(np.abs(count), 1)
-    found: Any = np.full(np.shape(place), 0xFFFFFFFF, x.dtype)
+    found: Any = np.full(place.shape, 0xFFFFFFFF, np.int64)
     for tries in range(32):
-        is_one = (place >= 0) & (place < 32) & (x >> np.clip(place, 0, 31).astype(x.dtype) & 1 == 1)
+        bit: Any = x >> np.clip(place, 0, 31).astype(x.dtype) & 1
+        is_one: Any = (place >= 0) & (place < 32) & (bit == 1)
         left = left - is_one
-        found = np.where(is_one & (left == 0) & ((count != 0) | (tries == 0)), place, found).astype(x.dtype)
+        np.copyto(found, place, where=is_one & (left == 0) & ((count != 0) | (tries == 0)))
         place = place + step
-    return found
+    return found.astype(x.dtype)
 
 
 def _same(x: Any) -> Any:
