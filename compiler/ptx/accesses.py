@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, LOCAL, MAP, SHARED, SHARED_CLUSTER, PtrType, split_vector
+from .environment import RESERVED_BYTES, RESERVED_SHARED
 from .inference import GENERIC, SPACES
 from .moves import Rule, address_of, is_float
 from .registers import Registers, bits_of, type_of
@@ -366,6 +367,20 @@ def _prefetch(r: Registers, i: Instruction) -> None:
     """A prefetch, a priority in a cache and an event of the profiler change nothing that is modelled."""
     if i.opcode == "prefetch" and i.modifiers[-1] not in ("L1", "L2", "L2::evict_last", "L2::evict_normal"):
         raise r.refuse("the instruction is not supported")
+
+
+def clear_reserved(r: Registers) -> None:
+    """Zeros in the reserved shared memory, before any thread goes on: CUDA's runtime leaves no garbage there."""
+    is_first = r.emit(arith.CmpiOp(r.thread(), r.constant(0, i32), "eq"))
+    outer, block = r.block, Block()
+    r.enter(block)
+    zeros = r.vector([r.constant(0, i32)] * 4)
+    for at in range(0, RESERVED_BYTES, 16):
+        r.add(ptx.StoreOp(zeros, r.shifted(r.symbols[RESERVED_SHARED], at), 16))
+    r.add(scf.YieldOp())
+    r.enter(outer)
+    r.add(scf.IfOp(is_first, [], [block]))
+    r.add(ptx.BarSyncOp(0, None, None))
 
 
 MEMORY: Mapping[str, Rule] = MappingProxyType({

@@ -5,17 +5,8 @@ CUDA's driver gives (PTX ISA, Special Registers).
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import i32
-from xdsl.ir import Block
-
-from ...dialects.ptx import BarSyncOp, StoreOp
 from .syntax import Place, Variable
-
-if TYPE_CHECKING:
-    from .registers import Registers
 
 GRID_WORKSPACE = "%envreg"
 """The variable in global memory at the address that CUDA's driver gives in %envreg1 and %envreg2: cooperative groups
@@ -41,17 +32,3 @@ def variables_of_driver(place: Place) -> tuple[Variable, ...]:
         Variable(GRID_WORKSPACE, "global", 16, 16, None, place),
         Variable(RESERVED_SHARED, "shared", RESERVED_BYTES, 16, None, place),
     )
-
-
-def clear_reserved(r: "Registers") -> None:
-    """Zeros in the reserved shared memory, before any thread goes on: CUDA's runtime leaves no garbage there."""
-    is_first = r.emit(arith.CmpiOp(r.thread(), r.constant(0, i32), "eq"))
-    outer, block = r.block, Block()
-    r.enter(block)
-    zeros = r.vector([r.constant(0, i32)] * 4)
-    for at in range(0, RESERVED_BYTES, 16):
-        r.add(StoreOp(zeros, r.shifted(r.symbols[RESERVED_SHARED], at), 16))
-    r.add(scf.YieldOp())
-    r.enter(outer)
-    r.add(scf.IfOp(is_first, [], [block]))
-    r.add(BarSyncOp(0, None, None))

@@ -28,11 +28,11 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code, TilefoldError
 from ...dialects.ptx import InlineOp, LocalAllocOp, RetOp, SmemAddrOp
 from ...dialects.ptx.base import GLOBAL, MAP, PtrType, TensorMapType
-from .accesses import MEMORY
+from .accesses import MEMORY, clear_reserved
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
 from .custom import custom_fragments, custom_of, normalised, read_custom
-from .environment import RESERVED_SHARED, clear_reserved, variables_of_driver
+from .environment import RESERVED_SHARED, variables_of_driver
 from .expansion import expanded
 from .flow import BasicBlock, blocks_of, reverse_postorder
 from .hopper import HOPPER, fragments_in
