@@ -13,7 +13,7 @@ from xdsl.dialects import arith, gpu
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code
-from ...base.spaces import GMEM
+from ...base.spaces import GMEM, SMEM
 from ...dialects.kernel import KernelOp
 from ...dialects.tile import LocalTileOp, TensorType
 from ...layout.algebra.coordinates import fixed_modes
@@ -168,7 +168,8 @@ def _explain(launch: DiagnosedLaunch, fault: SimulationError) -> Finding:
         return finding if found is None else replace(finding, other=found[0], role=found[1])
     if fault.at is None or fault.origin is None:
         return finding
-    journal = Journal(fault.at)
+    is_late = fault.code == Code.SIM_UNINITIALISED and fault.at[0] != SMEM.ptx  # another cluster may write the byte
+    journal = Journal(fault.at, within=None if is_late else fault.block)
     with suppress(SimulationError):  # records made before another fault count
         launch.run(None, journal)
     sightings = sightings_of(journal, fault)
@@ -243,11 +244,13 @@ def _earlier(sightings: Sequence[Sighting], fault: SimulationError) -> Sighting 
 
 
 def _updates(sightings: Sequence[Sighting], fault: SimulationError, other: Sighting | None = None) -> set[Site]:
-    """The operations by which a thread writes the byte after it has read it: that of a fault, or another."""
+    """The operations, no atomic ones, by which a thread writes the byte after it has read it: that of a fault, or
+    another.
+    """
     who = (fault.block, fault.thread) if other is None else (other.block, other.thread)
     own = [sighting for sighting in sightings if (sighting.block, sighting.thread) == who]
     first = next((index for index, sighting in enumerate(own) if not sighting.writes), len(own))
-    return {sighting.site for sighting in own[first:] if sighting.writes}
+    return {sighting.site for sighting in own[first:] if sighting.writes and not _is_atomic(sighting)}
 
 
 def _is_atomic(sighting: Sighting) -> bool:

@@ -13,7 +13,7 @@ from ...errors import Dim3
 from ..events import ScheduleObserver
 from ..faults import SimulationError, Site
 from ..reached import Reached
-from ..warp import Warp
+from ..warp import Cluster, Warp
 from .arena import READY, Arena
 
 MAX_BYTES = 1 << 28
@@ -47,6 +47,8 @@ class Journal:
 
     watched: tuple[NDArray[Any] | str, int] | None = None
     keeps_values: bool = False
+    within: Dim3 | None = None
+    """The block with whose cluster the launch may end, as later accesses do not count; None for all of it."""
     sightings: list[Sighting] = field(default_factory=list[Sighting])
     remarks: dict[Site, str] = field(default_factory=dict[Site, str])
     """The remarks about an operation."""
@@ -66,6 +68,10 @@ class Journal:
     def is_watching(self) -> bool:
         """Whether the order of the accesses counts."""
         return self.watched is not None or self.keeps_values
+
+    def is_done(self, cluster: Cluster) -> bool:
+        """Whether nothing counts that comes after the end of a cluster."""
+        return self.within is not None and any(warp.block.coordinate == self.within for warp in cluster.ended)
 
     @property
     def schedule(self) -> ScheduleObserver | None:
