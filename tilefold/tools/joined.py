@@ -33,19 +33,19 @@ def report_on(program: Program, launches: Sequence[Checked]) -> Page:
     return report_page(program, (_observe(launch, stages) for launch in launches), CuteLexer())
 
 
-def _observe(checked: Checked, stages: Sequence[str]) -> Observation:
+def _observe(checked: Checked, stages: tuple[str, ...]) -> Observation:
     """The faults of a launch at some stages; the costs of its lines where it has none."""
     began = time.perf_counter()
     outcome = checked.outcome(stages)
     took = time.perf_counter() - began
     if outcome.faults:
-        return Observation(checked.label, outcome.faults, outcome.gaps)
+        return Observation(checked.label, stages, outcome.faults, outcome.gaps)
     trial = Trial(checked.kernel, checked.config, checked.arguments, checked.engine)
     try:
         costs = costs_of(checked.program, checked.label, trial, tries=took < MAX_SECONDS, events=MAX_EVENTS)
     except SimulationError as error:
-        return Observation(checked.label, gaps=outcome.gaps, missing=error.message)
-    return Observation(checked.label, gaps=outcome.gaps, costs=costs)
+        return Observation(checked.label, stages, gaps=outcome.gaps, missing=error.message)
+    return Observation(checked.label, stages, gaps=outcome.gaps, costs=costs)
 
 
 class Bisection:

@@ -16,20 +16,22 @@ from tilefold.dialects.ptx import EntryOp
 from tilefold.driver.faults import Fault, merge
 from tilefold.driver.gaps import Gap
 from tilefold.driver.line_costs import Costs
-from tilefold.driver.lowering import PTX_STAGE, Program, passes_to_instr
+from tilefold.driver.lowering import Program, passes_to_instr
 from tilefold.driver.ptx_module import plain_symbol
 from tilefold.driver.ptx_program import PtxProgram
 from tilefold.driver.source_text import ptx_source_map, source_map
 from tilefold.passes.check_stage import CheckStagePass
 from tilefold.runtime.sim.faults import site_of
-from tilefold.tools.checking.check import STAGES
 
 
 @dataclass(frozen=True)
 class Observation:
-    """The results of a launch: its faults and gaps, or the costs of its lines, or why they are `missing`."""
+    """The results of a launch at some stages: its faults and gaps, or the costs of its lines, or why they are
+    `missing`.
+    """
 
     label: str
+    stages: tuple[str, ...]
     faults: tuple[Fault, ...] = ()
     gaps: tuple[Gap, ...] = ()
     costs: Costs | None = None
@@ -86,7 +88,7 @@ class Contents:
     faults: tuple[Fault, ...] = ()
     gaps: tuple[Gap, ...] = ()
     checked: tuple[str, ...] = ()
-    stages: tuple[str, ...] = STAGES
+    stages: tuple[str, ...] = ()
     """The stages at which the launches were checked."""
     notes: dict[Spot, list[Note]] = field(default_factory=dict[Spot, list[Note]])
     missing: list[str] = field(default_factory=list[str])
@@ -167,7 +169,7 @@ def _contents_of_ptx(program: PtxProgram, launches: Iterable[Observation]) -> Co
     """The report of a program that was read from PTX: no pass of tilefold's compiler has a part in it."""
     target = Target(program.read.module.target)
     code, cubin = ptx_source_map(program, target)
-    contents = Contents(program, target, Lister().list(program.module), [], code, stages=(PTX_STAGE,))
+    contents = Contents(program, target, Lister().list(program.module), [], code)
     contents.missing += [f"{form}: {why}" for form, why in code.missing.items()]
     if cubin is not None:
         named = replace(cubin, kernels={plain_symbol(name): used for name, used in cubin.kernels.items()})
@@ -197,6 +199,7 @@ def _add_launches(contents: Contents, launches: Iterable[Observation]) -> None:
     faults, gaps, labels = list[Fault](), list[Gap](), list[str]()
     for observed in launches:
         labels.append(observed.label)
+        contents.stages = observed.stages
         faults += observed.faults
         gaps += observed.gaps
         if observed.missing:
