@@ -6,7 +6,6 @@ A leaf has a common type on all paths, or a message where the types differ. Numb
 values that they meet, and stay numbers where nothing changes them.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -243,12 +242,16 @@ def drop(block: Block) -> None:
     block.erase(safe_erase=False)
 
 
-class Nameable(ABC):
-    """An object whose parts in the IR have names after it."""
+class Nameable:
+    """An object whose parts in the IR have names after it.
 
-    @abstractmethod
+    It is not derived from ABC, whose slots would give its classes another layout in memory than those that libraries
+    derive from them and from a class of their own: they assign one to the `__class__` of an object of the other.
+    """
+
     def take_name(self, name: str) -> None:
         """Takes the name of a variable that it is assigned to; only the first one counts."""
+        raise NotImplementedError
 
 
 def name_value(value: SSAValue, name: str) -> None:

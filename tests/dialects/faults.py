@@ -346,7 +346,7 @@ PTX = [
     *ptx_faults(
         "ptx.inttoptr",
         ("%0 = «ptx.inttoptr» %x align 4 : i32 -> !ptx.ptr<global>", "the number of a !ptx.ptr<global> is an i64, not i32"),
-        ("%0 = «ptx.inttoptr» %v align 4 : i64 -> !ptx.ptr<local>", "in global or shared memory"),
+        ("%0 = «ptx.inttoptr» %x align 4 : i32 -> !ptx.ptr<local>", "the number of a !ptx.ptr<local> is an i64"),
         ("%0 = «ptx.inttoptr» %v align 12 : i64 -> !ptx.ptr<global>", "a power of two"),
     ),
     *ptx_faults("ptx.ptrtoint", ("%0 = «ptx.ptrtoint» %s : !ptx.ptr<shared> -> i64", "is an i32, not i64")),

@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ....base.spaces import LOCAL_WINDOW
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.ptx.address import fixed_pairs
@@ -56,9 +57,10 @@ def _ptr_add(op: ptx.PtrAddOp, t: Translator) -> Step:
 
 def _inttoptr(op: ptx.IntToPtrOp, t: Translator) -> Step:
     reached = t.launch.reached if op.result.type == ptx.GLOBAL else None
+    window = LOCAL_WINDOW if op.result.type == ptx.LOCAL else 0
 
     def place(number: Value) -> Value:
-        given = number.astype(np.int64) if varies(number) else number
+        given = (number.astype(np.int64) if varies(number) else number) - window
         return given if reached is None else reached.place(given)
 
     return t.compute(op.result, place, op.number)
@@ -66,8 +68,10 @@ def _inttoptr(op: ptx.IntToPtrOp, t: Translator) -> Step:
 
 def _ptrtoint(op: ptx.PtrToIntOp, t: Translator) -> Step:
     kind = t.kind(op.result)
+    window = LOCAL_WINDOW if op.ptr.type == ptx.LOCAL else 0
 
     def number(address: Value) -> Value:
+        address = address + window
         return address.astype(kind.dtype) if varies(address) else wrap_signed(address, kind.bits)
 
     return t.compute(op.result, number, op.ptr)
