@@ -57,10 +57,8 @@ def store_tile(
     fake = mma.make_fragment_C(cute.append(mma.partition_shape_C((M, N)), 1))
     acc = cute.make_tensor(pointer, fake.layout)
     thr = mma.get_slice(0)
-    identity = cute.make_identity_tensor((M, N, 1))
-    tCgC, tCgD, coords = (
-        thr.partition_C(cute.local_tile(x, (M, N), (None, None, None))) for x in (mapped, mD, identity)
-    )
+    tensors: list[Any] = [mapped, mD, cute.make_identity_tensor((M, N, 1))]
+    tCgC, tCgD, coords = (thr.partition_C(cute.local_tile(x, (M, N), (None, None, None))) for x in tensors)
     whole = acc[(None, None), 0, 0, 0]
     fill = tcgen05.make_tmem_copy(cute.make_copy_atom(tcgen05.St32x32bOp(tcgen05.Repetition.x32), F32), whole)
     part = fill.get_slice(t)
