@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import RMEM
-from ...dialects.tile import CopyOp, RecastOp
-from ...layout.algebra.core import Layout, cosize, make_layout
+from ...dialects.tile import CopyOp
+from ...layout.algebra.core import cosize, make_layout
 from ...layout.algebra.inttuple import (
     flatten_to_tuple,
     is_fully_static,
@@ -89,18 +89,6 @@ class Vec(Ordered, Bits, NumpyMethods):
             return self
         check_cast(self.dtype, target)
         return Vec(Expression(self.shape, target, _same, [self.expression]))  # which converts
-
-    def bitcast(self, dtype: object) -> "Vec":
-        """The bits of the elements as those of another type, (n,)."""
-        element, held = as_dtype(dtype), registers(self.dtype, Layout(self.size, 1))
-        for place in range(self.size):
-            held.write(place, self[place])
-        made = emit(RecastOp.inferred([held.ssa], {"element_type": element.in_memory})).results[0]
-        return load(type(held)(made, element))
-
-    def ir_value(self) -> "Vec":
-        """The fragment itself, for programs that pass it to an operation of an IR."""
-        return self
 
     def __getitem__(self, coord: object) -> Any:
         part = self.materialize()[coord]

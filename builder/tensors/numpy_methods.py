@@ -5,9 +5,10 @@ from typing import Any, cast
 
 from ...base.errors import Code, TilefoldError
 from ..scalars.arithmetic import binary_type
+from .reinterpretation import Reinterpreted
 
 
-class NumpyMethods:
+class NumpyMethods(Reinterpreted):
     """The base of fragments. Each method combines all elements to a value, or those along the modes `axis`, a number or
     a tuple of them, to a fragment of the others; with `keepdims` the modes stay, with one element each. Elements are
     taken in colexicographic order. Each raises TilefoldError (E5002) for a mode that the fragment lacks, and for a

@@ -173,8 +173,7 @@ class Program:
         """The target that the simulator runs a stage for: that of the program, else the first one that has all of it.
         With `by_stages` the stages on the way are kept too, which `remarks` needs.
 
-        Raises ProgramError if none has: in the words for the default target, or for the first one that lacks shared
-        memory alone.
+        Raises ProgramError if none has, in the words for the default target, or for the first that lacks only memory.
         """
         if self.target is not None:
             return self.target
