@@ -209,7 +209,7 @@ def load(
     `ss`. TilefoldError (E5002) for another order, and for caches with an order; (E0317) for an unknown word.
     """
     _check_order(sem, _ACQUIRING)
-    at = ptr if dtype is None else recast_ptr(ptr, dtype=dtype)
+    at = ptr if dtype in (None, ptr.dtype) else recast_ptr(ptr, dtype=dtype)
     hint = _hint(sem, cop, level1_eviction_priority, level_prefetch_size)
     if not hint:
         return at.load() if sem is None else _load(at, scope, relaxed=sem == "relaxed")

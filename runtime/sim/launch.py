@@ -141,6 +141,8 @@ class LaunchState:
     """The tensor arguments, by name, beyond which tiles reach."""
     reached: "Reached | None" = None
     """The host memory that the kernel may reach by addresses, if it makes pointers of numbers."""
+    times: int = 0
+    """How often clocks have been read."""
     devices: int = 1
     """How many devices run a grid each. Blocks are numbered device by device."""
     multicasts: list[PlacedMulticast] = field(default_factory=list[PlacedMulticast])

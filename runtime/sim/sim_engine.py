@@ -219,7 +219,7 @@ class SimEngine:
             except OutOfStepError as out:
                 if out.is_fault and self.any_fault:
                     raise
-                if out.always:
+                if out.always or out.is_fault:
                     break
             except (UndefinedReadError, SimulationError):
                 pass
@@ -230,7 +230,8 @@ class SimEngine:
         """Whether the order of warps, or each of their operations, shows in the outcome."""
         watched = self.journal is not None and self.journal.is_watching
         options = self.options
-        return bool(options.seed or watched or self.watch or self.forgiven or options.exact or options.numbers)
+        others = any(code is not ErrorCode.SIM_RACE for code, _ in self.forgiven or ())
+        return bool(options.seed or watched or self.watch or others or options.exact or options.numbers)
 
     def _is_together(self, grids: Sequence[Grid], config: LaunchConfig) -> bool:
         """Whether clusters run at the same time, so that they may wait for each other."""
@@ -382,6 +383,8 @@ class SimEngine:
                 if next(runs[cluster], self) is self:
                     del runs[cluster]
                     seats.spaces.end(cluster)
+                    if self.journal is not None and self.journal.is_done(cluster):
+                        return
 
         if launch.shares and len(clusters) > 2 and self.processes != 1:
             from .processes import Ledger, run_by_processes

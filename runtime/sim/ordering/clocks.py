@@ -163,11 +163,15 @@ class Conflict:
     with_write: bool
     atomic: bool = False
     narrow: bool = False
+    pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64), compare=False)
+    """All accesses of the request that conflict, each with the agent, where several were looked at together."""
 
 
 def first_conflict(conflict: NDArray[np.bool_], entries: Entries, with_write: bool, width: int) -> Conflict:
     """The first conflict of a request, whose accesses of `width` bytes find these entries."""
-    index, place = (int(i) for i in np.argwhere(conflict)[0])
+    places = np.argwhere(conflict)
+    index, place = places[0].tolist()
     entry = int(entries[index, place])
     byte = place * width // conflict.shape[1]
-    return Conflict(index, byte, entry & AGENT, entry >> 32, with_write, bool(entry & ATOMIC))
+    pairs = np.stack((places[:, 0], entries[conflict] & (AGENT | SEVERAL)), axis=1)
+    return Conflict(index, byte, entry & AGENT, entry >> 32, with_write, bool(entry & ATOMIC), pairs=pairs)

@@ -34,7 +34,17 @@ from .clocks import (
     Entries,
     first_conflict,
 )
-from .knowledge import horizon_of, known, known_by, known_until, of_own_block, place_of, read_by_several, times_of
+from .knowledge import (
+    horizon_of,
+    known,
+    known_by,
+    known_until,
+    of_own_block,
+    of_own_warp,
+    place_of,
+    read_by_several,
+    times_of,
+)
 
 if TYPE_CHECKING:
     from ..warp import Warp
@@ -101,9 +111,7 @@ class RaceShadow:
         return (self._write_rows[width][rows] & PROXIED != 0).all(axis=1)
 
     def date(self, rows: NDArray[Any], width: int, time: int, agents: NDArray[Any]) -> None:
-        """Records a write by `agents` at a time without a check, as when a copy that was checked before
-        completes.
-        """
+        """Records a write by `agents` at a time without a check, as when a copy that was checked completes."""
         self._write_rows[width][rows] = ((time << 32) | agents)[:, None]
 
     def attribute(self, warp: "Warp", rows: NDArray[Any], width: int, agent: int) -> None:
@@ -142,22 +150,16 @@ class RaceShadow:
         return bad if bad.any() else None
 
     def _first_write(
-        self,
-        warp: "Warp",
-        rows: NDArray[Any],
-        width: int,
-        atomic: bool = False,
-        scope: str = "gpu",
-        overwrites: bool = False,
+        self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False, scope: str = "gpu", over: bool = False
     ) -> Conflict | None:
-        """The first conflict of the active lanes' accesses with an earlier write. Where they overwrite it, that of an
+        """The first conflict of the active lanes' accesses with an earlier write. Where it is `over`written, that of an
         asynchronous operation need only be over.
         """
         if width < self._granule:
             self._refine(width)
         entries = self._write_rows[width].take(rows, axis=0)
-        over = (entries & (PROXIED | ASYNC)) != 0 if overwrites else None
-        bad = self._unordered(warp, entries & ~SEVERAL, atomic, over)
+        ended = (entries & (PROXIED | ASYNC)) != 0 if over else None
+        bad = self._unordered(warp, entries & ~SEVERAL, atomic, ended)
         if bad is not None:
             return first_conflict(bad, entries, True, width)
         if not (entries & SEVERAL).any() and warp.launch.is_widest(scope):
@@ -231,7 +233,7 @@ class RaceShadow:
         self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False, scope: str = "gpu"
     ) -> Conflict | None:
         """The first conflict of the active lanes' writes with an earlier access."""
-        conflict = self._first_write(warp, rows, width, atomic, scope, overwrites=True)
+        conflict = self._first_write(warp, rows, width, atomic, scope, over=True)
         if conflict is not None:
             return conflict
         tables = self._read_rows[width]
@@ -320,9 +322,7 @@ class RaceShadow:
         return None if conflict is None else (conflict, True)
 
     def unfenced(self, warp: "Warp", rows: NDArray[Any], width: int, proxy: str) -> Conflict | None:
-        """The first write of rows by the generic proxy behind which lies no fence of a proxy that the active lanes
-        know.
-        """
+        """The first write of rows by the generic proxy behind which the active lanes know no fence of a proxy."""
         entries = self._write_rows[width][rows]
         bad = (entries != 0) & (entries & PROXIED == 0)
         fenced = known(warp).proxies.get(proxy)
@@ -338,7 +338,7 @@ class RaceShadow:
         tables = self._read_rows[width][:, rows]
         entries = np.moveaxis(tables, 0, 2).reshape(len(rows), -1)
         bad = (entries & (AGENT | SEVERAL) != 0) & (entries & PROXIED == 0)
-        bad &= (place_of(warp, entries) - warp.first_index) // WARP != warp.lane_numbers()[:, None] // WARP
+        bad &= ~of_own_warp(warp, entries)
         fenced = known(warp).proxies.get(self._space)
         if fenced is not None and bad.any():
             chosen, lanes = entries[bad], np.nonzero(bad)[0]
@@ -365,11 +365,15 @@ class RaceShadow:
 
     def observe(self, warp: "Warp", rows: NDArray[Any], width: int, scope: str = "gpu") -> Conflict | None:
         """Records that the active lanes read `rows` atomically in a scope; the first conflict with a write that is not
-        atomic, or not in that scope.
+        atomic, or not in that scope. In shared memory `sys` is that of volatile accesses, which order no lanes.
         """
         conflict = self._first_write(warp, rows, width, True, scope)
         if conflict is not None:
             return conflict
+        if scope == "sys" and self._forgets:
+            bad = self._unordered(warp, entries := self._write_rows[width][rows] & ~SEVERAL)
+            if bad is not None and (bad := bad & of_own_warp(warp, entries)).any():
+                return first_conflict(bad, entries, True, width)
         table = self._own_reads(warp, rows, width)
         earlier, plain = table[rows], warp.stamps()
         now = plain | ATOMIC
@@ -384,9 +388,7 @@ class RaceShadow:
         return None
 
     def write(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
-        """Records that the active lanes write `rows` of `width` bytes; the first conflict with an earlier
-        access.
-        """
+        """Records that the active lanes write `rows` of `width` bytes; the first conflict with an earlier access."""
         conflict = self._first_access(warp, rows, width)
         if conflict is not None:
             return conflict

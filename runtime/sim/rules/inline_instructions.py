@@ -184,6 +184,20 @@ def _brev(x: Any) -> Any:
     return result
 
 
+def _fns(x: Any, base: Any, offset: Any) -> Any:
+    """The place of the |offset|-th one from place `base` on, up or down; of 0, that at the place (PTX ISA, fns)."""
+    place, count = base.astype(np.int64), offset.view("i4").astype(np.int64)
+    step, left = np.where(count < 0, -1, 1), np.maximum(np.abs(count), 1)
+    found: Any = np.full(place.shape, 0xFFFFFFFF, np.int64)
+    for tries in range(32):
+        bit: Any = x >> np.clip(place, 0, 31).astype(x.dtype) & 1
+        is_one: Any = (place >= 0) & (place < 32) & (bit == 1)
+        left = left - is_one
+        np.copyto(found, place, where=is_one & (left == 0) & ((count != 0) | (tries == 0)))
+        place = place + step
+    return found.astype(x.dtype)
+
+
 def _same(x: Any) -> Any:
     return x
 
@@ -191,7 +205,7 @@ def _same(x: Any) -> Any:
 _SHIFT_LEFT, _SHIFT_RIGHT = _shifted(np.left_shift), _shifted(np.right_shift)
 _FIELDS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...], int]] = MappingProxyType({
     "bfe": (_bfe, ("s32", "u32", "s64", "u64"), 1), "bfi": (_bfi, ("b32", "b64"), 2),
-    "brev": (_brev, ("b32", "b64"), 1),
+    "brev": (_brev, ("b32", "b64"), 1), "fns": (_fns, ("b32",), 1),
 })  # fmt: skip
 """Functions with the types that they have, and how many of their operands are of the type; the others have 32 bits."""
 _PACKED: Mapping[str, Any] = MappingProxyType({"cvt.rn.f16x2.f32": np.float16, "cvt.rn.bf16x2.f32": ml_dtypes.bfloat16})
