@@ -105,7 +105,7 @@ def _hints(r: Registers, i: Instruction, plain: tuple[str, ...]) -> str:
     """The cache hints among the modifiers before the type, as one text."""
     hints: list[str] = []
     for word in i.modifiers[:-1]:
-        if word in SPACES or word in ("v2", "v4", _HINT) or word in plain:
+        if word in SPACES or word in ("v2", "v4", "v8", _HINT) or word in plain:
             continue
         if word in ("nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt") or word.startswith(("L1::", "L2::")):
             hints.append(word)

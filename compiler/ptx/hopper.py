@@ -258,6 +258,12 @@ def _prefetch(r: Registers, i: Instruction) -> None:
 
 
 def _store(r: Registers, i: Instruction) -> None:
+    if i.modifiers[:1] == ("bulk",):
+        where, size, value = i.operands
+        if value != Integer(0):
+            raise r.refuse("the value that is stored is 0")
+        r.add(ptx.StoreBulkOp(address(r, where, 8, SHARED), r.read(size, i64)))
+        return
     (store_async if i.modifiers[:1] == ("async",) else MEMORY["st"])(r, i)
 
 

@@ -130,7 +130,8 @@ def _match(r: Registers, i: Instruction) -> None:
 
 
 def _redux(r: Registers, i: Instruction) -> None:
-    _, kind, type = i.modifiers[:3]
+    _, *words, type = i.modifiers
+    kind = ".".join(words)
     target, value, mask = i.operands
     kind = f"u{kind}" if type == "u32" and kind in ("min", "max") else kind
     r.write(target, r.emit(ptx.ReduxSyncOp(kind, r.read(value, type_of(type)), _mask(r, mask))))

@@ -355,7 +355,7 @@ PTX = [
         ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> index", "a value of type index cannot be loaded"),
         ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> vector<2x2xi32>", "1-D vectors"),
         ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> vector<3xi32>", "the access has 12 bytes"),
-        ("%0 = «ptx.ld» %A align 32 : !ptx.ptr<global> -> vector<8xi32>", "the access has 32 bytes"),
+        ("%0 = «ptx.ld» %A align 64 : !ptx.ptr<global> -> vector<16xi32>", "the access has 64 bytes"),
         ("%0 = «ptx.ld» %A align 3 : !ptx.ptr<global> -> i8", "the alignment is 3; it must be a positive power of two"),
         ("%0 = «ptx.ld» %A align 4 : !ptx.ptr<global> -> i64", "an access of 8 bytes needs an address aligned to 8 bytes, not to 4"),
     ),

@@ -20,6 +20,7 @@ INSTRUCTIONS = [
     *ptx_faults("ptx.mbarrier.arrive.state", ("%0 = ptx.mbarrier.arrive.state «%A»", "shared")),
     *ptx_faults("ptx.mbarrier.try_wait.state", ("%0 = ptx.mbarrier.try_wait.state %s, «%x»", "i64")),
     *ptx_faults("ptx.mbarrier.init", ("ptx.mbarrier.init «%A», %x", "shared"), ("ptx.mbarrier.init %s, «%v»", "i32")),
+    *ptx_faults("ptx.st.bulk", ("%0 = arith.constant 64 : i64\nptx.st.bulk «%A», %0", "shared")),
     *ptx_faults("ptx.mbarrier.inval", ("ptx.mbarrier.inval «%l»", "shared")),
     *ptx_faults(
         "ptx.mbarrier.arrive",
@@ -214,7 +215,7 @@ INSTRUCTIONS = [
         ('%0 = arith.constant true\n%1 = «ptx.vote.sync» "all" %0 : i32', "the result of vote.sync.all is i1, not i32"),
     ),
     *ptx_faults("ptx.match.any.sync", ("%0 = ptx.match.any.sync «%v»", "i32")),
-    *ptx_faults("ptx.redux.sync", ('%0 = «ptx.redux.sync» "add" %v : i64', "reduces i32 or f32, not i64"), ('%0 = «ptx.redux.sync» "mul" %x : i32', 'not "mul"')),
+    *ptx_faults("ptx.redux.sync", ('%0 = «ptx.redux.sync» "add" %v : i64', "reduces i32 or f32, not i64"), ('%0 = «ptx.redux.sync» "mul" %x : i32', 'not "mul"'), ('%0 = «ptx.redux.sync» "max.abs" %x : i32', 'not "max.abs"')),
     *ptx_faults("ptx.elect.sync", ("%0 = ptx.elect.sync mask «%v»", "i32")),
     *ptx_faults(
         "ptx.ex2.approx",

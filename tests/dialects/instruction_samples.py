@@ -66,6 +66,7 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "ptx.bar.arrive 0 plus %x threads 64\nptx.bar.arrive 1 threads 64 unaligned",
     ),
     "ptx.mbarrier.init": ("ptx.mbarrier.init %s, %x {note}", 'ptx.mbarrier.init %s, %x named "ring.empty[0]"'),
+    "ptx.st.bulk": ("%0 = arith.constant 64 : i64\nptx.st.bulk %s, %0 {note}",),
     "ptx.mbarrier.inval": ("ptx.mbarrier.inval %s",),
     "ptx.mbarrier.arrive": (
         "ptx.mbarrier.arrive %s\nptx.mbarrier.arrive %s count %x {note}",

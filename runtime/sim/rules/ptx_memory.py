@@ -4,6 +4,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.errors import Code
 from ....base.spaces import LOCAL_WINDOW
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
@@ -117,6 +118,28 @@ def _store(op: ptx.StoreOp, t: Translator) -> Step:
     return step
 
 
+def _store_bulk(op: ptx.StoreBulkOp, t: Translator) -> Step:
+    space, pointer, bytes, site = t.spaces.shared, t.slot(op.ptr), t.slot(op.bytes), site_of(op)
+    access, width = t.access(op, space.row, "store", ptx.BULK_WORD), ptx.BULK_WORD
+
+    def step(warp: Warp) -> None:
+        sizes = warp.select(warp.registers[bytes])
+        warp.note(site, "stores bytes by", sizes[:, None])
+        if (sizes % width).any():
+            index = int(np.argmax(sizes % width != 0))
+            lane, text = int(warp.lane_numbers()[index]), f"fills {sizes[index]} bytes, no multiple of {width}"
+            warp.fault(Code.SIM_MISALIGNED, site, lane, text, f"fill a multiple of {width} bytes")
+        before, lanes, address = warp.mask_state(), warp.lane_numbers(), warp.registers[pointer]
+        for offset in range(0, int(sizes.max(initial=0)), width):
+            filled = np.zeros(warp.lanes, bool)
+            filled[lanes[sizes > offset]] = True
+            warp.narrow(filled)
+            space.store(warp, access, add_address(address, offset), np.zeros((warp.active, width), np.uint8))
+        warp.restore(before)
+
+    return step
+
+
 def _createpolicy(op: ptx.CreatePolicyOp, t: Translator) -> Step:
     return t.compute(op.result, lambda: 0)  # how data is cached changes nothing that the simulator models
 
@@ -155,6 +178,7 @@ PTX_MEMORY: Rules = {
     ptx.CreatePolicyOp: _createpolicy,
     ptx.LoadOp: _load,
     ptx.StoreOp: _store,
+    ptx.StoreBulkOp: _store_bulk,
     ptx.LocalAllocOp: _local_alloc,
     ptx.SmemAllocOp: _smem_alloc,
     ptx.SmemAddrOp: _smem_addr,
