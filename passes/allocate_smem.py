@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import Region
+from xdsl.ir import Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ..base.errors import Code
 from ..base.target import DEFAULT_ARCH, Target
 from ..dialects.kernel import kernels_in
 from ..dialects.ptx import EntryOp, SmemAddrOp, SmemAllocOp
-from .analysis.block_values import is_of_block
 from .errors import LoweringError
 from .writing.emitter import Emitter
 
@@ -45,7 +44,7 @@ class AllocateSmemPass(ModulePass):
         """
         for op in [op for block in region.blocks for op in block.ops]:
             is_branch, first = isinstance(op, scf.IfOp), end
-            shares = once and isinstance(op, scf.IfOp) and is_of_block(op.cond)
+            shares = once and isinstance(op, scf.IfOp) and _is_of_block(op.cond)
             for inner in op.regions:
                 end = max(end, self._place_all(inner, first if shares else end, limit, once=once and is_branch))
             if isinstance(op, SmemAllocOp):
@@ -66,3 +65,9 @@ class AllocateSmemPass(ModulePass):
         emitter = Emitter(alloc)
         emitter.replace([emitter.value(SmemAddrOp(start, alloc.bytes.value.data))])
         return end
+
+
+def _is_of_block(condition: SSAValue) -> bool:
+    from .analysis.block_values import is_of_block  # most kernels do not need it
+
+    return is_of_block(condition)
