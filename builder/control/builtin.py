@@ -84,10 +84,13 @@ def _is_class(x: object) -> bool:
     return isclass(x) or isinstance(x, DType)
 
 
-def _is_instance(x: object, kinds: Any) -> bool:
-    """A tensor of coordinates is a tensor to programs, too."""
+def is_instance(x: object, kinds: Any) -> bool:
+    """Python's `isinstance`, for which a tensor of coordinates is a tensor, too, and the type of elements a type."""
     known = get_args(kinds) if get_origin(kinds) is Union else kinds
-    return isinstance(x, known) or (isinstance(x, CoordTensor) and Tensor in as_tuple(known))
+    if isinstance(x, known):
+        return True
+    stands_for = Tensor if isinstance(x, CoordTensor) else type if isinstance(x, DType) else None
+    return stands_for is not None and stands_for in as_tuple(known)
 
 
 def _type(*arguments: Any) -> Any:
@@ -109,6 +112,6 @@ _BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
     int: _convert(int, "int"),
     float: _convert(float, "float"),
     isclass: _is_class,
-    isinstance: _is_instance,
+    isinstance: is_instance,
     type: _type,
 })  # fmt: skip

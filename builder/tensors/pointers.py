@@ -97,6 +97,8 @@ def make_tensor(iterator: Pointer | CoordPointer, layout: object) -> Any:
         given = type(iterator).__name__
         raise TilefoldError(Code.BUILD_VALUE, f"expected where a tensor begins, got {given}", "write t.iterator")
     source = iterator.tensor
+    if isinstance(plain, ComposedLayout) and plain == source.ir_type.layout.data and iterator.swizzle is None:
+        return source
     if isinstance(plain, ComposedLayout) and isinstance(plain.inner, Swizzle) and type(plain.offset) is not int:
         return _swizzled_at(iterator, plain, plain.inner)
     if is_allocated(source):

@@ -82,3 +82,41 @@ def test_a_tensor_of_coordinates_is_a_tensor_to_programs() -> None:
         assert not isinstance(x.layout, cute.Tensor)
 
     look(np.zeros(4, np.float32)).launch(grid=1, block=1)
+
+
+def test_the_type_of_elements_is_a_type_to_programs() -> None:
+    @cute.kernel
+    def look(x: cute.Tensor):
+        assert isinstance(x.element_type, type)
+        assert not isinstance(x, type)
+
+    look(np.zeros(4, np.float32)).launch(grid=1, block=1)
+
+
+@cute.kernel
+def pack(x: cute.Tensor, out: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    out[t] = cute.arch.inline_ptx("cvt.rn.f16x2.f32 $0, $1, $2;", "=r,f,f", x[t], x[t + 4], results=cute.Int32)
+
+
+def test_the_text_that_packs_two_halves() -> None:
+    x, out = np.array([1.5, -2, np.nan, 1e9, 3, 4, 5, 1 / 3], np.float32), np.zeros(4, np.int32)
+    pack(x, out).launch(grid=1, block=4)
+    halves = out.view(np.float16).reshape(4, 2)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(halves, x.reshape(2, 4).T[:, ::-1].astype(np.float16))
+
+
+def test_a_part_of_shared_memory_behind_a_tensor() -> None:
+    @cute.kernel
+    def look(out: cute.Tensor):
+        s = utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout((2, 8), stride=(8, 1)), 16)
+        half = cute.local_tile(s, (2, 4), (0, 0))
+        t, _, _ = cute.arch.thread_idx()
+        s[t // 8, t % 8] = cute.Float32(t)
+        cute.arch.sync_threads()
+        out[t] = cute.domain_offset((0, 4), half)[t // 8, t % 4]
+
+    out = np.zeros(16, np.float32)
+    look(out).launch(grid=1, block=16)
+    np.testing.assert_array_equal(out, [4, 5, 6, 7, 4, 5, 6, 7, 12, 13, 14, 15, 12, 13, 14, 15])

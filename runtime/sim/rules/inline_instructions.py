@@ -11,6 +11,7 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..faults import Site
@@ -49,6 +50,8 @@ def instruction_of(word: str, site: Site) -> Instruction | None:
     if type not in TYPES:
         return None
     dtype = TYPES[type]
+    if word in _PACKED:
+        return _plain(partial(_pack, _PACKED[word]), dtype, dtype)
     if head == "setp" and (compare := (_FLOATS_BY if type[0] == "f" else _INTEGERS_BY).get(mode)) is not None:
         return _plain(compare, dtype, dtype)
     if name == "selp":
@@ -94,6 +97,12 @@ def _plain(function: Callable[..., Any], *operands: Any) -> Instruction:
         return function(*given)
 
     return Instruction(run, operands)
+
+
+def _pack(half: Any, upper: Any, lower: Any) -> Any:
+    """Two f32 as halves of a word, rounded to the nearest; any NaN is 0x7fff (PTX ISA, cvt)."""
+    words = [np.where(np.isnan(x), 0x7FFF, x.astype(half).view(np.uint16)).astype(np.uint32) for x in (upper, lower)]
+    return words[0] << 16 | words[1]
 
 
 def _select(a: Any, b: Any, holds: Any) -> Any:
@@ -199,6 +208,8 @@ _FIELDS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...], int]] = Mapping
     "brev": (_brev, ("b32", "b64"), 1), "fns": (_fns, ("b32",), 1),
 })  # fmt: skip
 """Functions with the types that they have, and how many of their operands are of the type; the others have 32 bits."""
+_PACKED: Mapping[str, Any] = MappingProxyType({"cvt.rn.f16x2.f32": np.float16, "cvt.rn.bf16x2.f32": ml_dtypes.bfloat16})
+"""Conversions of two f32 to a word of two halves, the first operand to the upper one."""
 _VOTES: Mapping[str, str] = MappingProxyType({"all": "pred", "any": "pred", "uni": "pred", "ballot": "b32"})
 _APPROXIMATE = frozenset(f"{name}.approx{ftz}" for name in FUNCTIONS for ftz in ("", ".ftz"))
 _INTEGERS_BY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({

@@ -23,6 +23,7 @@ from ..debugging_methods import shown
 from ..jit import JitFunction
 from ..parameters import OuterNames, Signature
 from ..specialise import FieldConstants
+from ..torch_compile import skip_frames, untraced
 from .arguments import HostArguments, check_symbols
 from .launching import HostLaunch
 from .options import CompileOptions
@@ -95,6 +96,9 @@ class CompiledFunction:
     """The arguments that it is compiled for, in the form in which it sees them."""
     _variants: dict[tuple[object, ...], list[Variant]] = field(default_factory=lambda: {})
 
+    def __post_init__(self) -> None:
+        skip_frames(type(self).__call__)
+
     def __repr__(self) -> str:
         return f"<compiled function {getattr(self.function, '__qualname__', self.function)}>"
 
@@ -102,6 +106,7 @@ class CompiledFunction:
         """The function itself: a call is prepared for the device that holds its arguments, whichever that is."""
         return self
 
+    @untraced
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Makes the launches of the function. Raises the errors of tracing it and of its launches."""
         try:
