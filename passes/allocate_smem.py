@@ -4,15 +4,17 @@
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ..base.errors import Code
 from ..base.target import DEFAULT_ARCH, Target
+from ..dialects.arith.semantics import constant_of
+from ..dialects.gpu import CoordinateOp, ThreadIdOp
 from ..dialects.kernel import kernels_in
-from ..dialects.ptx import EntryOp, SmemAddrOp, SmemAllocOp
+from ..dialects.ptx import EntryOp, SmemAddrOp, SmemAllocOp, SregOp
 from .errors import LoweringError
 from .writing.emitter import Emitter
 
@@ -67,7 +69,27 @@ class AllocateSmemPass(ModulePass):
         return end
 
 
-def _is_of_block(condition: SSAValue) -> bool:
-    from .analysis.block_values import is_of_block  # most kernels do not need it
+_OF_THREADS = f"{ThreadIdOp.REGISTER}."
 
-    return is_of_block(condition)
+
+def _is_of_block(value: SSAValue) -> bool:
+    """Whether a value follows from constants, the kernel's numbers, and coordinates and sizes of blocks, clusters and
+    the grid, by arithmetic and conditions on such values. Loads and loops count as different in each thread.
+    """
+    if constant_of(value) is not None:
+        return True
+    owner = value.owner
+    if isinstance(owner, Block):
+        return isinstance(owner.parent_op(), EntryOp)
+    match owner:
+        case SregOp():
+            return not owner.register.data.startswith(_OF_THREADS)
+        case CoordinateOp():
+            return not owner.REGISTER.startswith(ThreadIdOp.REGISTER)
+        case scf.IfOp():
+            ends = [region.block.last_op for region in owner.regions]
+            chosen = [end.operands[owner.results.index(value)] for end in ends if end is not None]
+            return _is_of_block(owner.cond) and all(map(_is_of_block, chosen))
+        case _:
+            is_arithmetic = owner.name.startswith(f"{arith.Arith.name}.") and not owner.regions
+            return is_arithmetic and all(map(_is_of_block, owner.operands))
