@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """tilefold/kernels/sm90/attention_backward.py: gradients for masks, shared heads and packed sequences against NumPy in
-f64, at the first and the last stage, without a fault that `check` finds; and its machine code.
+f64, without a fault that `check` finds; and its machine code.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +12,6 @@ from ml_dtypes import bfloat16
 from tilefold.base.target import Target
 
 from tests.kernels.attention_reference import gradients, reference, weights
-from tests.kernels.harness import STAGES
 from tests.ptxas import installed, needs_ptxas
 from tests.sass import instructions
 from tilefold.kernels.replay import Launch
@@ -45,10 +44,8 @@ class Problem:
         )
         return given, *parts
 
-    def check(
-        self, monkeypatch: pytest.MonkeyPatch, config: Backward, is_checked: bool = False, **options: Any
-    ) -> bytes:
-        """Compares the gradients, which begin as NaN; the bytes of those of K and V, whose sums have one order."""
+    def check(self, monkeypatch: pytest.MonkeyPatch, config: Backward, is_checked: bool = False) -> None:
+        """Compares the gradients, which begin as NaN."""
         monkeypatch.setattr(attentions, "chosen_backward", lambda *_: replace(config, causal=self.causal))
         (do, q, k, v), parts, parts_k = self.arrays()
         out, lse = np.empty(q.shape), np.empty((1, self.heads, q.shape[1]), np.float32)
@@ -70,11 +67,10 @@ class Problem:
                 if is_checked:
                     report = launch.kernel(*launch.args).check(launch.grid, launch.block)
                     assert report.passed, str(report)
-                launch.run(q, "sim", **options)
+                launch.run(q, "sim")
         error = 2e-2 if self.dtype is bfloat16 else 4e-3
         for found, right in zip(places, wanted, strict=True):
             np.testing.assert_allclose(found.astype(np.float64), right, rtol=error, atol=error)
-        return places[1].tobytes() + places[2].tobytes()
 
 
 def logarithms(q: Array, k: Array, causal: bool) -> Array:
@@ -102,11 +98,8 @@ def test_masks_heads_and_packed_sequences(problem: Problem, config: Backward, mo
     problem.check(monkeypatch, config)
 
 
-@pytest.mark.nightly
-def test_the_first_and_the_last_stage_give_the_same_bytes_without_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, config = Problem((20,), (24,), causal=True), Backward(16)
-    first = problem.check(monkeypatch, config, stage=STAGES[0])
-    assert problem.check(monkeypatch, config, is_checked=True) == first
+def test_launches_have_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    Problem((20,), (24,), causal=True).check(monkeypatch, Backward(16), is_checked=True)
 
 
 @needs_ptxas
