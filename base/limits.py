@@ -70,7 +70,7 @@ class Limits:
 
     `steps` are operations executed by warps, `bytes` the memory of the arguments and of the block, also of each
     expression that fills or checks them, `characters` the text that the kernel prints, `seconds` the time since the
-    run, or the command of which it is part, has `began`.
+    run, or the command it is part of, has `began`.
     """
 
     steps: int = 100_000_000

@@ -225,6 +225,11 @@ def _tensor_cells(target: Target) -> int:
     return 512 * 128 if target.sm // 10 in (10, 11) and target.suffix else 0
 
 
+LOCAL_WINDOW = 3 << 30
+"""Where the simulator puts a thread's own memory among generic addresses; PTX leaves that open. Those of shared memory
+are below, those of global memory from 2**32 on.
+"""
+
 GMEM = Space(
     "gmem", "global", "gmem_ptr", llvm=1, form=Bytes(64), sharer=Sharer.GRID,
     allocation=Allocation.PARAMETER, is_defined=False, has_tensors=True, targets=_EVERY, limit=lambda target: None,

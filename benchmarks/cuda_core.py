@@ -17,7 +17,7 @@ from typing import Any
 
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.runtime.arrays.array import read_dlpack
-from tilefold.runtime.cuda.kernel import Kernel
+from tilefold.runtime.cuda.loaded_kernel import Kernel
 
 from benchmarks.launch import KERNELS, direct_call, time_on_host
 from benchmarks.record import Figure, Record, add_options, circumstances, take_record

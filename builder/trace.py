@@ -162,7 +162,7 @@ def _is_elected(op: Operation) -> bool:
 
 
 _OF_ONE_THREAD = (Agent.ELECTED, Agent.BLOCK_PAIR)
-"""The agents of which one thread speaks."""
+"""The agents for which one thread acts."""
 
 
 MODULE = "kernels"

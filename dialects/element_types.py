@@ -43,7 +43,7 @@ FLOATS: Mapping[type[Attribute], ElementType] = MappingProxyType(
 """The floating-point types by their classes in xDSL."""
 
 PACKED_TYPES = tuple(type for type, element in _ELEMENTS.items() if element.kind == "packed" and element.bits <= 4)
-"""Element types of which several elements share a byte in memory; those of 6 bits take a byte each."""
+"""Element types whose elements share bytes in memory; those of 6 bits take a byte each."""
 
 NARROW_FLOATS: Mapping[type[Attribute], ElementType] = MappingProxyType(
     {type.__class__: element for type, element in _ELEMENTS.items() if element.is_narrow_float}

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tilefold.runtime.sim.atoms.mma import DTYPES
+from tilefold.runtime.sim.atoms.mma_arithmetic import DTYPES
 
 _RANGES = {"b1": (0, 2), "s4": (-8, 8), "u4": (0, 16), "s8": (-128, 128), "u8": (0, 256), "s32": (-(2**31), 2**31)}
 

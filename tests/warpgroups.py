@@ -17,7 +17,7 @@ from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.wgmma_smem import SWIZZLE_BITS, MatrixDescriptor, make_matrix_descriptor, wgmma_smem_atom
 from tilefold.runtime.arrays.storage import distances, element_indices
-from tilefold.runtime.sim.atoms.mma import DTYPES
+from tilefold.runtime.sim.atoms.mma_arithmetic import DTYPES
 
 from tests.mma import random_elements
 

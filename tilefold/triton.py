@@ -142,7 +142,7 @@ def _compile(kernel: Any, values: Mapping[str, Any], fixed: set[str], options: d
 
 
 def _place_of(name: str, value: Any) -> int:
-    """A number of which Triton asks whether 16 divides it: an address, or an integer."""
+    """A number that Triton tests for divisibility by 16: an address, or an integer."""
     if is_array(value):
         return array_of(name, value).place
     return value if isinstance(value, int) and not isinstance(value, bool) else 1

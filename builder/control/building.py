@@ -243,7 +243,11 @@ def drop(block: Block) -> None:
 
 
 class Nameable:
-    """An object whose parts in the IR have names after it."""
+    """An object whose parts in the IR have names after it.
+
+    It is not derived from ABC, whose slots would give its classes another layout in memory than those that libraries
+    derive from them and from a class of their own: they assign one to the `__class__` of an object of the other.
+    """
 
     def take_name(self, name: str) -> None:
         """Takes the name of a variable that it is assigned to; only the first one counts."""

@@ -9,7 +9,9 @@ from typing import Any, Union, get_args, get_origin
 from ...base.errors import Code, TilefoldError
 from ..scalars.dtypes import DType, Float32, Index, Int32
 from ..scalars.values import Value, convert
+from ..tensors.coordinates import as_tuple
 from ..tensors.fragments import Vec, combined
+from ..tensors.tensors import CoordTensor, Tensor
 from .building import truth
 from .conditions import and_, or_
 from .loop_range import make_range
@@ -82,8 +84,13 @@ def _is_class(x: object) -> bool:
     return isclass(x) or isinstance(x, DType)
 
 
-def _is_instance(x: object, kinds: Any) -> bool:
-    return isinstance(x, get_args(kinds) if get_origin(kinds) is Union else kinds)
+def is_instance(x: object, kinds: Any) -> bool:
+    """Python's `isinstance`, for which a tensor of coordinates is a tensor, too, and the type of elements a type."""
+    known = get_args(kinds) if get_origin(kinds) is Union else kinds
+    if isinstance(x, known):
+        return True
+    stands_for = Tensor if isinstance(x, CoordTensor) else type if isinstance(x, DType) else None
+    return stands_for is not None and stands_for in as_tuple(known)
 
 
 def _type(*arguments: Any) -> Any:
@@ -105,6 +112,6 @@ _BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
     int: _convert(int, "int"),
     float: _convert(float, "float"),
     isclass: _is_class,
-    isinstance: _is_instance,
+    isinstance: is_instance,
     type: _type,
 })  # fmt: skip

@@ -25,9 +25,9 @@ from ...layout.algebra.slicing import slice_and_offset
 from ..scalars.dtypes import DType, Index
 from ..scalars.values import MOST, Int, compare, index_of
 from ..tensors.copies import ThrCopy
-from ..tensors.mma import ThrMma
 from ..tensors.tensor_base import AnyTensor, Elements, emit_inferred
 from ..tensors.tensors import CoordPointer, Pointer, aligned_after
+from ..tensors.tiled_mma import ThrMma
 from ..tracing.state import current, emit, insert_value
 
 HOLDERS: Any = (Layout, ComposedLayout, Pointer, CoordPointer, ThrCopy, ThrMma)

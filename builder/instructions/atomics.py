@@ -18,10 +18,10 @@ from ..control.control_functions import if_
 from ..scalars.casts import in_vector
 from ..scalars.dtypes import DTYPES, DType, Float32, of_sign
 from ..scalars.values import Scalar, convert, wrap
+from ..tensors.allocation import make_rmem_tensor
 from ..tensors.copies import copy
 from ..tensors.copy_atoms import make_copy_atom
 from ..tensors.fragments import Vec
-from ..tensors.memory import make_rmem_tensor
 from ..tensors.nvgpu import CopyUniversalOp
 from ..tensors.pointers import make_tensor, recast_ptr
 from ..tensors.tensors import Address, Pointer, address_of
@@ -209,7 +209,7 @@ def load(
     `ss`. TilefoldError (E5002) for another order, and for caches with an order; (E0317) for an unknown word.
     """
     _check_order(sem, _ACQUIRING)
-    at = ptr if dtype is None else recast_ptr(ptr, dtype=dtype)
+    at = ptr if dtype in (None, ptr.dtype) else recast_ptr(ptr, dtype=dtype)
     hint = _hint(sem, cop, level1_eviction_priority, level_prefetch_size)
     if not hint:
         return at.load() if sem is None else _load(at, scope, relaxed=sem == "relaxed")

@@ -16,8 +16,8 @@ from ...dialects import ptx
 from ..scalars.casts import common_type
 from ..scalars.dtypes import DTYPES, Boolean, DType, Index, Int32, Int64, Uint32, as_dtype
 from ..scalars.values import Value, as_value, compare, convert, wrap
+from ..tensors.allocation import make_rmem_tensor
 from ..tensors.fragments import Vec, elementwise, load, store
-from ..tensors.memory import make_rmem_tensor
 from ..tensors.pointers import recast_tensor
 from ..tracing.state import insert_value
 from .inline import inline_ptx

@@ -50,7 +50,7 @@ def inline_ptx(
 
     The simulator executes `sim` in place of the text: a function of NumPy's arrays, the operands in all lanes of a
     warp, that gives such arrays of the results: `sim=lambda a, b, c: a ^ b ^ c`. It knows nothing of memory. The
-    text of the kernel lacks it, of which `to_cute` warns. Texts that the simulator understands need none: one
+    text of the kernel lacks it, and `to_cute` warns. Texts that the simulator understands need none: one
     approximation of a Float32, such as `tanh.approx.f32 $0, $1;`; accesses to global memory with an order,
     `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number; `mapa.shared::cluster.u32`; `st.async`; and
     instructions of arithmetic, of bits (`bfe`, `bfi`, `brev`, `lop3`), comparisons, `selp` and `vote.sync`, one after

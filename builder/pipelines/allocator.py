@@ -8,7 +8,7 @@ from ...base.target import Target
 from ...layout.algebra.core import ComposedLayout
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DTYPES, DType, as_dtype
-from ..tensors.memory import make_smem_tensor
+from ..tensors.allocation import make_smem_tensor
 from ..tensors.pointers import in_elements
 from ..tensors.structs import Struct
 from ..tensors.tensors import Pointer, Tensor

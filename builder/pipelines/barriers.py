@@ -15,8 +15,8 @@ from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init_named, mbarr
 from ..instructions.warp import elect_one, is_elected
 from ..scalars.dtypes import Int64
 from ..tensors.address_space import AddressSpace
+from ..tensors.allocation import make_smem_tensor
 from ..tensors.layouts import size
-from ..tensors.memory import make_smem_tensor
 from ..tensors.pointers import make_tensor
 from ..tensors.tensors import Address, Pointer, Tensor
 from ..tracing.stateful import Stateful

@@ -47,9 +47,10 @@ class PipelineState(Stateful):
         self.phase = self.phase ^ (convert(rounds, Int32) if isinstance(rounds, Value) else rounds)
 
     _index = property(lambda self: self.index, lambda self, index: setattr(self, "index", index))
-    _phase = property(lambda self: self.phase, lambda self, phase: setattr(self, "phase", phase))
+    _phase = property(lambda self: self.phase, lambda self, phase: setattr(self, "phase", phase & 1))
     _count = property(lambda self: self.count, lambda self, count: setattr(self, "count", count))
-    # by these names derived classes of programs change them
+    # by these names derived classes of programs change them; where they count rounds, the phase is the lowest bit, for
+    # PTX takes only 0 and 1 (mbarrier.test_wait)
 
     def reset_count(self) -> None:
         """Restarts the count at 0; stage and phase stay."""

@@ -180,6 +180,13 @@ class PipelineTmaUmma(_TensorCoreStages, CountedStages):
         if self.transactions is not None:
             self.transactions.begin()
 
+    def consumer_wait(self, state: PipelineState, try_wait_token: object = None) -> None:
+        """Waits until the stage is full. Multiplications that have released it earlier are complete then, so that the
+        scale factors which they read in tensor memory may be overwritten.
+        """
+        super().consumer_wait(state, try_wait_token)
+        _after()
+
     def consumer_release(self, state: PipelineState) -> None:
         """Releases the stage in each block that copies into it, once the multiplications so far are complete."""
         self._commit(self._empty(state), self.mma_cluster.sharing(self.mcast_mode_mn))

@@ -17,8 +17,8 @@ from .copies import TiledCopy
 from .copy_atoms import CopyAtom, make_copy_atom
 from .hopper import LayoutEnum, add_stages
 from .hopper import make_smem_layout_epi as _make_smem_layout_epi
-from .mma import TiledMma, make_tiled_mma
 from .nvgpu import CtaGroup
+from .tiled_mma import TiledMma, make_tiled_mma
 from .warpgroup import OperandMajorMode
 
 _K_BITS = 256
@@ -208,7 +208,7 @@ def cluster_shape_to_tma_atom_B(cluster_shape_mnk: Any, atom_thr_id: Any) -> nvg
 
 
 def cluster_shape_to_tma_atom_SFB(cluster_shape_mnk: Any, atom_thr_id: Any) -> nvgpu.CopyBulkTensorTileG2SOp:
-    """The tensor copy of the scale factors of B, of which each block of a pair has all."""
+    """The tensor copy of the scale factors of B. Each block of a pair has all of them."""
     return _operand_copy(atom_thr_id, as_tuple(tuples(cluster_shape_mnk))[0] > 1)
 
 

@@ -211,7 +211,7 @@ def tuples(x: Any) -> Any:
 
 
 def _within_64_bits(x: int) -> int:
-    """The integer, of which `ceil_div` takes unsigned ones too. TilefoldError (E0103) for any other."""
+    """The integer; `ceil_div` takes unsigned ones, too. TilefoldError (E0103) for any other."""
     if not -(1 << 63) <= x < 1 << 64:
         raise TilefoldError(Code.TEXT_INTEGER_RANGE, f"{shown(x)} does not fit in 64 bits")
     return x

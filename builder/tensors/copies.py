@@ -39,10 +39,10 @@ from .copy_atoms import CopyAtom, make_copy_atom
 from .copying import emit_copy
 from .fragments import Vec
 from .memory_attributes import CacheEvictionPriority
-from .mma import TiledMma, partition, static_or_unknown
 from .modes import prepend, relaid
 from .tensor_base import Elements, tensor_type
 from .tensors import Tensor, address_of
+from .tiled_mma import TiledMma, partition, static_or_unknown
 from .tma import TmaAtom, policy_of, tensor_copy, tensor_prefetch
 from .views import as_tensor
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Distances in memory: sums and products of type `index`, of which the simulator checks that they do not wrap."""
+"""Distances in memory: sums and products of type `index`. The simulator checks that they do not wrap."""
 
 from collections.abc import Sequence
 from functools import reduce

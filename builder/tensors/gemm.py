@@ -19,11 +19,11 @@ from ...layout.tmem.fragments import place_factors
 from ..scalars.dtypes import Boolean, Int32, dtype_of
 from ..scalars.values import convert
 from ..tracing.state import emit
-from .mma import ThrMma, TiledMma, WarpgroupAtom, atom_of
 from .nvgpu import MmaUniversalOp
 from .pointers import make_tensor
 from .tensor_base import tensor_type
 from .tensors import tensor_at
+from .tiled_mma import ThrMma, TiledMma, WarpgroupAtom, atom_of
 
 
 def _with_scales(operand: Any) -> tuple[Any, ...]:

@@ -13,10 +13,10 @@ from ...layout.atoms.wgmma_smem import find_widest_mode
 from ..scalars.dtypes import DType, as_dtype
 from .coordinates import as_tuple, tuples
 from .copy_atoms import CopyAtom, make_copy_atom
-from .mma import TiledMma, make_tiled_mma
 from .nvgpu import CopyUniversalOp, StMatrix8x8x16bOp
 from .tensor_base import tensor_type
 from .tensors import Tensor
+from .tiled_mma import TiledMma, make_tiled_mma
 from .warpgroup import (
     MmaF8Op,
     MmaF16BF16Op,

@@ -71,8 +71,13 @@ def make_swizzle(b: int, m: int, s: int) -> Swizzle:
 
 
 def make_composed_layout(inner: "Swizzle | Layout", offset: object, outer: object) -> LayoutLike:
-    """The layout `inner o offset o outer`, which is applied from the right: that of swizzled shared memory."""
-    return compose_parts(inner, offset, as_layout(outer))
+    """The layout `inner o offset o outer`, which is applied from the right: that of swizzled shared memory. A layout of
+    a tensor whose addresses are swizzled by `inner` has it already.
+    """
+    layout: Any = as_layout(outer)
+    if isinstance(layout, ComposedLayout) and layout.inner == inner and offset == 0:
+        return layout
+    return compose_parts(inner, offset, cast("Layout", layout))
 
 
 def tile_to_shape(atom: LayoutLike, trg_shape: object, order: object = None) -> LayoutLike:

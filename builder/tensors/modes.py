@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, i64
 
 from ... import layout as algebra
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import SMEM
 from ...dialects.tile import CoalesceOp, DomainOffsetOp, GroupModesOp, SelectOp
 from ...layout.algebra.core import ComposedLayout, Layout
 from ...layout.algebra.inttuple import dice_tuple, slice_tuple, transform_leaves
@@ -137,9 +138,10 @@ def dice(target: object, coord: object) -> Any:
 def domain_offset(coord: object, tensor: object) -> Any:
     """The tensor from a coordinate on: its layout, starting there. The kernel must not access elements beyond its end.
 
-    A coordinate may be negative, as it is for a tensor whose first tile is the incomplete one: elements before its
-    beginning must not be accessed either. None is the beginning of a mode. The arguments may also stand in the other
-    order. Raises TilefoldError (E5002) without a tensor, and (E0215) for a coordinate beyond its end.
+    A coordinate may be negative, as for a tensor whose first tile is the incomplete one, or beyond the end of
+    one in shared memory, for a part that lies behind it: elements that are not there must not be accessed. None is the
+    beginning of a mode. The arguments may also stand in the other order. Raises TilefoldError (E5002) without a tensor,
+    and (E0215) for a coordinate beyond the end of another tensor.
     """
     if isinstance(coord, AnyTensor):
         coord, tensor = tensor, coord
@@ -147,15 +149,21 @@ def domain_offset(coord: object, tensor: object) -> Any:
         message = f"expected a coordinate and a tensor, got {type(coord).__name__} and {type(tensor).__name__}"
         raise TilefoldError(Code.BUILD_VALUE, message, "write cute.domain_offset((i, j), t)")
     begin, layout = transform_leaves(lambda x: 0 if x is None else x, as_tuple(tuples(coord))), tensor.layout
-    if isinstance(tensor, Tensor) and any(_may_be_negative(x) for x in begin) and _is_flat(begin, layout):
+    is_shared = isinstance(tensor, Tensor) and tensor.ir_type.space.data is SMEM
+    if isinstance(tensor, Tensor) and _is_flat(begin, layout) and _may_be_outside(begin, layout, is_shared):
         return make_tensor(tensor.iterator + index_in(begin, layout.stride), layout)
     begin = transform_leaves(lambda x: index_of(x) if type(x) is int and x < 0 else x, begin)
     attribute, operands = split_coordinate(begin)
     return tensor.view(DomainOffsetOp, [operands], {"coord": attribute})
 
 
-def _may_be_negative(x: object) -> bool:
-    return x < 0 if type(x) is int else isinstance(x, Int) and not x.nonnegative
+def _may_be_outside(begin: tuple[Any, ...], layout: Any, is_shared: bool) -> bool:
+    """Whether a number of a flat coordinate may be negative, or is beyond the extent of its mode in shared memory."""
+    if is_shared and any(
+        type(x) is type(extent) is int and x >= extent for x, extent in zip(begin, as_tuple(layout.shape), strict=True)
+    ):
+        return True
+    return any(x < 0 if type(x) is int else isinstance(x, Int) and not x.nonnegative for x in begin)
 
 
 def _is_flat(coord: tuple[Any, ...], layout: object) -> bool:

@@ -9,9 +9,9 @@ from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
 from ...layout.algebra.modes import compose_parts
 from ..scalars.dtypes import DType
 from .coordinates import as_layout, as_tuple, tuples
-from .mma import TiledMma
 from .nvgpu import TensorCopyOp
 from .tensors import Tensor
+from .tiled_mma import TiledMma
 from .tma import TmaInfo, make_tiled_tma_atom
 
 _AXES = {"A": (0, 2), "B": (1, 2)}

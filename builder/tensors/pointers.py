@@ -19,7 +19,17 @@ from ..tracing.state import emit
 from .coordinates import as_layout, check_static, split_layout
 from .raw_pointers import RawPointer
 from .tensor_base import tensor_type
-from .tensors import NUMBERED, CoordPointer, CoordTensor, Pointer, Tensor, is_alignment, is_allocated, tensor_at
+from .tensors import (
+    NUMBERED,
+    CoordPointer,
+    CoordTensor,
+    Pointer,
+    Tensor,
+    in_bytes,
+    is_alignment,
+    is_allocated,
+    tensor_at,
+)
 
 _TOGETHER = 4
 """The logarithm of the bytes that a swizzle of addresses keeps together."""
@@ -87,6 +97,10 @@ def make_tensor(iterator: Pointer | CoordPointer, layout: object) -> Any:
         given = type(iterator).__name__
         raise TilefoldError(Code.BUILD_VALUE, f"expected where a tensor begins, got {given}", "write t.iterator")
     source = iterator.tensor
+    if isinstance(plain, ComposedLayout) and plain == source.ir_type.layout.data and iterator.swizzle is None:
+        return source
+    if isinstance(plain, ComposedLayout) and isinstance(plain.inner, Swizzle) and type(plain.offset) is not int:
+        return _swizzled_at(iterator, plain, plain.inner)
     if is_allocated(source):
         held = source.ir_type.layout.data
         if iterator.swizzle is not None:
@@ -101,6 +115,21 @@ def make_tensor(iterator: Pointer | CoordPointer, layout: object) -> Any:
     attribute, operands = split_layout(swizzled)
     made = emit(MakeTensorOp.inferred([source.ssa, operands], {"layout": attribute}))
     return Tensor(made.results[0], source.element_type)
+
+
+def _swizzled_at(iterator: Pointer, layout: ComposedLayout, swizzle: Swizzle) -> Tensor:
+    """A tensor in the layout of a slice of swizzled shared memory, which begins at an address that is swizzled already:
+    the swizzle is of addresses, so that they tell how far behind the start of one of its periods the slice begins.
+    """
+    dtype, bytes = iterator.dtype, in_bytes(swizzle, iterator.dtype)
+    unit, period = max(dtype.bits // 8, 1), 1 << (bytes.y_mask | bytes.z_mask).bit_length()
+    start = bytes(iterator.toint())
+    step = max(min(iterator.alignment, 1 << bytes.base) // unit, 1)
+    place = (start & period - 1) // (unit * step)
+    outer = Layout((*wrap(layout.outer.shape), period // (unit * step)), (*wrap(layout.outer.stride), step))
+    check_static(outer, "layouts of shared memory must be static, but this is")
+    whole = tensor_at(start & -period, dtype, iterator.memspace.name, period, compose_parts(swizzle, 0, outer))
+    return whole[(*(None,) * len(wrap(layout.outer.shape)), place)]
 
 
 def _moved(origin: Tensor, distance: Any, layout: ComposedLayout, dtype: DType) -> Tensor:

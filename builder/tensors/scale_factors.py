@@ -13,14 +13,14 @@ from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.integers import Unknown
 from ...layout.algebra.product import make_fragment_like
 from ..scalars.dtypes import DType
+from .allocation import make_rmem_tensor
 from .coordinates import as_tuple, tuples
 from .copy_atoms import CopyAtom, make_copy_atom
 from .hopper import LayoutEnum
-from .memory import make_rmem_tensor
-from .mma import ThrMma, TiledMma
 from .nvgpu import CopyUniversalOp, StMatrix8x8x16bOp
 from .tensor_base import tensor_type
 from .tensors import Tensor
+from .tiled_mma import ThrMma, TiledMma
 
 BLOCK_ROWS, BLOCK_SCALES = 128, 4
 """The rows of a block of scales, and the scales of each."""

@@ -6,7 +6,7 @@ from typing import Any
 from ...layout.algebra.core import Layout, cosize, join
 from ...layout.tmem.scales import BLOCK_ROWS, place_scales, scales_in_smem
 from .coordinates import as_layout, as_tuple, tuples
-from .mma import TiledMma
+from .tiled_mma import TiledMma
 
 
 def make_smem_layout_sfa(tiled_mma: TiledMma, mma_tiler_mnk: Any, sf_vec_size: int, num_stages: int) -> Layout:
@@ -19,7 +19,7 @@ def make_smem_layout_sfa(tiled_mma: TiledMma, mma_tiler_mnk: Any, sf_vec_size: i
 
 
 def make_smem_layout_sfb(tiled_mma: TiledMma, mma_tiler_mnk: Any, sf_vec_size: int, num_stages: int) -> Layout:
-    """The same for B, of which each block of a pair has all, whole blocks of 128 columns."""
+    """The same for B. Each block of a pair has all of it, in whole blocks of 128 columns."""
     _, n, k = as_tuple(tuples(mma_tiler_mnk))
     return _staged(tiled_mma, -(-n // BLOCK_ROWS) * BLOCK_ROWS, k, sf_vec_size, num_stages)
 

@@ -14,7 +14,7 @@ from ...base.spaces import GMEM, SMEM, TMEM, Space
 from ...dialects.cute import LayoutAttr
 from ...dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType, SpaceAttr
 from ...dialects.tile import AliasOp, AllocOp, CoordinateOp, PtrOp, TensorAtOp, TensorType, ViewOp
-from ...layout.algebra.core import ComposedLayout, Layout
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, Index, Int32, Int64
 from ..scalars.values import MOST, Int, index_of, is_scalar
@@ -38,6 +38,13 @@ def aligned_after(type: TensorType, distance: Int) -> int:
     return bits // 8 & -(bits // 8)  # the largest power of two that divides it
 
 
+@dataclass(frozen=True, slots=True)
+class PointerType:
+    """The type of a pointer: the swizzle of its addresses, in bytes."""
+
+    swizzle_type: Swizzle
+
+
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Pointer:
     """The start of a tensor; `make_tensor` takes a pointer with a layout, and gives the tensor the pointer's `swizzle`
@@ -58,6 +65,15 @@ class Pointer:
     value_type = dtype
 
     @property
+    def type(self) -> PointerType:
+        """The type with the swizzle of addresses, of none by 0 bits."""
+        held = self.tensor.ir_type.layout.data
+        inner = held.inner if isinstance(held, ComposedLayout) else None
+        if not isinstance(inner, Swizzle):
+            return PointerType(self.swizzle or Swizzle(0, 4, 3))
+        return PointerType(in_bytes(inner, self.dtype))
+
+    @property
     def memspace(self) -> AddressSpace:
         """`AddressSpace.gmem`, `smem`, `rmem` or `dsmem`."""
         return self.tensor.memspace
@@ -65,7 +81,12 @@ class Pointer:
     @property
     def alignment(self) -> int:
         """The known alignment of its address in bytes."""
-        return self.tensor.ir_type.align.data
+        holder = self.tensor.ir_type
+        held, align = holder.layout.data, holder.align.data
+        if not isinstance(held, ComposedLayout) or not isinstance(held.inner, Swizzle) or held.offset == 0:
+            return align
+        step: Any = getattr(held.offset, "div", held.offset)
+        return gcd(align, step * max(self.dtype.bits // 8, 1), 1 << in_bytes(held.inner, self.dtype).base)
 
     max_alignment = alignment
 
@@ -117,10 +138,13 @@ class Pointer:
     __radd__ = __add__
 
     def toint(self) -> "PointerNumber | Int":
-        """The address as a number: an Int64 in global memory, an Int32 in shared memory. On the host it serves only to
-        make tensor maps.
+        """The address as a number: an Int64 in global memory, an Int32 in shared memory; of a swizzled tensor that to
+        which the swizzle of its `type` is to be applied. On the host it serves only to make tensor maps.
         """
-        return PointerNumber(self) if host() is not None else self.tensor.ptr().number()
+        if host() is not None:
+            return PointerNumber(self)
+        number, swizzle = self.tensor.ptr().number(), self.type.swizzle_type
+        return swizzle(number) if self.tensor.ir_type.is_swizzled and not is_allocated(self.tensor) else number
 
     def to_llvm_ptr(self) -> "Pointer":
         """The pointer itself, as `llvm_ptr`."""
@@ -140,6 +164,11 @@ class Pointer:
 
     def __repr__(self) -> str:
         return f"{self.memspace.name}_ptr[{self.tensor.ir_type.element_bits}b]"
+
+
+def in_bytes(swizzle: Swizzle, dtype: DType) -> Swizzle:
+    """A swizzle of elements of a type as one of addresses in bytes."""
+    return Swizzle(swizzle.bits, swizzle.base + max(dtype.bits // 8, 1).bit_length() - 1, swizzle.shift)
 
 
 def is_allocated(tensor: "Tensor") -> bool:
@@ -227,11 +256,14 @@ def is_alignment(bytes: object) -> bool:
     return type(bytes) is int and bytes > 0 and bytes & (bytes - 1) == 0
 
 
-def tensor_at(number: Int, dtype: DType, memory: str, align: int) -> Tensor:
-    """The tensor of one element at an address that is a number."""
+_ONE = Layout(1, 0)
+
+
+def tensor_at(number: Int, dtype: DType, memory: str, align: int, layout: LayoutLike = _ONE) -> Tensor:
+    """The tensor, of one element by default, at an address that is a number."""
     space, pointer, _ = NUMBERED[memory]
     at = emit(IntToPtrOp(number.ssa, align, pointer)).results[0]
-    type = TensorType(dtype.in_memory, SpaceAttr(space), IntAttr(align), LayoutAttr(Layout(1, 0)))
+    type = TensorType(dtype.in_memory, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
     return Tensor(emit(TensorAtOp(at, type)).results[0], dtype)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Things of a kernel of which Python asks whether they are true: the error, with a cure in the words of the line.
+"""Values of a kernel that Python tests for truth: the error, with a cure in the words of the line.
 
 Python asks so for `if`, `and`, `or`, `not` and comparisons in a chain, and no class can define these otherwise.
 """

@@ -7,7 +7,7 @@ from ...base.target import Target
 from ...dialects.kernel import kernels_in
 from ...dialects.ptx import EntryOp
 from ..pipeline import concerns
-from .kernel import write_kernel
+from .entry import write_kernel
 from .table import rule_of
 from .writer import DATA_LAYOUT, ModuleWriter
 
@@ -18,7 +18,7 @@ def emit_llvm(module: Operation, target: Target, *, lineinfo: bool = False, asse
     """The LLVM IR text of all kernels (`ptx.entry`) under `module`, in their order there.
 
     `lineinfo` adds the source lines as debug metadata, from which LLVM makes `.loc` directives. `assertions` keeps the
-    assertions of kernels, of which nothing is left otherwise. The same input gives the same text. Raises LoweringError
+    assertions of kernels, which otherwise leave no trace. The same input gives the same text. Raises LoweringError
     for an operation, a type or a name without translation and for an instruction that is newer than the target,
     TargetError for more shared memory than the target has.
     """

@@ -17,6 +17,7 @@ from ...base.target import MAX_LOCAL_BYTES
 from ...dialects import ptx
 from ...passes.errors import LoweringError
 from .hinted_accesses import load_by_assembly, store_by_assembly
+from .inline_assembly import ordered
 from .writer import FunctionWriter, Rule, rule
 
 FRAGMENT = "fragment."
@@ -137,6 +138,7 @@ PTX_MEMORY: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.WgmmaDescriptorOp, _descriptor),
     rule(ptx.LoadOp, _load),
     rule(ptx.StoreOp, _store),
+    (ptx.StoreBulkOp, ordered("[$0], $1, 0")),
     rule(ptx.LocalAllocOp, _local_alloc),
     rule(ptx.SmemAddrOp, _smem_addr),
 )

@@ -12,6 +12,39 @@ from ...base.errors import Code, TilefoldError
 from .assemble import load_binding
 
 _ERROR = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<text>.*)$", re.MULTILINE)
+_MATH = """\
+#pragma once
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fffffff)
+#define M_PI 3.14159265358979323846
+"""
+_FLOAT = """\
+#pragma once
+#define FLT_MAX 3.402823466e+38F
+#define FLT_MIN 1.175494351e-38F
+#define FLT_EPSILON 1.192092896e-07F
+#define DBL_MAX 1.7976931348623157e+308
+"""
+_LIMITS = """\
+#pragma once
+#define INT_MAX 2147483647
+#define INT_MIN (-INT_MAX - 1)
+#define UINT_MAX 4294967295U
+"""
+_INTEGERS = "#pragma once\n" + "".join(
+    f"typedef signed {type} int{bits}_t;\ntypedef unsigned {type} uint{bits}_t;\n"
+    for bits, type in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
+)
+_HEADERS = {
+    **dict.fromkeys(("device_launch_parameters.h", "stdio.h", "cstdio"), ""),
+    **dict.fromkeys(("cuda_runtime.h", "math.h", "cmath"), _MATH),
+    **dict.fromkeys(("float.h", "cfloat"), _FLOAT),
+    **dict.fromkeys(("limits.h", "climits"), _LIMITS),
+    **dict.fromkeys(("stdint.h", "cstdint"), _INTEGERS),
+}
+"""What kernels use of headers that nvcc includes by itself or that come with a compiler for the host. NVRTC has none;
+each stands in where no folder has the header.
+"""
 
 
 @cache
@@ -37,7 +70,11 @@ def compile_cuda(
     options += [f"-D{name}={value}" for name, value in macros.items()] + list(more)
     if "-G" in more:
         options.remove("-lineinfo")
-    status, program = nvrtc.nvrtcCreateProgram(text.encode(), file.encode(), 0, [], [])
+    given = {name: body for name, body in _HEADERS.items() if not any((folder / name).exists() for folder in folders)}
+    if "cuda_runtime.h" in given:  # as nvcc does
+        options.append("--pre-include=cuda_runtime.h")
+    names, bodies = [name.encode() for name in given], [body.encode() for body in given.values()]
+    status, program = nvrtc.nvrtcCreateProgram(text.encode(), file.encode(), len(names), bodies, names)
     _check(status, "the program cannot be made")
     try:
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
@@ -69,6 +106,8 @@ def _refusal(log: str, file: str) -> TilefoldError:
         return TilefoldError(Code.FOREIGN_REFUSED, f"NVRTC refused {file}: {lines[0]}")
     text = f"{found['file']}:{found['line']}: NVRTC: {found['text']}"
     hint = "NVRTC compiles code of the device alone: move main and launches to another file" if "<<<" in log else ""
+    if "cannot open source file" in found["text"]:
+        hint = "`pip install nvidia-cuda-runtime nvidia-cuda-cccl` installs CUDA's headers"
     return TilefoldError(Code.FOREIGN_REFUSED, text, hint)
 
 

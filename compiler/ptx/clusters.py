@@ -13,9 +13,9 @@ from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, SHARED, SHARED_CLUSTER
 from ...dialects.ptx.launch_control import ANSWER
 from ...dialects.ptx.tensor_map import MAP_FIELDS
+from .accesses import address, tensor_map
 from .arithmetic import ARITHMETIC
 from .inference import is_leader
-from .memory import address, tensor_map
 from .moves import Rule, address_of
 from .registers import Registers, type_of
 from .syntax import TYPE_BITS, Address, Float, Instruction, Integer, Operand, Vector

@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i1, i32, i64
 from xdsl.ir import SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType
+from ...dialects.ptx.base import LOCAL, SHARED, SHARED_CLUSTER, PtrType
 from ...dialects.ptx.convert import CVT_FORMS
 from .arithmetic import as_text
-from .inference import GENERIC_SHARED, SPACES
+from .inference import GENERIC, SPACES
 from .moves import Rule, address_of, flushed, is_float
 from .registers import Registers, bits_of, type_of
-from .syntax import TYPE_BITS, Instruction, Register
+from .syntax import TYPE_BITS, Instruction, Operand, Register, Symbol
 
 _ROUND_TO_INTEGER = MappingProxyType(
     {"rni": math.RoundEvenOp, "rzi": math.TruncOp, "rmi": math.FloorOp, "rpi": math.CeilOp}
@@ -141,8 +141,6 @@ def _to_space(r: Registers, i: Instruction) -> None:
         return
     pointer = address_of(r, source)
     if pointer is None:
-        if "local" in i.modifiers:
-            raise r.refuse("the address is a number of which no memory is known")
         r.write(target, r.read(source, IntegerType(64 if i.modifiers[-1] == "u64" else 32)))
         return
     wanted = next((word for word in i.modifiers if word in ("global", "shared", "local", "param", "const")), "")
@@ -155,17 +153,25 @@ def _in_space(r: Registers, i: Instruction) -> None:
     """isspacep: of an address that knows its memory, or of a number."""
     space = SPACES.get(i.modifiers[0])
     pointer = address_of(r, i.operands[1])
-    if space is None or i.modifiers[0] == "const":
+    if i.modifiers[0] in ("const", "param"):  # such an address has no number that others know
+        holds = r.constant(int(_is_constant(r, i.operands[1])) if i.modifiers[0] == "const" else 0, i1)
+    elif space is None:
         raise r.refuse("the state space is not supported")
-    if pointer is not None:
+    elif pointer is not None:
         holds = r.constant(int(pointer.type == space), i1)
-    elif space == LOCAL:
-        holds = r.constant(0, i1)
     else:
-        limit = r.constant(GENERIC_SHARED, i64)
-        number = r.read(i.operands[1], i64)
-        holds = r.emit(arith.CmpiOp(number, limit, "uge" if space == GLOBAL else "ult"))
+        space = SHARED if space == SHARED_CLUSTER else space
+        number = r.number(i.operands[1], 64)
+        holds = r.emit(arith.CmpiOp(number, r.constant(GENERIC[space], i64), "uge"))
+        for start in (begin for begin in GENERIC.values() if begin > GENERIC[space]):
+            below = r.emit(arith.CmpiOp(number, r.constant(start, i64), "ult"))
+            holds = r.emit(arith.AndIOp(holds, below))
     r.write(i.operands[0], holds)
+
+
+def _is_constant(r: Registers, operand: Operand) -> bool:
+    """Whether an operand is the address of a variable in constant memory."""
+    return isinstance(operand, Register | Symbol) and r.texts.get(operand.name) in r.constants
 
 
 CONVERSIONS: Mapping[str, Rule] = MappingProxyType({

@@ -11,7 +11,7 @@ from ...dialects import ptx
 from ...dialects.ptx.base import PtrType, SpaceAttr
 from ...layout.atoms.contract import Operand as ContractOperand
 from ...layout.atoms.custom import CustomInstruction, Given, installed_instructions
-from .memory import address
+from .accesses import address
 from .registers import Registers
 from .syntax import Address, Function, Instruction, Integer, Operand, Register, Vector
 

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import i1, i16, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 
 from ...base.element_types import BY_PTX
 from ...base.spaces import RMEM, SMEM
@@ -20,8 +21,8 @@ from ...layout.atoms.contract import Major
 from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.numbers import MmaOperation
 from ...layout.atoms.wgmma import wgmma
+from .accesses import MEMORY, address, tensor_map
 from .clusters import CLUSTERS, fence_of_maps, reduce_async, reduce_bulk, store_async
-from .memory import MEMORY, address, tensor_map
 from .moves import Rule, address_of
 from .registers import Registers
 from .syntax import Address, Instruction, Integer, Operand, Register, Vector
@@ -52,10 +53,12 @@ def _mbarrier(r: Registers, i: Instruction) -> None:
             r.add(ptx.MbarrierInitOp(address(r, operands[0], 8, SHARED), r.read(operands[1], i32)))
         case ["inval"]:
             r.add(ptx.MbarrierInvalOp(address(r, operands[0], 8, SHARED)))
-        case ["arrive"]:
+        case ["arrive"] | ["arrive", "noComplete"]:
             _arrive(r, i, scope)
+        case ["arrive", "expect_tx"] if _is_read(r, operands[0]):  # the ISA defines it as these two
+            r.add(ptx.MbarrierExpectTxOp(_barrier_at(r, operands[1]), r.read(operands[2], i32)))
+            _arrive(r, replace(i, operands=operands[:2]), scope)
         case ["arrive", "expect_tx"]:
-            _unused(r, operands[0])
             r.add(ptx.MbarrierArriveExpectTxOp(_barrier_at(r, operands[1]), r.read(operands[2], i32)))
         case ["expect_tx"]:
             r.add(ptx.MbarrierExpectTxOp(_barrier_at(r, operands[0]), r.read(operands[1], i32)))
@@ -78,9 +81,11 @@ def _mbarrier(r: Registers, i: Instruction) -> None:
 def _arrive(r: Registers, i: Instruction, scope: str | None) -> None:
     state, where, *count = i.operands
     bar = _barrier_at(r, where)
-    if isinstance(state, Register) and state.name in r.read_names:
-        if count or bar.type != SHARED:
-            raise r.refuse("the state of such an arrival is not supported")
+    if _is_read(r, state):
+        if bar.type != SHARED:
+            raise r.refuse("an arrival at the mbarrier of a peer has no state")
+        if count and count[0] != Integer(1):  # all but the last arrive first: they do not end the phase
+            _arrive_several(r, bar, r.read(count[0], i32))
         r.write(state, r.emit(ptx.MbarrierArriveStateOp(bar)))
         return
     given = None if not count or count[0] == Integer(1) else r.read(count[0], i32)
@@ -88,9 +93,21 @@ def _arrive(r: Registers, i: Instruction, scope: str | None) -> None:
     r.add(ptx.MbarrierArriveOp(bar, given, "cta" if near else None))
 
 
-def _unused(r: Registers, state: Operand) -> None:
-    if isinstance(state, Register) and state.name in r.read_names:
-        raise r.refuse("the state of such an arrival is not supported")
+def _arrive_several(r: Registers, bar: SSAValue, count: SSAValue) -> None:
+    """One arrival less than the count."""
+    others = r.emit(arith.SubiOp(count, r.constant(1, i32)))
+    is_several = r.emit(arith.CmpiOp(others, r.constant(0, i32), "ne"))
+    outer, block = r.block, Block()
+    r.enter(block)
+    r.add(ptx.MbarrierArriveOp(bar, others, None))
+    r.add(scf.YieldOp())
+    r.enter(outer)
+    r.add(scf.IfOp(is_several, [], [block]))
+
+
+def _is_read(r: Registers, state: Operand) -> bool:
+    """Whether an instruction reads the state that an arrival returns."""
+    return isinstance(state, Register) and state.name in r.read_names
 
 
 def _bulk_copy(r: Registers, i: Instruction) -> None:
@@ -241,6 +258,12 @@ def _prefetch(r: Registers, i: Instruction) -> None:
 
 
 def _store(r: Registers, i: Instruction) -> None:
+    if i.modifiers[:1] == ("bulk",):
+        where, size, value = i.operands
+        if value != Integer(0):
+            raise r.refuse("the value that is stored is 0")
+        r.add(ptx.StoreBulkOp(address(r, where, 8, SHARED), r.read(size, i64)))
+        return
     (store_async if i.modifiers[:1] == ("async",) else MEMORY["st"])(r, i)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Facts about the untyped registers of a function: which hold addresses, of which memory, and which hold floats.
+"""Facts about the untyped registers of a function: which hold addresses, in which memory, and which hold floats.
 
 An address keeps the memory that it was computed from through additions, so that the simulator knows the allocation that
 an access must stay in. A register holds an address if all instructions that write it make one of the same memory.
@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from xdsl.ir import Attribute
 
+from ...base.spaces import LOCAL_WINDOW
 from ...dialects.element_types import FLOATS
 from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED, SHARED_CLUSTER, PtrType, TensorMapType
 from ...dialects.ptx.cluster import PEER_BIT
@@ -29,8 +30,8 @@ SPACES: Mapping[str, PtrType] = {
 }  # fmt: skip
 """The types of addresses by the state spaces of variables and instructions."""
 
-GENERIC_SHARED = 1 << 32
-"""The generic addresses below it are those of shared memory, where `cvta` leaves them; those above of global memory."""
+GENERIC: Mapping[PtrType, int] = {GLOBAL: 1 << 32, LOCAL: LOCAL_WINDOW, SHARED: 0}
+"""Where the generic addresses of a memory begin; they end where those of the memory before it here begin."""
 _SUMS = (("s32",), ("u32",), ("s64",), ("u64",))
 """The types of sums that addresses may be."""
 
@@ -64,7 +65,7 @@ def find_addresses(
             if not found:
                 continue
             (joined,) = found if len(found) == 1 else (None,)
-            if (name not in known or known[name] != joined) and known.get(name, joined) is not None:
+            if name not in known or (known[name] is not None and known[name] != joined):
                 known[name], changed = joined, True
     return {name: pointer for name, pointer in known.items() if pointer is not None}
 

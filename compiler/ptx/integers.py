@@ -307,10 +307,17 @@ def plain(rule: Rule) -> Rule:
     return either
 
 
+def _find_nth(r: Registers, i: Instruction) -> None:
+    """fns: the place of the n-th one of a word, counted from a place up, or down."""
+    target, *operands = i.operands
+    values = [r.read(operand, i32) for operand in operands]
+    r.write(target, r.emit(ptx.InlineOp("fns.b32 $0, $1, $2, $3;", "=r,r,r,r", values, [i32])))
+
+
 INTEGERS: Mapping[str, Rule] = MappingProxyType({
     "bfe": _field, "bfi": _insert_field, "bfind": _find_bit, "brev": _reverse, "prmt": _permute, "lop3": _lop3,
     "sad": _difference, "dp4a": _dot_product, "dp2a": _dot_product, "slct": _choose, "testp": _test_property,
-    "addc": _carried, "subc": _carried, "madc": _carried,
+    "fns": _find_nth, "addc": _carried, "subc": _carried, "madc": _carried,
     "mul24": _product_of_24_bits, "mad24": _product_of_24_bits,
 })  # fmt: skip
 """The rules by opcode."""

@@ -24,7 +24,6 @@ from ...dialects import ptx
 from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.ptx.base import (
     GLOBAL,
-    LOCAL,
     SHARED,
     PtrType,
     TensorMapType,
@@ -34,6 +33,7 @@ from ...dialects.ptx.base import (
     value_bytes,
 )
 from ...dialects.ptx.tcgen05.base import TENSOR
+from .environment import GRID_WORKSPACE, IN_TEXTS, RESERVED_SHARED
 from .inference import FLOAT_TYPES
 from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, PtxError, Register, Symbol, Vector
 
@@ -86,6 +86,10 @@ class Registers:
         """The addresses of parameters that are structures."""
         self.contents: dict[str, bytes] = {}
         """The bytes of variables in constant and global memory."""
+        self.has_local = False
+        """Whether a variable is in local memory, so that a generic address may be one of it."""
+        self.shared_bytes = 0
+        """The bytes of shared memory of a block."""
         self.constants: set[str] = set()
         """Those in constant memory."""
         self.passed: dict[str, SSAValue] = {}
@@ -189,6 +193,19 @@ class Registers:
             operand, FLOAT_TYPES["f32"] if isinstance(operand, Float) and bits == 32 else IntegerType(bits)
         )
 
+    def known(self, operand: Operand) -> Operand:
+        """The operand; a number instead of a register that holds one wherever the instruction is reached."""
+        value = self.values.get(operand.name) if isinstance(operand, Register) else None
+        made = None if value is None else value.owner
+        if isinstance(made, arith.ConstantOp) and isinstance(made.value, IntegerAttr):
+            return Integer(made.value.value.data)
+        return operand
+
+    def number(self, operand: Operand, bits: int) -> SSAValue:
+        """An address that a register or a constant holds as a number, with as many bits as its memory needs."""
+        own = TYPE_BITS.get(self.types.get(operand.name, "")) if isinstance(operand, Register) else None
+        return self.resized(self.read(operand, IntegerType(own or bits)), bits)
+
     def fragment(self, operand: Vector) -> SSAValue:
         """The address of the registers of an operand that are memory of the thread."""
         return self.fragments[operand]
@@ -219,13 +236,24 @@ class Registers:
             return self.emit(ptx.SregOp(register))
         match register:
             case "laneid":
-                return self.emit(arith.AndIOp(self._thread(), self.constant(31, i32)))
+                return self.emit(arith.AndIOp(self.thread(), self.constant(31, i32)))
             case "lanemask_eq" | "lanemask_lt" | "lanemask_le" | "lanemask_gt" | "lanemask_ge":
                 bit = self.emit(arith.ShLIOp(self.constant(1, i32), self.special("%laneid")))
                 below = self.emit(arith.SubiOp(bit, self.constant(1, i32)))
                 through = self.emit(arith.OrIOp(bit, below))
                 chosen = {"eq": bit, "lt": below, "le": through, "gt": through, "ge": below}[register[-2:]]
                 return self.emit(arith.XOrIOp(chosen, self.constant(-1, i32))) if register[-2] == "g" else chosen
+            case "envreg1" | "envreg2":  # the upper and the lower word of an address
+                address = self.convert(self.memory_of(GRID_WORKSPACE), i64)
+                upper = self.emit(arith.ShRUIOp(address, self.constant(32, i64)))
+                return self.resized(upper if register == "envreg1" else address, 32)
+            case "total_smem_size" | "aggr_smem_size":
+                return self.constant(self.shared_bytes, i32)
+            case _ if name == RESERVED_SHARED and name in self.symbols:
+                return self.convert(self.symbols[name], i32)
+            case _ if (bits := IN_TEXTS.get(register)) is not None:
+                constraint = "=l" if bits == 64 else "=r"
+                return self.emit(ptx.InlineOp(f"mov.u{bits} $0, {name};", constraint, [], [IntegerType(bits)]))
             case _ if name in self.types:  # that no instruction writes
                 return self.undefined(type_of(self.types[name]))
             case _:
@@ -233,7 +261,7 @@ class Registers:
                     f"the register {name} is never written, or is a special register that is not supported"
                 )
 
-    def _thread(self) -> SSAValue:
+    def thread(self) -> SSAValue:
         """The number of the thread in its block."""
         x, y, z, nx, ny = (
             self.emit(ptx.SregOp(name)) for name in ("tid.x", "tid.y", "tid.z", "ntid.x", "ntid.y")
@@ -253,10 +281,8 @@ class Registers:
     def _convert(self, value: SSAValue, type: Attribute) -> SSAValue:
         given = value.type
         if isinstance(given, PtrType | TensorMapType):
-            if given == LOCAL or isinstance(given, TensorMapType):
-                raise self.refuse(
-                    "the address is used as a number, which is supported of global and shared memory only"
-                )
+            if isinstance(given, TensorMapType):
+                raise self.refuse("the address of a tensor map is used as a number, which is not supported")
             value = self.emit(ptx.PtrToIntOp(value))
             return self.convert(self.resized(value, bits_of(type)), type)
         before, after = bits_of(given), bits_of(type)

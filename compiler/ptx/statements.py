@@ -130,7 +130,8 @@ class StatementParser(Tokens):
                 else:
                     at = self.integer(), self.integer(), self.integer()
                     call = self._calls.get(at) or Location(*at)
-            self._location = self._calls[key] = Location(*key, call, function)
+            if key[1]:  # line 0 stands for code that the compiler made: it counts as of the line before it
+                self._location = self._calls[key] = Location(*key, call, function)
         elif word == ".pragma":
             self._keep("")
         else:

@@ -11,7 +11,7 @@ from ...dialects import ptx
 from ...dialects.ptx.base import SHARED
 from ...dialects.ptx.tcgen05.base import TENSOR
 from ...layout.atoms.tcgen05_shapes import ACCESS_SHAPES, COPY_SHAPES, UNPACKED
-from .memory import address
+from .accesses import address
 from .moves import Rule
 from .registers import Registers
 from .syntax import Address, Instruction, Integer, Operand, Register, Vector

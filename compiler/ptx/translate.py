@@ -28,14 +28,15 @@ from xdsl.utils.exceptions import VerifyException
 from ...base.errors import Code, TilefoldError
 from ...dialects.ptx import InlineOp, LocalAllocOp, RetOp, SmemAddrOp
 from ...dialects.ptx.base import GLOBAL, MAP, PtrType, TensorMapType
+from .accesses import MEMORY, clear_reserved
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
 from .custom import custom_fragments, custom_of, normalised, read_custom
+from .environment import RESERVED_SHARED, variables_of_driver
 from .expansion import expanded
 from .flow import BasicBlock, blocks_of, reverse_postorder
 from .hopper import HOPPER, fragments_in
 from .inference import SPACES, PointerType, find_addresses, find_floats
-from .memory import MEMORY
 from .moves import MOVES, Rule
 from .operands import written_and_read
 from .registers import Registers, type_of
@@ -141,6 +142,7 @@ class _Translation:
         self.module, self.function, self.file, self.locate = module, function, file, locate
         self.types = {parameter.name: type for parameter, type in zip(function.parameters, types, strict=True)}
         self.variables = {**module.variables, **{variable.name: variable for variable in function.variables}}
+        self.variables |= {variable.name: variable for variable in variables_of_driver(function.place)}
         self.floats = {name: type_of(type) for name, type in function.registers.items() if type[0] == "f"}
         self.floats |= find_floats(function)
         self.fragments = self._find_fragments()
@@ -240,9 +242,13 @@ class _Translation:
             if size:
                 r.symbols[variable.name] = r.emit(SmemAddrOp(offset, size))
             end = max(end, offset + size)
+        r.shared_bytes = end
+        if RESERVED_SHARED in r.symbols:
+            clear_reserved(r)
         for variable in self.variables.values():
             if variable.space == "local" and variable.name in used and variable.size:
                 r.symbols[variable.name] = r.emit(LocalAllocOp(variable.size, _power(variable)))
+                r.has_local = True
             elif variable.space in ("const", "global"):
                 r.texts[variable.name] = variable.name
                 r.contents[variable.name] = variable.initial or b""
@@ -255,14 +261,9 @@ class _Translation:
         return {name for statement in statements for name in written_and_read(statement)[1]}
 
     def _used(self) -> set[str]:
-        names: set[str] = set()
-        for statement in self.function.body or ():
-            if isinstance(statement, Instruction):
-                for operand in statement.operands:
-                    base = operand.base if isinstance(operand, Address) else operand
-                    if isinstance(base, Symbol):
-                        names.add(base.name)
-        return names
+        operands = [o for s in self.function.body or () if isinstance(s, Instruction) for o in s.operands]
+        bases = [o.base if isinstance(o, Address) else o for o in operands]
+        return {base.name for base in bases if isinstance(base, Symbol | Register)}
 
     def _instruction(self, instruction: Instruction) -> None:
         r = self.registers

@@ -4,6 +4,7 @@ Communication Instructions, and Warp Level Matrix Multiply-Accumulate Instructio
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from types import MappingProxyType
 
@@ -19,9 +20,9 @@ from ...layout.atoms.instructions import MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from ...layout.atoms.ptx_text import mma_mnemonic
+from .accesses import address
 from .clusters import cluster_barrier
 from .flow import is_unaligned
-from .memory import address
 from .moves import Rule, address_of
 from .registers import Registers, type_of
 from .syntax import Arguments, Instruction, Integer, Operand, Pair, Register, Symbol, Vector
@@ -29,6 +30,7 @@ from .syntax import Arguments, Instruction, Integer, Operand, Pair, Register, Sy
 
 def _mask(r: Registers, operand: Operand) -> SSAValue | None:
     """The mask of an instruction; None if it names all lanes."""
+    operand = r.known(operand)
     if isinstance(operand, Integer) and operand.value & 0xFFFFFFFF == 0xFFFFFFFF:
         return None
     return r.read(operand, i32)
@@ -40,6 +42,7 @@ def _barrier(r: Registers, i: Instruction) -> None:
         return
     words = [word for word in i.modifiers if word not in ("cta", "aligned")]
     unaligned = is_unaligned(i)
+    i = replace(i, operands=tuple(map(r.known, i.operands)))
     match words:
         case ["warp", "sync"] if isinstance(i.operands[0], Integer):
             r.add(
@@ -78,7 +81,8 @@ def _shuffle(r: Registers, i: Instruction) -> None:
     if i.modifiers[0] != "sync":
         raise r.refuse("shfl without .sync is not supported")
     mode = i.modifiers[1]
-    target, value, lane, control, mask = i.operands
+    target, value, lane, *others = i.operands
+    control, mask = r.known(others[0]), others[1]
     given, at, names = r.raw(value, 32), r.read(lane, i32), _mask(r, mask)
     if isinstance(target, Pair) or not isinstance(control, Integer) or _segment(mode, control.value) is None:
         op = r.add(ptx.ShflSyncValidOp(mode, given, at, r.read(control, i32), names))
@@ -126,7 +130,8 @@ def _match(r: Registers, i: Instruction) -> None:
 
 
 def _redux(r: Registers, i: Instruction) -> None:
-    _, kind, type = i.modifiers[:3]
+    _, *words, type = i.modifiers
+    kind = ".".join(words)
     target, value, mask = i.operands
     kind = f"u{kind}" if type == "u32" and kind in ("min", "max") else kind
     r.write(target, r.emit(ptx.ReduxSyncOp(kind, r.read(value, type_of(type)), _mask(r, mask))))

@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 from ...dialects import ptx
 from ...dialects.ptx.mma import register_types
 from ...layout.atoms.mma_table import mma_atom
-from .memory import accessed
+from .accesses import accessed
 from .moves import Rule
 from .registers import Registers
 from .syntax import Instruction, Operand, Vector

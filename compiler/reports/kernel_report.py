@@ -79,10 +79,11 @@ def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubi
     handed_over = sorted({op.n.value.data for op in entry.walk() if isinstance(op, SetMaxNRegOp)})
     copies = Counter(op.map for op in entry.walk() if isinstance(op, TensorCopyOp))
     maps = {
-        entry.arg_names.data[index].data: (recipe, copies[entry.body.block.args[index]])
+        entry.arg_names.data[index].data: (recipe, copies[entry.body.blocks[0].args[index]])
         for index, recipe in entry.maps.items()
     }
-    accesses, instructions = access_costs(entry), counts.get(name, {})
+    accesses = access_costs(entry) if len(entry.body.blocks) == 1 else []  # which thread executes which is not known
+    instructions = counts.get(name, {})
     return KernelReport(name, bounds, resources, static, dynamic, held, instructions, accesses, handed_over, maps)
 
 

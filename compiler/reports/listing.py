@@ -155,7 +155,7 @@ class Lister:
         own = dict(inner)
         for value in _in_scope(op):
             name = self._names.get(value)
-            if name in own and value.owner is not op.regions[0].block:
+            if name in own and value.owner is not op.regions[0].blocks[0]:
                 del self._names[value]  # no other value may have the name of a parameter
             elif name is not None:
                 inner.setdefault(name, 1)
@@ -163,7 +163,7 @@ class Lister:
 
     def _parameters(self, kernel: KernelOp, taken: dict[str, int]) -> None:
         """Names the parameters of a kernel as its text does."""
-        for arg, name in zip(kernel.body.block.args, kernel.arg_names, strict=True):
+        for arg, name in zip(kernel.body.blocks[0].args, kernel.arg_names, strict=True):
             arg.name_hint = name.data
             self._names[arg] = _unused_name(arg.name_hint or "", taken)
 

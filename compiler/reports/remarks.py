@@ -11,6 +11,7 @@ and the costs of accesses to shared and global memory. Those about the code that
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from math import prod
 
 from xdsl.dialects import scf
@@ -36,6 +37,7 @@ from ...passes.writing.emitter import remarks_in
 from ..frontend.diagnostics import Diagnostic, Place, Severity, place_of
 from ..frontend.source import Source
 from .access_costs import access_costs
+from .tensor_core_limits import tensor_core_limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,8 @@ def collect_remarks(stages: Sequence[tuple[str, ModuleOp]], source: Source) -> t
     for stage, module in stages:
         remarks.collect(stage, module)
     (_, written), (last, module) = stages[0], stages[-1]
-    for op, text in (*_partitions(written), *_loops(written, module), *_elements(written, module)):
+    found = _partitions(written), _loops(written, module), _elements(written, module)
+    for op, text in chain(*found, tensor_core_limits(written, module)):
         remarks.add(last, op, text)
     for entry in module.walk():
         if isinstance(entry, EntryOp):

@@ -32,7 +32,7 @@ def _reduce_large(m: Arithmetic, x: Any) -> tuple[Any, Any]:
     """The rest and the quadrant of a large angle; NaN for infinity.
 
     The angle is an integer of 24 bits times a power of 2, which selects three words of the digits: the integer times
-    these, modulo 2^96, is the quotient, of which two bits are the quadrant and the others the fraction.
+    these, modulo 2^96, is the quotient: two of its bits are the quadrant, the others the fraction.
     """
     bits = m.bits(m.absolute(x))
     place = (bits >> 23) - _FIRST

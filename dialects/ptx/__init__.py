@@ -72,8 +72,9 @@ if TYPE_CHECKING:
         MbarrierTryWaitStateOp,
         MbarrierWaitOp,
     )
-    from .memory import LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreOp
+    from .memory import BULK_WORD, LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreBulkOp, StoreOp
     from .mma import MmaSyncOp, MmaSyncScaledOp
+    from .multimem import MultimemLdReduceOp, MultimemRedOp, MultimemStOp
     from .packed import F32x2Op, MinMax3Op
     from .sync import (
         BarArriveOp,
@@ -128,7 +129,8 @@ else:  # few kernels need many of the operations, whose definitions take long to
     __getattr__ = on_demand(__name__, imports_for_type_checkers(__name__))
 
 __all__ = [
-    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BarArriveOp", "BarRedOp",
+    "ActivemaskOp", "ApproximateOp", "AtomCasOp", "AtomOp", "BULK_REDUCTIONS", "BULK_UNIT", "BULK_WORD", "BarArriveOp",
+    "BarRedOp",
     "BarSyncOp", "BarWarpSyncOp", "BulkCommitGroupOp", "BulkLoadOp", "BulkPrefetchOp", "BulkReduceOp", "BulkSendOp",
     "BulkStoreOp", "BulkWaitGroupOp", "CVT_FORMS", "ClusterArriveOp", "ClusterWaitOp", "CopyTensorMapOp", "CosOp",
     "CpAsyncCommitGroupOp", "CpAsyncMbarrierArriveOp", "CpAsyncOp", "CpAsyncWaitAllOp", "CpAsyncWaitGroupOp",
@@ -140,10 +142,12 @@ __all__ = [
     "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp", "MbarrierCompleteTxOp",
     "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp",
     "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MinMax3Op", "MmaSyncOp", "MmaSyncScaledOp", "MovMatrixOp",
+    "MultimemLdReduceOp", "MultimemRedOp", "MultimemStOp",
     "NanosleepOp", "PTX", "PairLeaderOp", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp",
     "PtrType", "PtxOp", "RcpOp", "RecipeAttr", "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED",
     "SHARED_CLUSTER", "SetMaxNRegOp", "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp",
-    "SpaceAttr", "SqrtOp", "SregOp", "StAsyncOp", "StMatrixOp", "StoreOp", "StoreReleaseOp", "TENSOR", "TanhOp",
+    "SpaceAttr", "SqrtOp", "SregOp", "StAsyncOp", "StMatrixOp", "StoreBulkOp", "StoreOp", "StoreReleaseOp", "TENSOR",
+    "TanhOp",
     "TensorAllocOp", "TensorCommitOp", "TensorCopyOp", "TensorCopySharedOp", "TensorDeallocOp", "TensorDescriptorOp",
     "TensorFenceOp", "TensorLoadOp", "TensorLoadReducedOp", "TensorLoadRegistersOp", "TensorMapCpFenceOp",
     "TensorMapReplaceOp", "TensorMapType", "TensorMmaOp", "TensorMmaScaledOp", "TensorMmaWsOp", "TensorPrefetchOp",

@@ -116,8 +116,8 @@ class PtrAddOp(PtxOp):
 
 
 class _NumberOp(PtxOp):
-    """A conversion between an address and a number, without an instruction of its own: an i64 in global memory, an i32
-    in the shared memory of a block.
+    """A conversion between an address and a number, without an instruction of its own: an i64 in global memory and in
+    that of a thread, where it is the generic address, an i32 in the shared memory of a block.
     """
 
     traits = traits_def(Pure())
@@ -126,10 +126,12 @@ class _NumberOp(PtxOp):
         """VerifyException if a pointer and a number are not of one size."""
         assert isinstance(ptr.type, PtrType)
         match ptr.type.space.data.allocation:
-            case Allocation.PARAMETER | Allocation.STATIC | Allocation.MAPPED | Allocation.RUN_TIME:
+            case (
+                Allocation.PARAMETER | Allocation.STATIC | Allocation.MAPPED | Allocation.RUN_TIME | Allocation.COMPILER
+            ):
                 pass
-            case Allocation.COMPILER | Allocation.CONSTANT:
-                raise VerifyException(f"an address in global or shared memory is a number, not a {ptr.type}")
+            case Allocation.CONSTANT:
+                raise VerifyException(f"an address in global, shared or local memory is a number, not a {ptr.type}")
         bits = ptr.type.space.data.address_bits
         if integer_bits(number.type) != bits:
             raise VerifyException(f"the number of a {ptr.type} is an i{bits}, not {number.type}")

@@ -46,7 +46,7 @@ def _list_forms() -> dict[str, CvtForm]:
 
 
 def _list_narrow_forms() -> dict[str, CvtForm]:
-    """Those of floats of 4 and 6 bits, of which two of 4 bits are a byte, and of scale factors."""
+    """Those of floats of 4 and 6 bits, and of scale factors. Two floats of 4 bits are a byte."""
     forms: dict[str, CvtForm] = {}
     halves, brain = VectorType(f16, [2]), VectorType(bf16, [2])
     since = (100, 86)

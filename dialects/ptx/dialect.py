@@ -10,8 +10,8 @@ from .base import PtrType, RecipeAttr, SpaceAttr, TensorMapType
 
 _MODULES = (
     "entry", "address", "memory", "hints", "async_copy", "matrix", "mma", "sync", "warp", "approx", "convert", "packed",
-    "atomic", "inline", "mbarrier", "bulk", "tensor_copy", "tensor_map", "cluster", "launch_control", "wgmma",
-    "wgmma_descriptor", "custom", "tcgen05.memory", "tcgen05.copies", "tcgen05.mma", "tcgen05.descriptor",
+    "atomic", "multimem", "inline", "mbarrier", "bulk", "tensor_copy", "tensor_map", "cluster", "launch_control",
+    "wgmma", "wgmma_descriptor", "custom", "tcgen05.memory", "tcgen05.copies", "tcgen05.mma", "tcgen05.descriptor",
 )  # fmt: skip
 """The modules that define operations, in the order of the reference."""
 

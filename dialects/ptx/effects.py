@@ -50,7 +50,7 @@ class Group(Enum):
 
 
 class Unit(Enum):
-    """Resources of which a thread, warp, block or cluster has one."""
+    """Resources that each thread, warp, block or cluster has once."""
 
     LANES = "the lanes of the warp"
     TENSOR_CORE = "the tensor core"

@@ -19,7 +19,7 @@ from .effects import EXCHANGES, by_warp, reads, writes
 
 
 class _MatrixOp(PtxOp):
-    """The base of ldmatrix and stmatrix: how many matrices, of which shape, transposed or not."""
+    """The base of ldmatrix and stmatrix: how many matrices, their shape, and whether they are transposed."""
 
     SHAPES: ClassVar[dict[str, tuple[int, ...]]]
     """The registers of a matrix and how many there can be, by shape and elements."""

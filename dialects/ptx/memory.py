@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Addresses, loads, stores, and the memory that a kernel itself allocates."""
 
+from abc import abstractmethod
+from typing import ClassVar
+
 from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, prop_def, result_def, traits_def
@@ -9,10 +12,28 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.spaces import ADDRESSED, RMEM
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
-from ..definitions import fields, irdl_op_definition, number, optional_prop, prop, row, some_number, typed_operand
+from ..definitions import (
+    fields,
+    irdl_op_definition,
+    number,
+    operand,
+    optional_prop,
+    prop,
+    row,
+    some_number,
+    typed_operand,
+)
 from .base import GLOBAL, LOCAL, SHARED, PtrType, PtxOp, access_registers, value_bytes
 from .effects import allocates, by_thread, reads, writes
 from .hints import check_hint, modifiers, with_hint
+
+WIDE = 32
+"""The bytes of the widest access."""
+WIDE_SINCE = 100, 88
+"""The oldest sm and PTX version that have it."""
+
+BULK_WORD = 8
+"""The bytes of which `ptx.st.bulk` fills a multiple."""
 
 
 def _i64(value: int) -> IntegerAttr[I64]:
@@ -39,8 +60,18 @@ class _Access(PtxOp):
         """Whether the access says how it is cached."""
         return self.cache is not None or self.policy is not None
 
+    @abstractmethod
+    def moved(self) -> Attribute:
+        """The type of the value that is moved."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the access has 256 bits."""
+        return value_bytes(self.moved()) == WIDE
+
     def requires(self) -> tuple[int, int]:
-        return with_hint(self, self.cache, self.policy) if self.hinted else super().requires()
+        sm, ptx = with_hint(self, self.cache, self.policy) if self.hinted else super().requires()
+        return (max(sm, WIDE_SINCE[0]), max(ptx, WIDE_SINCE[1])) if self.is_wide else (sm, ptx)
 
     def spelled(self, name: str, ptr: PtrType, value: Attribute) -> str | None:
         """The instruction with space, cache hint, vector and type (`ld.global.cs.v4.b32`); None for a fragment."""
@@ -65,8 +96,10 @@ class _Access(PtxOp):
             raise VerifyException(
                 f"a value of type {value} cannot be loaded or stored; use integers, floats or 1-D vectors"
             )
-        if total > 16 or total & (total - 1):
-            raise VerifyException(f"the access has {total} bytes; an instruction moves 1, 2, 4, 8 or 16")
+        if total == WIDE and ptr != GLOBAL and ptr.space.data is not RMEM:
+            raise VerifyException(f"an access of {WIDE} bytes is for global memory, not for {ptr}")
+        if total > WIDE or total & (total - 1):
+            raise VerifyException(f"the access has {total} bytes; an instruction moves 1, 2, 4, 8, 16 or {WIDE}")
         _check_power_of_two("the alignment", align)
         if align < total:
             raise VerifyException(
@@ -76,7 +109,8 @@ class _Access(PtxOp):
 
 @irdl_op_definition
 class LoadOp(_Access):
-    """`%v = ptx.ld %p align 16 : !ptx.ptr<global> -> vector<4xf32>`: one `ld` of 1 to 16 bytes (PTX ISA, ld).
+    """`%v = ptx.ld %p align 16 : !ptx.ptr<global> -> vector<4xf32>`: one `ld` of 1 to 16 bytes, or on sm_100 of 32 of
+    global memory (PTX ISA, ld).
 
     A `local` pointer addresses a fragment, which lives in registers: no instruction is emitted. `cache "..."` is a
     cache hint for global memory, in PTX's words, such as `"nc.L1::no_allocate.L2::128B"`; `policy %p`, of
@@ -98,6 +132,9 @@ class LoadOp(_Access):
     ):
         super().__init__(operands=[ptr, policy], properties=_access_properties(align, cache), result_types=[type])
 
+    def moved(self) -> Attribute:
+        return self.result.type
+
     def mnemonic(self) -> str | None:
         return self.spelled("ld", self.ptr.type, self.result.type)
 
@@ -108,7 +145,8 @@ class LoadOp(_Access):
 
 @irdl_op_definition
 class StoreOp(_Access):
-    """`ptx.st %v, %p align 16 : vector<4xf32>, !ptx.ptr<global>`: one `st` of 1 to 16 bytes (PTX ISA, st).
+    """`ptx.st %v, %p align 16 : vector<4xf32>, !ptx.ptr<global>`: one `st` of 1 to 16 bytes, or on sm_100 of 32 to
+    global memory (PTX ISA, st).
 
     A `local` pointer addresses a fragment, which lives in registers: no instruction is emitted. `cache "cs"` is a
     cache hint for global memory, and `policy %p` a policy of the L2 cache.
@@ -135,6 +173,9 @@ class StoreOp(_Access):
     ):
         super().__init__(operands=[value, ptr, policy], properties=_access_properties(align, cache))
 
+    def moved(self) -> Attribute:
+        return self.value.type
+
     def mnemonic(self) -> str | None:
         return self.spelled("st", self.ptr.type, self.value.type)
 
@@ -144,6 +185,21 @@ class StoreOp(_Access):
 
 
 @fields
+@row
+class StoreBulkOp(PtxOp):
+    """`ptx.st.bulk %p, %bytes`: fills bytes of shared memory with zeros (PTX ISA, st.bulk). Preconditions: the address
+    and the number of bytes, an i64, are multiples of 8.
+    """
+
+    name = "ptx.st.bulk"
+    SINCE: ClassVar[tuple[int, int]] = 100, 86
+    MNEMONIC: ClassVar[str | None] = "st.bulk.weak.shared::cta"
+    ptr: SSAValue = operand(SHARED)
+    bytes: SSAValue = operand(I64)
+    traits = traits_def(by_thread(writes("ptr", "%bytes")))
+    assembly_format = "$ptr `,` $bytes attr-dict"
+
+
 class _Alloc(PtxOp):
     """Memory of a fixed size, with its alignment."""
 

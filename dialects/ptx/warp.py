@@ -163,8 +163,8 @@ class ReduxSyncOp(_LaneOp):
     redux.sync).
 
     Of i32 `add`, `min`, `max` of signed numbers, `umin`, `umax` of unsigned ones, `and`, `or`, `xor` of bits; of f32
-    `min` and `max`, which only GPUs of compute capability 10.x have. In f32, the result is NaN only if all numbers are
-    NaN.
+    `min` and `max`, also `min.abs` of the magnitudes, which only GPUs of compute capability 10.x have. In f32, the
+    result is NaN only if all numbers are NaN, with `min.NaN` or `max.abs.NaN` if any is.
     """
 
     name = "ptx.redux.sync"
@@ -176,6 +176,9 @@ class ReduxSyncOp(_LaneOp):
     result = result_def(T)
     traits = traits_def(EXCHANGES)
     assembly_format = "$kind $value (`mask` $mask^)? attr-dict `:` type($value)"
+    FLOAT_KINDS: ClassVar[tuple[str, ...]] = tuple(
+        f"{extreme}{magnitude}{nan}" for extreme in ("min", "max") for magnitude in ("", ".abs") for nan in ("", ".NaN")
+    )
     KINDS: ClassVar[tuple[str, ...]] = ("add", "min", "max", "umin", "umax", "and", "or", "xor")
 
     @property
@@ -193,7 +196,7 @@ class ReduxSyncOp(_LaneOp):
     def verify_(self) -> None:
         if self.value.type not in (i32, f32):
             raise VerifyException(f"redux.sync reduces i32 or f32, not {self.value.type}")
-        check_word("redux.sync", self.kind.data, ("min", "max") if self.is_float else self.KINDS)
+        check_word("redux.sync", self.kind.data, self.FLOAT_KINDS if self.is_float else self.KINDS)
 
 
 @row

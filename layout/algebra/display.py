@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 class Displayed:
     """An object with a picture. The package `layout` gives it the methods that notebooks call, since pictures are made
-    by `layout.drawing`, of which the algebra knows nothing.
+    by `layout.drawing`, which the algebra does not know.
     """
 
     __slots__ = ()

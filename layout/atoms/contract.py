@@ -289,4 +289,4 @@ class Contract:
 
 
 _WITHOUT_LAYOUT = frozenset((Role.BARRIER, Role.MAP, Role.ACCUMULATE, Role.COUNT))
-"""The operands of which an instruction takes one, whoever executes it."""
+"""The operands that an instruction takes once, whoever executes it."""

@@ -102,7 +102,7 @@ def _of_thread(instruction: Fma | Dp4a, k: int, types: Types, having: Targets, s
 
 
 def _all_four(given: list[str]) -> list[str]:
-    """The types of D, A, B and C, of which the last ones may be left out."""
+    """The types of D, A, B and C; the last ones may be left out."""
     d = given[0]
     a = given[1] if len(given) > 1 else d
     b = given[2] if len(given) > 2 else a

@@ -119,7 +119,7 @@ class UmmaFacts:
 
     @property
     def k(self) -> int:
-        """The elements of K, of which a sparse A stores half."""
+        """The elements of K; a sparse A stores half of them."""
         return ULTRA_K if self.ultra else UMMA_KINDS[self.kind].k * (2 if self.is_sparse else 1)
 
 

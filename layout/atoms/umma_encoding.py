@@ -9,7 +9,7 @@ from .contract import Major, Role
 from .instructions import Umma
 from .mma_atom import MmaAtom
 from .numbers import MmaOperation
-from .umma import SCALE_ELEMENTS, ULTRA_K
+from .umma import SCALE_ELEMENTS
 from .umma_descriptors import InstructionDescriptor, Kind
 
 SCALE_IDS = (29, 4)
@@ -37,11 +37,6 @@ def instruction_descriptor_of(atom: MmaAtom) -> InstructionDescriptor:
         negate_b=facts.negates[1], sparse=facts.is_sparse,
         saturate=atom.products.operation is MmaOperation.SATURATE, scale_type=scale,
     )  # fmt: skip
-
-
-def is_ultra(atom: MmaAtom) -> bool:
-    """Whether an atom of tcgen05.mma has K = 96, which its descriptor must say."""
-    return atom.shape[2] == ULTRA_K
 
 
 def instruction_descriptor(

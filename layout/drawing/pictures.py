@@ -111,7 +111,7 @@ def draw_mma(mma: TiledMma) -> Picture:
 
 @dataclass(frozen=True)
 class _Grid:
-    """A table as it is drawn: which rows and columns, and cells of which width and height."""
+    """A table as it is drawn: its rows and columns, and the width and height of its cells."""
 
     table: Table
     rows: Excerpt

@@ -96,7 +96,7 @@ def check_stored_rows(elements: int, bits: int) -> None:
     """Raises `LayoutError` (E0322) for rows of elements that copies cannot store to: GPUs end them by whole units."""
     row = elements * bits // 8
     if row % UNIT:
-        problem = f"it is stored, and its rows have {row} bytes, of which GPUs write a multiple of {UNIT}"
+        problem = f"it is stored, and its rows have {row} bytes; GPUs write multiples of {UNIT}"
         raise _no_map(
             problem, f"store tensors whose rows are multiples of {UNIT} bytes, or store without tensor copies"
         )

@@ -187,7 +187,7 @@ class TmaCopy:
 
 
 def in_bytes(elements: Any, bits: int) -> Any:
-    """A distance in elements of `bits` bits in bytes, of which it is a whole number."""
+    """A distance in elements of `bits` bits, in bytes; it is a whole number of them."""
     return mul(elements, bits // 8) if bits >= 8 else floordiv(elements, 8 // bits)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Places in tensor memory as layouts count them: in elements, of which several share a cell (PTX ISA, Tensor Memory
+"""Places in tensor memory as layouts count them: in elements, several to a cell (PTX ISA, Tensor Memory
 Addressing; CuTe's pointer.hpp, tmem_ptr).
 
 A column is 32 bits, and a lane 65536 columns; in elements of 16 bits that is 2 and 131072.

@@ -4,7 +4,7 @@
 A variable has a value from each of two paths, and both come from fragments, such as `v` after `v = x; if c: v = y`.
 LLVM's InstCombine makes one load of the two, by a pointer that is the one fragment or the other; its SROA, which
 promotes fragments to registers after it has unrolled their loops, then leaves both of them in local memory. It cannot
-join two values of which each is frozen.
+join two frozen values.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

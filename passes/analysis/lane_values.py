@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Integers of a warp of which the difference between lanes is known, although not the integers themselves."""
+"""Integers of a warp whose differences between lanes are known, while the integers themselves are not."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -95,7 +95,7 @@ class _Walk:
         return state
 
     def _regions(self, op: Operation, state: _State) -> _State:
-        """The state after an operation with regions: a loop, or one of which some region is executed."""
+        """The state after an operation with regions: a loop, or one that executes some of its regions."""
         while True:
             ways = [self.block(block, state) for region in op.regions for block in region.blocks]
             after = state

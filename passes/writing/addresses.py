@@ -328,7 +328,7 @@ BYTE = 8
 
 
 def place_of(op: Crd2IdxOp) -> Place:
-    """The place of which an operation computes the index."""
+    """The place whose index an operation computes."""
     return Place(op.plain_layout, op.coord.data, list(op.coords), list(op.scalars))
 
 

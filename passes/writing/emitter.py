@@ -189,7 +189,7 @@ class SsaOperators(ABC):
 
     @abstractmethod
     def binary(self, op: Binary, left: Any, right: Any) -> Self:
-        """The result of an operation on two integers of this kind or numbers, of which this is one."""
+        """The result of an operation on this integer and another one or a number."""
 
     __add__, __radd__ = _operators(arith.AddiOp)
     __sub__, __rsub__ = _operators(arith.SubiOp)

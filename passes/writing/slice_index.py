@@ -42,7 +42,7 @@ def sliced_layout(coord: Any, layout: Layout) -> Layout:
 
 
 def add_index(emitter: Emitter, value: SSAValue | int | None, more: SSAValue | int | None) -> SSAValue | int:
-    """A sum of type `index`, of which constants fold; None counts as 0."""
+    """A sum of type `index`. Constants fold; None counts as 0."""
     a, b = value or 0, more or 0
     if isinstance(a, int) and isinstance(b, int):
         return a + b

@@ -110,7 +110,7 @@ def lower_tmem_cp(emitter: Emitter, addresses: Addresses, op: AtomCallOp, sides:
 
 
 def expand_tmem_move(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
-    """Writes the instruction of a copy between tensor memory and registers, each of which is one of the fragment."""
+    """Writes the instruction of a copy between tensor memory and the registers of a fragment."""
     match atom.instruction:
         case TmemLoad(shape, num, packs):
             apart = halves_apart(shape, num, packs)

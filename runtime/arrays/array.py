@@ -27,7 +27,7 @@ NOWHERE = -1
 ALLOCATION = 256
 """The bytes to which CUDA aligns each allocation (CUDA C++ Programming Guide, Device Memory Accesses)."""
 _UNIT = 16
-"""The bytes of which the strides of a tensor map are multiples."""
+"""The strides of a tensor map are multiples of so many bytes."""
 MAX_SPAN = 1 << 48
 """The most elements from the first to the last of a tensor."""
 _META_ADDRESS = 1 << 8
@@ -220,7 +220,7 @@ def _host(x: Any) -> Array:
 
 
 def _beginning(x: Any) -> int | None:
-    """The address at which the memory begins of which an array of NumPy shows a part; None if only its owner knows."""
+    """The address of the memory that an array of NumPy shows a part of; None if only its owner knows."""
     while hasattr(base := getattr(x, "base", x), "__array_interface__"):
         if base is x:
             return None

@@ -8,7 +8,7 @@ read-only, and only their changed bytes are written back.
 """
 
 import ctypes
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -145,6 +145,31 @@ def stretches(storages: Iterable[NDArray[Any]]) -> Mapping[int, Stretch]:
         group.append(key)
         end = max(end, last)
     return found | dict.fromkeys(group, Stretch(start, end - start))
+
+
+@dataclass(frozen=True, slots=True)
+class Multicast:
+    """Multicast memory: the range of the host's addresses that names it, and the memory of each device, in bytes."""
+
+    memory: NDArray[Any]
+    parts: tuple[NDArray[Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """The stretch of memory of each array, by its identity, and the offsets of those that are `placed` in the arena:
+    arrays that share memory do so there, too.
+    """
+
+    where: Mapping[int, Stretch]
+    placed: dict[Stretch, int]
+
+    @classmethod
+    def of(cls, arguments: Iterable[Mapping[str, Argument]], multicasts: Sequence[Multicast] = ()) -> "Placing":
+        """That of these arguments, of which nothing is placed yet."""
+        given = [value.storage for args in arguments for value in args.values() if isinstance(value, TensorArgument)]
+        kept = [memory for multicast in multicasts for memory in (multicast.memory, *multicast.parts)]
+        return cls(stretches([*given, *kept]), {})
 
 
 def copied(arguments: Mapping[str, Argument]) -> dict[int, NDArray[Any]]:

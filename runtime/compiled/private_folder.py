@@ -120,7 +120,7 @@ def open_private(path: Path, *, close_to_others: bool = False) -> PrivateFolder:
     FileNotFoundError if there is no such folder, OSError if it is a link, no folder, or another user's.
     """
     if close_to_others:
-        with suppress(FileExistsError):  # a file in the place of a folder, of which making the next one tells
+        with suppress(FileExistsError):  # a file in place of a folder: making the next one says so
             path.parent.mkdir(parents=True, exist_ok=True)
     return _open_folder(path, str(path), None, close_to_others)
 

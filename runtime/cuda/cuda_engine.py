@@ -11,8 +11,8 @@ from typing import Any
 from ..compiled.artifact import Artifact
 from ..engine import LaunchConfig, RunResult
 from .driver import Driver, open_device
-from .kernel import Kernel, check_launch
 from .library import load_library
+from .loaded_kernel import Kernel, check_launch
 from .packed_arguments import CudaArgument, PackedArguments
 from .prepared import Prepared
 

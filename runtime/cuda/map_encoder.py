@@ -14,7 +14,7 @@ from ...base.parameters import TENSOR_MAP, Scalar
 from ...layout.tma.recipe import PROMOTIONS, MapRecipe, PlacedMap
 from ..compiled.artifact import Artifact, value_name
 from ..errors import LaunchError
-from ..tensor_maps import place_map, value_words
+from ..map_arguments import place_map, value_words
 from .driver import Driver
 from .library import Library
 

@@ -13,8 +13,8 @@ from ...layout.algebra.scalars import scalars_of
 from ..compiled.artifact import Artifact, Parameter
 from ..engine import Argument, TensorArgument, pack_argument
 from ..errors import LaunchError, argument_error
+from .device_memory import CudaArray, DeviceBuffer, DlpackArray, make_device_tensor
 from .driver import Driver
-from .memory import CudaArray, DeviceBuffer, DlpackArray, make_device_tensor
 
 CudaArgument: TypeAlias = Argument | CudaArray | DlpackArray
 """An argument of a launch: storage that is copied, an array in device memory that is passed as it is, or

@@ -15,8 +15,8 @@ from typing import Any
 from ...base.parameters import TENSOR_MAP, ParameterKind, offsets_of
 from ..engine import LaunchConfig
 from ..options import LaunchAttributes, dim3
-from .kernel import Kernel, check_cluster, check_launch
 from .library import LaunchConfiguration, Library, make_native_attributes
+from .loaded_kernel import Kernel, check_cluster, check_launch
 from .map_encoder import MapEncoder
 from .packed_arguments import PackedArguments
 
@@ -32,7 +32,7 @@ _OTHER_CONTEXT = (201, 400)
 
 class Frame:
     """The memory of one launch. `grid`, `stream` and `attributes` are those of the launch before, and `mapped` the
-    values of which its tensor maps were made.
+    values from which its tensor maps were made.
     """
 
     __slots__ = (

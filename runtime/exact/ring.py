@@ -39,7 +39,7 @@ def _inverse(number: int) -> int:
 
 
 def rational(numerator: int, denominator: int = 1) -> int:
-    """The element for a quotient of integers, of which the denominator is a power of two."""
+    """The element for a quotient of integers whose denominator is a power of two."""
     return numerator * _inverse(denominator) % MODULUS
 
 

@@ -13,7 +13,7 @@ from xdsl.dialects import arith, gpu
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code
-from ...base.spaces import GMEM
+from ...base.spaces import GMEM, SMEM
 from ...dialects.kernel import KernelOp
 from ...dialects.tile import LocalTileOp, TensorType
 from ...layout.algebra.coordinates import fixed_modes
@@ -21,7 +21,7 @@ from ...layout.algebra.core import plain_layout
 from ..engine import Argument, LaunchConfig, RunResult, TensorArgument
 from .faults import SimulationError, Site, site_of
 from .late_writes import Neighbours, late_write, sightings_of
-from .memory.journal import Journal, Sighting
+from .memory.journal import Journal, SeenEnoughError, Sighting
 from .memory.provenance import name_of
 from .memory.refusals import ATOMIC, BLOCK_BARRIER, PAIR, WARP_SYNC
 from .number_faults import FAULTS
@@ -43,6 +43,9 @@ UNFINISHED = frozenset({Code.SIM_UNSUPPORTED, Code.SIM_STEPS, Code.SIM_MEMORY, C
 _MOST_NUMBERS = 4
 """The most numbers that go wrong otherwise before the search for an integer that wraps ends."""
 _LOST = "several threads read and rewrite this element, so updates are lost: use ptx.atom or ptx.red"
+_IN_BLOCK = (WARP_SYNC, BLOCK_BARRIER, PAIR)
+_AFTER = 2
+"""How many accesses behind a race show whether a thread rewrites what it has read."""
 _OWNING = frozenset({"ptx.mbarrier.init", "ptx.mbarrier.inval"})
 
 
@@ -168,8 +171,10 @@ def _explain(launch: DiagnosedLaunch, fault: SimulationError) -> Finding:
         return finding if found is None else replace(finding, other=found[0], role=found[1])
     if fault.at is None or fault.origin is None:
         return finding
-    journal = Journal(fault.at)
-    with suppress(SimulationError):  # records made before another fault count
+    is_late = fault.code == Code.SIM_UNINITIALISED and fault.at[0] != SMEM.ptx  # another cluster may write the byte
+    is_enough = _BothSeen(fault) if fault.code == Code.SIM_RACE and fault.rival is not None else None
+    journal = Journal(fault.at, within=None if is_late else fault.block, is_enough=is_enough)
+    with suppress(SimulationError, SeenEnoughError):  # records made before another fault count
         launch.run(None, journal)
     sightings = sightings_of(journal, fault)
     if fault.code != Code.SIM_UNINITIALISED:
@@ -177,9 +182,7 @@ def _explain(launch: DiagnosedLaunch, fault: SimulationError) -> Finding:
         if other is None:
             return finding
         role = f"thread {_thread(other)} {'writes' if other.writes else 'reads'} it here"
-        if fault.hint in (WARP_SYNC, BLOCK_BARRIER, PAIR) and _updates(sightings, fault) & _updates(
-            sightings, fault, other
-        ):
+        if fault.hint in _IN_BLOCK and _updates(sightings, fault) & _updates(sightings, fault, other):
             finding = replace(finding, hint=_LOST)
         return replace(finding, other=other.site, role=role)
     late = late_write(sightings, fault)
@@ -187,6 +190,29 @@ def _explain(launch: DiagnosedLaunch, fault: SimulationError) -> Finding:
         return replace(finding, note="nothing in the launch writes this byte", **_near(launch, fault))
     later, hint = late
     return replace(finding, other=later.site, role=f"thread {_thread(later)} writes it here, later", hint=hint)
+
+
+class _BothSeen:
+    """Whether the two accesses of a race have been seen and, where each thread may read and rewrite the element, some
+    more of both.
+    """
+
+    def __init__(self, fault: SimulationError) -> None:
+        self._fault, self._looked = fault, 0
+        self._left = {(fault.block, fault.thread): 0, fault.rival: 0}
+        if fault.hint in _IN_BLOCK:
+            self._left = dict.fromkeys(self._left, _AFTER)
+        self._rival = self._own = False
+
+    def __call__(self, sightings: Sequence[Sighting]) -> bool:
+        for sighting in sightings[self._looked :]:
+            who = sighting.block, sighting.thread
+            if self._own and self._rival and self._left.get(who):
+                self._left[who] -= 1
+            self._rival |= who == self._fault.rival
+            self._own |= self._rival and _is_of(sighting, self._fault)
+        self._looked = len(sightings)
+        return self._own and self._rival and not any(self._left.values())
 
 
 def _near(launch: DiagnosedLaunch, fault: SimulationError) -> dict[str, Any]:
@@ -243,11 +269,13 @@ def _earlier(sightings: Sequence[Sighting], fault: SimulationError) -> Sighting 
 
 
 def _updates(sightings: Sequence[Sighting], fault: SimulationError, other: Sighting | None = None) -> set[Site]:
-    """The operations by which a thread writes the byte after it has read it: that of a fault, or another."""
+    """The operations, no atomic ones, by which a thread writes the byte after it has read it: that of a fault, or
+    another.
+    """
     who = (fault.block, fault.thread) if other is None else (other.block, other.thread)
     own = [sighting for sighting in sightings if (sighting.block, sighting.thread) == who]
     first = next((index for index, sighting in enumerate(own) if not sighting.writes), len(own))
-    return {sighting.site for sighting in own[first:] if sighting.writes}
+    return {sighting.site for sighting in own[first:] if sighting.writes and not _is_atomic(sighting)}
 
 
 def _is_atomic(sighting: Sighting) -> bool:
@@ -292,7 +320,7 @@ _AXES = "xyz"
 
 
 def find_uncovered(kernel: KernelOp, config: LaunchConfig) -> Iterator[tuple[Site, str, str]]:
-    """The views of tiles of which the grid leaves some out: the site of each, the problem in words, and a hint."""
+    """The views of tiles that the grid covers in part: the site of each, the problem in words, and a hint."""
     for op in kernel.walk():
         if not isinstance(op, LocalTileOp) or not isinstance(op.source.type, TensorType):
             continue

@@ -8,7 +8,7 @@ from enum import Enum
 from math import prod
 from random import Random
 from time import monotonic
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -32,12 +32,27 @@ MAP_BASE = 1 << 40
 """The address of the first tensor map among a kernel's parameters."""
 
 
+T = TypeVar("T")
 EVERY_STEPS = 1024
 """Steps of warps between two looks at the clock, the progress and the limits."""
 
 
+@dataclass(slots=True, eq=False)
+class Holder:
+    """What has state that other modules define: an object of each of their classes, made when it is first asked for."""
+
+    _states: dict[Any, Any] = field(init=False, default_factory=dict[Any, Any])
+
+    def state(self, kind: Callable[[Any], T]) -> T:
+        """The state of a class, which is made of the holder alone."""
+        state: T | None = self._states.get(kind)
+        if state is None:
+            state = self._states[kind] = kind(self)
+        return state
+
+
 class Completion(Enum):
-    """When the asynchronous operations complete of which mbarriers tell, as PTX leaves open: when a thread looks at the
+    """When asynchronous operations on mbarriers complete, which PTX leaves open: when a thread looks at the
     mbarrier, when they are issued, or at random times in between.
     """
 
@@ -64,6 +79,15 @@ def refuse_output(text: str) -> None:
 
 Forgiven: TypeAlias = frozenset[tuple[Code, Site]] | None
 """Faults of some operations, or of all where it is None, that do not end a launch."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedMulticast:
+    """Multicast addresses, `size` bytes from `start` on, and the memory of each device that they stand for."""
+
+    start: int
+    size: int
+    parts: tuple[int, ...]
 
 
 class Reporter(Protocol):
@@ -117,6 +141,12 @@ class LaunchState:
     """The tensor arguments, by name, beyond which tiles reach."""
     reached: "Reached | None" = None
     """The host memory that the kernel may reach by addresses, if it makes pointers of numbers."""
+    times: int = 0
+    """How often clocks have been read."""
+    devices: int = 1
+    """How many devices run a grid each. Blocks are numbered device by device."""
+    multicasts: list[PlacedMulticast] = field(default_factory=list[PlacedMulticast])
+    """The multicast memory of these devices."""
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
     """The tensor maps among the kernel's parameters, each at a multiple of their size after `MAP_BASE`."""
     forgiven: Forgiven = frozenset()
@@ -157,7 +187,7 @@ class LaunchState:
     def coordinate(self, number: int) -> Dim3:
         """The coordinate of a block. Blocks are numbered cluster by cluster, and by rank within; x is fastest."""
         size, (x, y, z) = self.config.cluster, self.config.grid
-        cluster, rank = divmod(number, prod(size))
+        cluster, rank = divmod(number % self.config.blocks, prod(size))
         clusters = x // size[0], y // size[1], z // size[2]
         first, inside = (
             (n % extent[0], n // extent[0] % extent[1], n // (extent[0] * extent[1]))
@@ -165,6 +195,19 @@ class LaunchState:
         )
         i, j, k = (c * n + r for c, n, r in zip(first, size, inside, strict=True))
         return i, j, k
+
+    def device_of(self, number: Any) -> Any:
+        """The device of a block, by its number; or of each of some blocks."""
+        return number // self.config.blocks
+
+    def is_widest(self, scope: str) -> bool:
+        """Whether a scope has all threads of the launch."""
+        return scope == "sys" or (scope == "gpu" and self.devices == 1)
+
+    def block_name(self, number: int) -> str:
+        """A block in words, with its device where there are several."""
+        device = f" of device {self.device_of(number)}" if self.devices > 1 else ""
+        return "block ({},{},{})".format(*self.coordinate(number)) + device
 
     def parameter_map(self, address: int) -> PlacedMap | None:
         """The tensor map among the parameters at an address; None for an address in memory."""

@@ -295,7 +295,7 @@ def _limits(kind: ValueKind) -> Any:
 
 
 def _is_exponent(value: SSAValue) -> bool:
-    """Whether a number is only used as an exponent, of which a small error changes the power little."""
+    """Whether a number is only used as an exponent: a small error of it changes the power little."""
     return bool(list(value.uses)) and all(
         isinstance(use.operation, math.ExpOp | math.Exp2Op | ptx.Ex2Op)
         or (isinstance(use.operation, _SCALES) and all(_is_exponent(result) for result in use.operation.results))

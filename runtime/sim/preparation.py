@@ -19,7 +19,7 @@ from ...dialects.kernel import KernelOp, passed_as
 from ...dialects.ptx import CvtaTensorMapOp, EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
-from ..arrays.host_tensors import Stretch, stretches
+from ..arrays.host_tensors import Placing, Stretch
 from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
@@ -86,10 +86,11 @@ def bind(
     kernel: KernelOp,
     args: Mapping[str, Argument],
     t: Translator,
+    placing: Placing,
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple,
 ) -> list[Binding]:
-    """Gives each parameter of the kernel its value, allocating global memory for tensors, and for what `memory` returns
-    of the host if the kernel makes pointers of numbers: arguments in it are part of that.
+    """Gives each parameter of the kernel its value, allocating global memory for tensors by `placing`, and for what
+    `memory` returns of the host if the kernel makes pointers of numbers: arguments in it are part of that.
 
     LaunchError (E3106) for an argument that is missing, unknown, or of another kind, type or size than the
     parameter.
@@ -105,7 +106,9 @@ def bind(
             )
     arena, base = t.spaces.global_.arena, t.spaces.global_.base
     bindings: list[Binding] = []
-    if any(isinstance(op, IntToPtrOp | TensorMapReplaceOp | CvtaTensorMapOp) for op in kernel.walk()):
+    if t.launch.reached is None and any(
+        isinstance(op, IntToPtrOp | TensorMapReplaceOp | CvtaTensorMapOp) for op in kernel.walk()
+    ):
         from .memory.host_arrays import Reached
 
         pieces = memory()
@@ -113,8 +116,6 @@ def bind(
             offset = arena.allocate("memory of the host", piece.nbytes, like=piece.ctypes.data)
             bindings.append(Binding(offset, TensorArgument(piece)))
         t.launch.reached = Reached.of(pieces, [base + binding.offset for binding in bindings])
-    where = stretches(value.storage for value in args.values() if isinstance(value, TensorArgument))
-    placed: dict[Stretch, int] = {}  # arguments that share memory do so here, too
     for parameter in parameters:
         name, type = parameter.name, parameter.type
         if name not in args:
@@ -126,13 +127,10 @@ def bind(
                 raise argument_error(name, f"is a tensor, and {given!r} is not", "pass a TensorArgument")
             scalars = [] if parameter.layout is None else _scalars(name, parameter.layout, given)
             _check_tensor(name, type, scalars, given)
-            stretch = where[id(given.storage)]
-            at = given.storage.ctypes.data - stretch.start
-            if stretch not in placed:
-                placed[stretch] = _place(_named(stretch, where, args), given, at, stretch.size, t)
-            offset = placed[stretch] + at
+            stretch = placing.where[id(given.storage)]
+            offset = place(given.storage, given, _named(stretch, placing.where, args), t, placing)
             bindings.append(Binding(offset, given))
-            t.homes[parameter.arguments[0]] = arena.at(placed[stretch])
+            t.homes[parameter.arguments[0]] = arena.at(placing.placed[stretch])
             address = base + offset
             if isinstance(type, TensorType):
                 value: Value = TensorValue(address, static_offset(type), tuple(scalars))
@@ -157,7 +155,16 @@ def _named(stretch: Stretch, where: Mapping[int, Stretch], args: Mapping[str, Ar
     return f"argument{'s' if len(storages) > 1 else ''} {' and '.join(storages.values())}"
 
 
-def _place(name: str, given: TensorArgument, at: int, size: int, t: Translator) -> int:
+def place(storage: NDArray[Any], given: TensorArgument, name: str, t: Translator, placing: Placing) -> int:
+    """The offset in the arena of the storage of a tensor, within the stretch of memory that it belongs to."""
+    stretch = placing.where[id(storage)]
+    at = storage.ctypes.data - stretch.start
+    if stretch not in placing.placed:
+        placing.placed[stretch] = _allocate(name, given, at, stretch.size, t)
+    return placing.placed[stretch] + at
+
+
+def _allocate(name: str, given: TensorArgument, at: int, size: int, t: Translator) -> int:
     """The offset in the arena of `size` bytes of memory, `at` bytes into which a tensor begins."""
     space = t.spaces.global_
     copy = None if t.launch.reached is None else t.launch.reached.copy_of(given.storage)
@@ -169,7 +176,7 @@ def _place(name: str, given: TensorArgument, at: int, size: int, t: Translator) 
 
 def _bind_maps(kernel: EntryOp, t: Translator) -> None:
     """Makes the kernel's tensor maps of its other arguments. LaunchError (E0322) for a tensor that has none."""
-    from ..tensor_maps import place_map, value_words
+    from ..map_arguments import place_map, value_words
 
     arguments = kernel.body.blocks[0].args
     names = [name.data for name in kernel.arg_names]

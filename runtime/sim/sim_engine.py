@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 from ...base.errors import Code as ErrorCode
 from ...base.limits import Limits
 from ...base.target import WARP, Target
-from ...dialects import ptx
-from ...dialects.kernel import KernelOp
+from ..arrays.host_tensors import Multicast, Placing
 from ..engine import Argument, Counters, LaunchConfig, RunResult
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
 from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
+from .grids import Grid, added, bind_multicasts, place_shared
 from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output
 from .memory.memories import Memories
-from .memory.provenance import Fragments, Tiles, pieces
+from .memory.provenance import Fragments, Tiles
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
 from .preparation import Binding, SimProgram, bind, body_of, check_config, rules_for
@@ -85,8 +85,8 @@ class SimEngine:
     tensor cores of `tensor_cores` do, if it is known and the options say so. Kernels that make pointers of numbers
     reach what `memory` returns of the host, by its addresses. `fragments` are the types of the kernel's fragments and
     `tiles` the tiles that do not fit, for messages. With `any_fault`, the first fault of warps in step ends a launch by
-    an OutOfStepError, and is not looked for again for its report. `display` is where a long launch shows its
-    `progress`.
+    an OutOfStepError, and is not looked for again for its report. `multicasts` is memory of several devices. `display`
+    is where a long launch shows its `progress`.
     """
 
     options: SimOptions = field(default_factory=SimOptions)
@@ -103,6 +103,7 @@ class SimEngine:
     fragments: Fragments = dict
     tiles: Tiles = dict
     any_fault: bool = False
+    multicasts: Sequence[Multicast] = ()
     display: "Display | None" = field(default_factory=_display_of_process)
     progress: "Progress | None" = None
 
@@ -127,15 +128,30 @@ class SimEngine:
         """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a
         fault.
         """
-        if self.display is None:
-            return self._launch(program, config, args)
-        with self.display.following(config) as progress:
-            return replace(self, progress=progress)._launch(program, config, args)
+        return self.launch_on_devices([(program, args)], config)
 
-    def _launch(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
+    def launch_on_devices(
+        self,
+        launches: Sequence[tuple[SimProgram, Mapping[str, Argument]]],
+        config: LaunchConfig,
+        multicasts: Sequence[Multicast] = (),
+    ) -> RunResult:
+        """Runs a kernel on each of some devices at the same time, over grids of the same size. Tensors of several
+        devices that share memory do so here. Raises as `launch`.
+        """
+        engine = replace(self, multicasts=multicasts)
+        if self.display is None:
+            return engine._launch(launches, config)
+        with self.display.following(config) as progress:
+            return replace(engine, progress=progress)._launch(launches, config)
+
+    def _launch(self, launches: Sequence[tuple[SimProgram, Mapping[str, Argument]]], config: LaunchConfig) -> RunResult:
         began = time.perf_counter()
-        kernel = program.find()
-        check_config(kernel, config)
+        grids = [Grid(program.find(), args) for program, args in launches]
+        for grid in grids:
+            check_config(grid.kernel, config)
+        program, args = launches[0]
+        kernel = grids[0].kernel
         config = config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
         printed: list[str] = []
         engine = replace(self, fragments=program.fragments, tiles=program.tiles)
@@ -146,7 +162,7 @@ class SimEngine:
             sink(text)
 
         try:
-            run = engine._run_in_step(kernel, config, args) or engine._run_apart(kernel, config, args, emit)
+            run = engine._run_in_step(grids, config) or engine._run_apart(grids, config, emit)
         except UndefinedReadError:
             from .memory.undefined import run_agreed
 
@@ -155,12 +171,12 @@ class SimEngine:
 
             def compared(trace: "Trace") -> _Run:
                 texts.clear()
-                return engine._run_once(kernel, config, args, texts.append, trace)
+                return engine._run_once(grids, config, texts.append, trace)
 
             try:
                 run = run_agreed(compared)
             except SimulationError as fault:
-                self._explain(fault, kernel, config, args)
+                self._explain(fault, grids, config)
                 raise
             emit("".join(texts)[length:])
         for binding in run.bindings:
@@ -176,9 +192,7 @@ class SimEngine:
         except (SimulationError, OutOfStepError):
             return None
 
-    def _explain(
-        self, fault: SimulationError, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument]
-    ) -> None:
+    def _explain(self, fault: SimulationError, grids: Sequence[Grid], config: LaunchConfig) -> None:
         """Lets the hint of a fault, of the use of an unwritten byte, say who writes it too late."""
         from .late_writes import late_write, sightings_of
         from .memory.journal import Journal
@@ -187,25 +201,25 @@ class SimEngine:
             return
         journal = Journal(fault.at)
         with suppress(SimulationError):
-            replace(self, journal=journal, forgiven=None)._run_once(kernel, config, args, discard)
+            replace(self, journal=journal, forgiven=None)._run_once(grids, config, discard)
         late = late_write(sightings_of(journal, fault), fault)
         if late is not None:
             fault.hint = late[1]
 
-    def _run_in_step(self, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument]) -> "_Run | None":
+    def _run_in_step(self, grids: Sequence[Grid], config: LaunchConfig) -> "_Run | None":
         """A run with the warps of some blocks in step: the same, if there is no fault. None if the order of warps
         shows, and after anything that a run in order has to tell.
         """
-        if self._is_observed or self._is_together(config) or prod(config.cluster) > 1 or config.threads % WARP:
+        if self._is_observed or self._is_together(grids, config) or prod(config.cluster) > 1 or config.threads % WARP:
             return None
         most = max(1, min(config.blocks, _LANES_IN_STEP // config.threads))
         for count in dict.fromkeys((1 << most.bit_length() - 1, 1)):
             try:
-                return self._run_once(kernel, config, args, refuse_output, in_step=count)
+                return self._run_once(grids, config, refuse_output, in_step=count)
             except OutOfStepError as out:
                 if out.is_fault and self.any_fault:
                     raise
-                if out.always:
+                if out.always or out.is_fault:
                     break
             except (UndefinedReadError, SimulationError):
                 pass
@@ -216,25 +230,23 @@ class SimEngine:
         """Whether the order of warps, or each of their operations, shows in the outcome."""
         watched = self.journal is not None and self.journal.is_watching
         options = self.options
-        return bool(options.seed or watched or self.watch or self.forgiven or options.exact or options.numbers)
+        others = any(code is not ErrorCode.SIM_RACE for code, _ in self.forgiven or ())
+        return bool(options.seed or watched or self.watch or others or options.exact or options.numbers)
 
-    def _is_together(self, config: LaunchConfig) -> bool:
+    def _is_together(self, grids: Sequence[Grid], config: LaunchConfig) -> bool:
         """Whether clusters run at the same time, so that they may wait for each other."""
-        return self.options.resident > 1 or Cooperative() in config.attributes
+        return self.options.resident > 1 or Cooperative() in config.attributes or len(grids) > 1
 
-    def _run_apart(
-        self, kernel: KernelOp, config: LaunchConfig, args: Mapping[str, Argument], emit: Callable[[str], None]
-    ) -> "_Run":
+    def _run_apart(self, grids: Sequence[Grid], config: LaunchConfig, emit: Callable[[str], None]) -> "_Run":
         """A run with one warp after the other; with its clusters, too, where processes that share them out meet."""
         with suppress(OutOfStepError):
-            return self._run_once(kernel, config, args, emit)
-        return replace(self, options=replace(self.options, processes=1))._run_once(kernel, config, args, emit)
+            return self._run_once(grids, config, emit)
+        return replace(self, options=replace(self.options, processes=1))._run_once(grids, config, emit)
 
     def _run_once(
         self,
-        kernel: KernelOp,
+        grids: Sequence[Grid],
         config: LaunchConfig,
-        args: Mapping[str, Argument],
         emit: Callable[[str], None],
         trace: "Trace | None" = None,
         *,
@@ -257,58 +269,62 @@ class SimEngine:
             chance=chance,
             forgiven=self.forgiven,
             numbers=self.options.numbers,
+            devices=len(grids),
             tensor_fences=wants_tensor_fences(),
             tensor_cores=self.tensor_cores if self.options.numerics == "hardware" else None,
         )
         races = self.options.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Memories.make(races=races, global_base=GLOBAL_BASE, shared_base=SHARED_BASE, guard=GLOBAL_GUARD)
         launch.races = races
-        launch.shares = races and not (trace or chance or self._is_observed or self._is_together(config))
-        rules = rules_for(launch, kernel, args, exact=self.options.exact)
-        rules = rules if self.watch is None else self.watch(rules)
-        translator = Translator(rules, launch, spaces, self.texts, self.fragments)
-        if self.progress is not None:
-            self.progress.begin(translator.loops)
-        if isinstance(kernel, ptx.EntryOp) and kernel.shared_bytes is not None:
-            size = kernel.shared_bytes.value.data
-            translator.shared_start = translator.shared(size, 1024, "the block's shared memory")
-            start = translator.shared_start - SHARED_BASE
-            translator.homes.update(pieces(kernel, start))
-            spaces.shared.arena.parts.extend(dict.fromkeys(translator.homes.values()))
-        bindings = bind(kernel, args, translator, self.memory)
+        launch.shares = races and not (trace or chance or self._is_observed or self._is_together(grids, config))
+        placing = Placing.of([grid.args for grid in grids], self.multicasts)
+        translators = [self._translator(launch, spaces, grid) for grid in grids]
+        bindings = bind_multicasts(self.multicasts, translators[0], placing)
+        for grid, each in zip(grids, translators, strict=True):
+            bindings += bind(grid.kernel, grid.args, each, placing, self.memory)
+        kernel = grids[0].kernel
         if self.journal is not None:
             spaces.global_.journal = spaces.shared.journal = self.journal
             places = [(binding.argument.storage, binding.offset) for binding in bindings]
             self.journal.begin(spaces.global_.arena, places, spaces.shared.arena)
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
-            code = body_of(kernel, translator)
+            codes = [body_of(grid.kernel, each) for grid, each in zip(grids, translators, strict=True)]
+            if self.progress is not None:
+                self.progress.begin([loop for each in translators for loop in each.loops])
             seats = Seats(spaces)
             self._build(launch, seats, bindings, site_of(kernel))
-            watch = Watch(launch, seats.digest, translator.accesses)
+            watch = Watch(launch, seats.digest, [access for each in translators for access in each.accesses])
             try:
-                self._run(launch, seats, code, translator, watch)
+                self._run(launch, seats, codes, translators, watch)
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(f"simulator: {watch.where()}")
                 raise
         if self.journal is not None:
             from .reached import reached_by
 
-            self.journal.reached = reached_by(translator.parts)
+            self.journal.reached = reached_by([part for each in translators for part in each.parts])
         counters = Counters(
-            MappingProxyType(translator.instructions()),
-            tuple(access.count() for access in translator.accesses if access.requests),
+            MappingProxyType(added(each.instructions() for each in translators)),
+            tuple(access.count() for each in translators for access in each.accesses if access.requests),
             launch.steps,
-            MappingProxyType(translator.lines()),
+            MappingProxyType(added(each.lines() for each in translators)),
         )
         return _Run(bindings, spaces, counters, launch.exact)
+
+    def _translator(self, launch: LaunchState, spaces: Memories, grid: Grid) -> Translator:
+        """The translation of the kernel of a grid, with its shared memory."""
+        rules = rules_for(launch, grid.kernel, grid.args, exact=self.options.exact)
+        rules = rules if self.watch is None else self.watch(rules)
+        translator = Translator(rules, launch, spaces, self.texts, self.fragments)
+        place_shared(grid.kernel, translator)
+        return translator
 
     def _build(self, launch: LaunchState, seats: Seats, bindings: list[Binding], site: Site) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""
         spaces, size = seats.spaces, launch.in_step or prod(launch.config.cluster)
-        clusters = -(-launch.config.blocks // size)
-        count = (
-            clusters if Cooperative() in launch.config.attributes else min(-(-self.options.resident // size), clusters)
-        )
+        clusters = -(-launch.config.blocks // size) * launch.devices
+        together = Cooperative() in launch.config.attributes or launch.devices > 1
+        count = clusters if together else min(-(-self.options.resident // size), clusters)
         # entries of 8 bytes, for each 4 bytes in most kernels
         tables = max(1, self.limits.bytes // (_READS * 2 * size * spaces.global_.arena.span))
         readers = 1 if launch.in_step else size * min(count, tables)
@@ -328,13 +344,15 @@ class SimEngine:
         for bound in bindings:
             spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
 
-    def _run(self, launch: LaunchState, seats: Seats, code: Body, translator: Translator, watch: Watch) -> None:
+    def _run(
+        self, launch: LaunchState, seats: Seats, codes: Sequence[Body], translators: Sequence[Translator], watch: Watch
+    ) -> None:
         """Runs the clusters, one in each seat at the same time; those that may be shared out on several
         processes, where that takes less time.
         """
         config = launch.config
         order = Random(self.options.seed) if self.options.seed else None
-        clusters = clusters_of(config.blocks, launch.in_step or prod(config.cluster))
+        clusters = clusters_of(config.blocks * launch.devices, launch.in_step or prod(config.cluster))
         if order is not None and self.shuffle_blocks:
             clusters = order.sample(clusters, len(clusters))
         runs: dict[Cluster, Iterator[None]] = {}
@@ -348,13 +366,14 @@ class SimEngine:
                 cluster = Cluster(launch, number, size, launch.tick(), seats.taken, resident)
                 watch.begun += size
                 seats.spaces.reset()
+                code, initial = codes[cluster.device], translators[cluster.device].initial
                 for rank in range(1 if launch.in_step else size):
                     block = Block(cluster, launch.coordinate(number * size + rank), rank)
                     if launch.in_step:
-                        Warp(block, 0, size * config.threads, list(translator.initial))
+                        Warp(block, 0, size * config.threads, list(initial))
                         continue
                     for index in range(-(-config.threads // WARP)):
-                        Warp(block, index, min(WARP, config.threads - index * WARP), list(translator.initial))
+                        Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
                 launch.tick()  # accesses come after the begin of every block
                 runs[cluster] = run_cluster(cluster, code, order, watch, observer)
                 yield cluster
@@ -364,10 +383,12 @@ class SimEngine:
                 if next(runs[cluster], self) is self:
                     del runs[cluster]
                     seats.spaces.end(cluster)
+                    if self.journal is not None and self.journal.is_done(cluster):
+                        return
 
         if launch.shares and len(clusters) > 2 and self.processes != 1:
             from .processes import Ledger, run_by_processes
 
-            run_by_processes(clusters, self.processes, run, Ledger(launch, seats.spaces.global_, translator))
+            run_by_processes(clusters, self.processes, run, Ledger(launch, seats.spaces.global_, translators[0]))
         else:
             run(clusters)

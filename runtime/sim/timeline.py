@@ -8,6 +8,7 @@ room for begin at the same time, each further one when one of them ends. Loads a
 cost nothing in the model, so it shows who waits for whom, and not how long a kernel takes.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,12 +49,14 @@ class Event:
 
 @dataclass(slots=True)
 class _State:
-    """A warp's time, and its pending work: its copies in flight, each with its begin."""
+    """A warp's time, what it does, and its pending work: its copies in flight, each with its begin."""
 
     time: int = 0
     waits_since: int = 0
     awaits: str = ""
     copies: dict[int, tuple[Any, int]] = field(default_factory=dict[int, tuple[Any, int]])
+    accesses: Counter[str] = field(default_factory=Counter[str])
+    """How often each operation has accessed memory, other than mbarriers, since the warp went on."""
 
 
 @dataclass(slots=True)
@@ -119,6 +122,8 @@ class Timeline(Journal):
             if lost:
                 self._add("stalls", why, warp, self._now(warp), self._now(warp) + lost, site)
                 self._stalled += lost
+        if "mbarrier" not in site.op:
+            self._states[warp].accesses[site.op] += 1
         self._poll(warp, self._now(warp))
 
     def polls(self, warp: Warp) -> None:
@@ -152,7 +157,11 @@ class Timeline(Journal):
         if isinstance(event, Until):
             state.awaits = event.site.op if event.holds() else event.describe()[0]
         if now > state.time:
-            self._add("runs", f"to {site.op}" if site is not None else "to the end", warp, state.time, now, site)
+            most = [f"{name}, " for name, _ in state.accesses.most_common(1)]
+            self._add(
+                "runs", f"{''.join(most)}to {'the end' if site is None else site.op}", warp, state.time, now, site
+            )
+        state.accesses.clear()
         state.time = state.waits_since = self._latest = now
         self._began, self._stalled = warp.launch.steps, 0
         self._poll(warp, now)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Outputs of which a launch leaves elements unwritten: how many, and the store that ought to have written them."""
+"""Elements of outputs that a launch leaves unwritten: how many, and the store that ought to have written them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,28 +12,13 @@ from ...base.errors import Code
 from ...base.target import WARP
 from ..errors import Dim3
 from .faults import WRITE_FIRST, At, SimulationError, Site, Thread, UndefinedReadError
-from .launch import LaunchState
+from .launch import Holder, LaunchState
 from .memory.provenance import HINT, led_outside
 from .ordering.clocks import ASYNC, Clock, Own
 from .values import Lanes, Value, anywhere, varies
 
 Bools: TypeAlias = NDArray[np.bool_]
-T = TypeVar("T")
 MaskState: TypeAlias = tuple[Bools | None, int, int, NDArray[Any] | None]
-
-
-@dataclass(slots=True, eq=False)
-class Holder:
-    """What has state that other modules define: an object of each of their classes, made when it is first asked for."""
-
-    _states: dict[Any, Any] = field(init=False, default_factory=dict[Any, Any])
-
-    def state(self, kind: Callable[[Any], T]) -> T:
-        """The state of a class, which is made of the holder alone."""
-        state: T | None = self._states.get(kind)
-        if state is None:
-            state = self._states[kind] = kind(self)
-        return state
 
 
 @dataclass(slots=True, eq=False)
@@ -91,7 +76,12 @@ class Cluster(Holder):
 
     def name(self, rank: int) -> str:
         """The block of a rank, in words."""
-        return "block ({},{},{})".format(*self.launch.coordinate(self.number * self.size + rank))
+        return self.launch.block_name(self.number * self.size + rank)
+
+    @property
+    def device(self) -> int:
+        """The number of its device."""
+        return self.launch.device_of(self.number * self.size)
 
     def agent_of(self, copies: Any) -> Any:
         """The number in the launch of agents of copies, those of each seat in turns."""
@@ -144,7 +134,7 @@ class Block(Holder):
         block, index = divmod(agent - 1, self.launch.config.threads)
         thread = "thread ({},{},{})".format(*self.thread(index))
         own = block == self.cluster.number * self.cluster.size + self.rank
-        return thread if own else "{} of block ({},{},{})".format(thread, *self.launch.coordinate(block))
+        return thread if own else f"{thread} of {self.launch.block_name(block)}"
 
     def thread(self, index: int) -> Dim3:
         """The coordinate of the thread with this number in the block (x is fastest)."""
@@ -375,6 +365,8 @@ class Warp(Holder):
         self.leave_lockstep(is_fault=True)
         thread = None if lane is None else self.block.thread(self.first_thread + lane)
         block = self.block.coordinate
+        if self.launch.devices > 1:
+            message = f"device {self.block.cluster.device}: {message}"
         raise SimulationError(
             code, message, hint, site=site, block=block, thread=thread, at=at, other=other, rival=rival
         )

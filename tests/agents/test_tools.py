@@ -2,6 +2,7 @@
 """The tools for agents, over the wire: their answers, and that they keep to their folder, their time and no network."""
 
 import asyncio
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,3 +148,8 @@ def test_a_program_without_an_end_is_stopped(tmp_path: Path) -> None:
 def test_wrong_options(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mcp", *options]) == 1
     assert "E4003" in capsys.readouterr().err
+
+
+def test_a_warm_process_imports_nothing_more_and_starts_no_process() -> None:
+    done = subprocess.run([sys.executable, "-m", "tests.agents.warm"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "modules: none\nprocesses: none\n", "")

@@ -47,7 +47,7 @@ from tilefold.layout.text.printing import atom_lines, mma_atom_lines, plain_styl
 from tilefold.layout.tiling.tiled_mma import make_tiled_mma
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.sim.atoms.exchange import exchange_of
-from tilefold.runtime.sim.atoms.mma import executor
+from tilefold.runtime.sim.atoms.mma_arithmetic import executor
 from tilefold.runtime.sim.atoms.wgmma import WgmmaArithmetic
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.preparation import SimProgram

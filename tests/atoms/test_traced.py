@@ -22,7 +22,7 @@ from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.numbers import MmaOperation
 from tilefold.layout.atoms.wgmma_smem import operand_descriptor, wgmma_smem_atom
 from tilefold.layout.text.layouts import to_text
-from tilefold.runtime.sim.atoms.mma import DTYPES, executor
+from tilefold.runtime.sim.atoms.mma_arithmetic import DTYPES, executor
 from tilefold.runtime.sim.memory.journal import Journal
 from tilefold.runtime.sim.memory.matrices import ROW, matrix_of
 from tilefold.runtime.sim.sim_engine import SimEngine

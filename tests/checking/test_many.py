@@ -154,8 +154,14 @@ def test_a_cluster_whose_worker_is_killed(tmp_path: Path) -> None:
         assert [value for _, value in results(killing, [str(tmp_path / "seen")], open_workers)] == [7]
 
 
+def test_a_ray_cluster_whose_worker_is_killed(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="needs Ray: pip install ray")
+    with workers_at("ray:local", None) as open_workers:
+        assert [value for _, value in results(killing, [str(tmp_path / "seen")], open_workers)] == [7]
+
+
 def test_workers_that_do_not_exist() -> None:
-    for place in ("ray", "dask:", "nowhere:1"):
+    for place in ("ray", "ray:", "dask:", "nowhere:1"):
         with pytest.raises(TilefoldError, match="there are no such workers") as caught, workers_at(place, None):
             pass
         assert caught.value.code == "E4003"

@@ -84,7 +84,7 @@ def test_a_grid_that_is_cut(tmp_path: Path, capsys: Capture) -> None:
     text = kernel("%a = tile.load %A(%t)\ntile.store %a, %B(%t)").replace("grid(1)", "grid(2)")
     text = text.replace('"poison"', '"zeros"')
     assert check(write(tmp_path, text), "--grid", "1") == 3
-    assert "warning: incomplete: the file launches a grid of 2x1x1, of which 1x1x1 ran" in capsys.readouterr().out
+    assert "warning: incomplete: the file launches a grid of 2x1x1; 1x1x1 ran" in capsys.readouterr().out
 
 
 @cute.kernel

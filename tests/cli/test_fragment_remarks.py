@@ -174,7 +174,7 @@ def test_the_fragment_itself_is_told_if_no_access_is_the_reason(monkeypatch: pyt
         return assigned_in_an_if(rows, rows.copy(), 5).build(32)
 
     assert _told(built(8).program) == []
-    monkeypatch.setattr("tilefold.compiler.emit.kernel.find_joined_loads", _find_none)
+    monkeypatch.setattr("tilefold.compiler.emit.entry.find_joined_loads", _find_none)
     kernel = built(4)
     assert ".local" in kernel.ptx(TARGET.arch)
     line = next(n for n, text in enumerate(Path(__file__).read_text().splitlines(), 1) if text == "    if n > 3:")

@@ -12,7 +12,7 @@ from tilefold.base.parameters import POINTER, SCALARS, ParameterKind
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda import driver as driver_module
 from tilefold.runtime.cuda.driver import CudaError, CudaUnavailable, Driver, is_available, open_device
-from tilefold.runtime.cuda.kernel import Kernel
+from tilefold.runtime.cuda.loaded_kernel import Kernel
 from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.engine import TensorArgument
 from tilefold.runtime.errors import LaunchError

@@ -7,7 +7,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 from tilefold.runtime.compiled.artifact import Artifact
 from tilefold.runtime.cuda import CudaEngine
-from tilefold.runtime.cuda.kernel import query_max_active_clusters
+from tilefold.runtime.cuda.loaded_kernel import query_max_active_clusters
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.options import launch_attributes
 

@@ -8,7 +8,7 @@ import pytest
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.compiled.artifact import Artifact
 from tilefold.runtime.cuda.driver import CudaError, Driver
-from tilefold.runtime.cuda.kernel import load_module
+from tilefold.runtime.cuda.loaded_kernel import load_module
 
 from tests.cuda.test_arguments import RecordingDriver
 from tests.emit.harness import SM80

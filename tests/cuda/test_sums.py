@@ -16,7 +16,7 @@ from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.summation import FusedChain, Summation, summation
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
-from tilefold.runtime.sim.atoms.mma import DTYPES, widen
+from tilefold.runtime.sim.atoms.mma_arithmetic import DTYPES, widen
 from tilefold.runtime.sim.atoms.sums import multiply_add
 
 import tilefold

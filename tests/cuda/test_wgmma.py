@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
-from tilefold.runtime.sim.atoms.mma import compute_allowed_error
+from tilefold.runtime.sim.atoms.mma_arithmetic import compute_allowed_error
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.sim_engine import SimEngine
 

@@ -298,6 +298,31 @@ def test_a_state_of_no_stages_does_not_advance() -> None:
         pipeline.PipelineState(0).advance()
 
 
+def test_the_phase_of_a_derived_state_is_the_parity_of_its_rounds() -> None:
+    class Counting(pipeline.PipelineState):
+        def advance_iters(self: Any, count: int) -> None:
+            following = self._index + count
+            self._phase ^= following // self.stages
+            self._index = following % self.stages
+
+    state = Counting(2)
+    state.advance_iters(5)
+    assert (state.index, state.phase) == (1, 0)
+
+
+def test_an_object_may_become_one_of_a_derived_class() -> None:
+    class Mixed:
+        """A class of a library."""
+
+    @dataclass(frozen=True)
+    class Derived(Mixed, pipeline.PipelineAsync):
+        """A pipeline of a library, which its `create` makes of one of ours."""
+
+    made = object.__new__(pipeline.PipelineAsync)
+    object.__setattr__(made, "__class__", Derived)
+    assert isinstance(made, Mixed)
+
+
 def test_an_atom_of_a_warpgroup_has_a_field() -> None:
     op = warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 64, 16))
     tiled = cute.make_tiled_mma(op)

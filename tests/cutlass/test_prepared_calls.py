@@ -8,8 +8,8 @@ import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.runtime.compiled.artifact import Artifact
 from tilefold.runtime.cuda.driver import Driver
-from tilefold.runtime.cuda.kernel import Kernel
 from tilefold.runtime.cuda.library import Library
+from tilefold.runtime.cuda.loaded_kernel import Kernel
 from tilefold.runtime.cuda.prepared import Prepared
 
 from tests.runtime.fakes import FakeDriver, FakeLibrary

@@ -14,8 +14,8 @@ from tilefold.runtime.arrays.reachable import Reachable, reachable
 from tilefold.runtime.cuda.driver import CudaError
 
 from tilefold import cute
+from tilefold.cutlass.without_gpu.host_memory import HostMemory, memory_on_host
 from tilefold.cutlass.without_gpu.launches import MissingGpu, take_the_place_of_gpus
-from tilefold.cutlass.without_gpu.memory import HostMemory, memory_on_host
 from tilefold.cutlass.without_gpu.streams import streams_on_host
 from tilefold.driver.devices import devices_of_process
 
@@ -182,3 +182,55 @@ print(torch.addmm(c, a, b, out_dtype=torch.float32, beta=2).sum().item())
         [sys.executable, "-m", "tilefold.cutlass", str(file)], capture_output=True, text=True, check=False
     )
     assert done.stdout == "torch.float32 24.0\n36.0\n", done.stderr
+
+
+_COMPILED = """
+import torch
+import cutlass.cute as cute
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def double(x: cute.Tensor, y: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    y[t] = x[t] * 2.0
+
+
+@cute.jit
+def launch(x: cute.Tensor, y: cute.Tensor):
+    double(x, y).launch(grid=1, block=32)
+
+
+a = torch.arange(32.0, device="cuda")
+compiled = cute.compile(launch, from_dlpack(a), from_dlpack(a))
+
+
+@torch.library.custom_op("tilefold_tests::twice", mutates_args=(), device_types="cuda")
+def twice(x: torch.Tensor) -> torch.Tensor:
+    y = torch.empty_like(x)
+    compiled(from_dlpack(x), from_dlpack(y))
+    return y
+
+
+@twice.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+def broken(x):
+    y = torch.empty_like(x)
+    compiled(from_dlpack(x + 1), from_dlpack(y))
+    return y * 3
+
+
+options = {"backend": "aot_eager"}
+assert torch.compile(broken, **options)(a).equal(6 * (a + 1))
+assert torch.compile(lambda x: twice(x + 1) * 3, fullgraph=True, **options)(a).equal(6 * (a + 1))
+"""
+
+
+def test_torch_compiles_around_a_launch(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="its compiler is torch's")
+    program = tmp_path / "program.py"
+    program.write_text(_COMPILED)
+    subprocess.run([sys.executable, "-m", "tilefold.cutlass", str(program)], check=True, cwd=tmp_path)

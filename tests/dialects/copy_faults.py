@@ -115,6 +115,8 @@ COPY_FORMS = [
     *ptx_faults(
         "ptx.ld",
         ('%0 = «ptx.ld» %A cache "cz" align 4 : !ptx.ptr<global> -> i32', "E0317"),
+        ("%0 = «ptx.ld» %s align 32 : !ptx.ptr<shared> -> vector<8xi32>", "32 bytes is for global memory"),
+        ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> vector<8xi32>", "needs an address aligned to 32 bytes"),
         ('%0 = «ptx.ld» %s cache "cs" align 4 : !ptx.ptr<shared> -> i32', "a cache hint is for global memory"),
     ),
     *ptx_faults("ptx.st", ('«ptx.st» %x, %A cache "nc" align 4 : i32, !ptx.ptr<global>', "E0317")),

@@ -346,7 +346,7 @@ PTX = [
     *ptx_faults(
         "ptx.inttoptr",
         ("%0 = «ptx.inttoptr» %x align 4 : i32 -> !ptx.ptr<global>", "the number of a !ptx.ptr<global> is an i64, not i32"),
-        ("%0 = «ptx.inttoptr» %v align 4 : i64 -> !ptx.ptr<local>", "in global or shared memory"),
+        ("%0 = «ptx.inttoptr» %x align 4 : i32 -> !ptx.ptr<local>", "the number of a !ptx.ptr<local> is an i64"),
         ("%0 = «ptx.inttoptr» %v align 12 : i64 -> !ptx.ptr<global>", "a power of two"),
     ),
     *ptx_faults("ptx.ptrtoint", ("%0 = «ptx.ptrtoint» %s : !ptx.ptr<shared> -> i64", "is an i32, not i64")),
@@ -355,7 +355,7 @@ PTX = [
         ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> index", "a value of type index cannot be loaded"),
         ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> vector<2x2xi32>", "1-D vectors"),
         ("%0 = «ptx.ld» %A align 16 : !ptx.ptr<global> -> vector<3xi32>", "the access has 12 bytes"),
-        ("%0 = «ptx.ld» %A align 32 : !ptx.ptr<global> -> vector<8xi32>", "the access has 32 bytes"),
+        ("%0 = «ptx.ld» %A align 64 : !ptx.ptr<global> -> vector<16xi32>", "the access has 64 bytes"),
         ("%0 = «ptx.ld» %A align 3 : !ptx.ptr<global> -> i8", "the alignment is 3; it must be a positive power of two"),
         ("%0 = «ptx.ld» %A align 4 : !ptx.ptr<global> -> i64", "an access of 8 bytes needs an address aligned to 8 bytes, not to 4"),
     ),

@@ -20,6 +20,7 @@ INSTRUCTIONS = [
     *ptx_faults("ptx.mbarrier.arrive.state", ("%0 = ptx.mbarrier.arrive.state «%A»", "shared")),
     *ptx_faults("ptx.mbarrier.try_wait.state", ("%0 = ptx.mbarrier.try_wait.state %s, «%x»", "i64")),
     *ptx_faults("ptx.mbarrier.init", ("ptx.mbarrier.init «%A», %x", "shared"), ("ptx.mbarrier.init %s, «%v»", "i32")),
+    *ptx_faults("ptx.st.bulk", ("%0 = arith.constant 64 : i64\nptx.st.bulk «%A», %0", "shared")),
     *ptx_faults("ptx.mbarrier.inval", ("ptx.mbarrier.inval «%l»", "shared")),
     *ptx_faults(
         "ptx.mbarrier.arrive",
@@ -183,6 +184,17 @@ INSTRUCTIONS = [
     ),
     *ptx_faults("ptx.ld.acquire", ("%0 = «ptx.ld.acquire» %A : !ptx.ptr<global> -> i8", "i32, i64, f32 or f64 can be accessed in this way, not i8")),
     *ptx_faults("ptx.st.release", ("«ptx.st.release» %h, %A : f16, !ptx.ptr<global>", "not f16")),
+    *ptx_faults(
+        "ptx.multimem.ld_reduce",
+        ('%0 = «ptx.multimem.ld_reduce» "mul" %A : !ptx.ptr<global> -> i32', 'not "mul" of i32'),
+        ('%0 = «ptx.multimem.ld_reduce» "add" %s : !ptx.ptr<shared> -> i32', "takes an address of global memory"),
+        ('%0 = «ptx.multimem.ld_reduce» "add" %A order "release" : !ptx.ptr<global> -> i32', "multimem.ld_reduce has relaxed, acquire"),
+    ),
+    *ptx_faults("ptx.multimem.st", ("«ptx.multimem.st» %h, %A : f16, !ptx.ptr<global>", "multimem.st writes i32, i64, f32")),
+    *ptx_faults(
+        "ptx.multimem.red",
+        ('%0 = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n«ptx.multimem.red» "add" %A, %0 : !ptx.ptr<global>, vector<2xf32>', "single integers and f32"),
+    ),
     *ptx_faults("ptx.fence.proxy.async", ('«ptx.fence.proxy.async» of "local"', 'space has shared, global; not "local"')),
     *ptx_faults("ptx.fence", ('«ptx.fence» "acquire"', 'fence has acq_rel, sc; not "acquire"')),
     *ptx_faults(
@@ -203,7 +215,7 @@ INSTRUCTIONS = [
         ('%0 = arith.constant true\n%1 = «ptx.vote.sync» "all" %0 : i32', "the result of vote.sync.all is i1, not i32"),
     ),
     *ptx_faults("ptx.match.any.sync", ("%0 = ptx.match.any.sync «%v»", "i32")),
-    *ptx_faults("ptx.redux.sync", ('%0 = «ptx.redux.sync» "add" %v : i64', "reduces i32 or f32, not i64"), ('%0 = «ptx.redux.sync» "mul" %x : i32', 'not "mul"')),
+    *ptx_faults("ptx.redux.sync", ('%0 = «ptx.redux.sync» "add" %v : i64', "reduces i32 or f32, not i64"), ('%0 = «ptx.redux.sync» "mul" %x : i32', 'not "mul"'), ('%0 = «ptx.redux.sync» "max.abs" %x : i32', 'not "max.abs"')),
     *ptx_faults("ptx.elect.sync", ("%0 = ptx.elect.sync mask «%v»", "i32")),
     *ptx_faults(
         "ptx.ex2.approx",

@@ -66,6 +66,7 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "ptx.bar.arrive 0 plus %x threads 64\nptx.bar.arrive 1 threads 64 unaligned",
     ),
     "ptx.mbarrier.init": ("ptx.mbarrier.init %s, %x {note}", 'ptx.mbarrier.init %s, %x named "ring.empty[0]"'),
+    "ptx.st.bulk": ("%0 = arith.constant 64 : i64\nptx.st.bulk %s, %0 {note}",),
     "ptx.mbarrier.inval": ("ptx.mbarrier.inval %s",),
     "ptx.mbarrier.arrive": (
         "ptx.mbarrier.arrive %s\nptx.mbarrier.arrive %s count %x {note}",
@@ -209,6 +210,13 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "%0 = ptx.ld.acquire relaxed %A : !ptx.ptr<global> -> i32",
     ),
     "ptx.st.release": ("ptx.st.release %v, %s : i64, !ptx.ptr<shared>",),
+    "ptx.multimem.ld_reduce": (
+        '%0 = ptx.multimem.ld_reduce "umin" %A order "acquire" scope "sys" {note} : !ptx.ptr<global> -> i32',
+        '%0 = ptx.multimem.ld_reduce "add" %A : !ptx.ptr<global> -> vector<8xbf16>\n'
+        'ptx.multimem.st %0, %A order "release" scope "sys" : vector<8xbf16>, !ptx.ptr<global>',
+    ),
+    "ptx.multimem.st": ("ptx.multimem.st %x, %A {note} : i32, !ptx.ptr<global>",),
+    "ptx.multimem.red": ('ptx.multimem.red "add" %A, %x order "release" scope "sys" : !ptx.ptr<global>, i32',),
     "ptx.fence": ('ptx.fence "acq_rel"\nptx.fence "sc" scope "sys"',),
 })  # fmt: skip
 """Lines of a kernel body at stage `index`, by the operation that they show."""

@@ -362,6 +362,7 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.ptrtoint": (
         "%0 = ptx.ptrtoint %A : !ptx.ptr<global> -> i64",
         "%0 = ptx.ptrtoint %s : !ptx.ptr<shared> -> i32",
+        "%0 = ptx.ptrtoint %l : !ptx.ptr<local> -> i64",
     ),
     "ptx.ld": (
         "%0 = ptx.ld %A align 16 : !ptx.ptr<global> -> vector<4xf32>",

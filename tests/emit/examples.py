@@ -272,7 +272,7 @@ PTX: tuple[tuple[str, str], ...] = (
     ),
     *(
         ("ptx.redux.sync@10x", f'%r = ptx.redux.sync "{kind}" %f32 mask %i32 : f32\n{_store("f32")}')
-        for kind in ("min", "max")
+        for kind in ("min", "max.NaN", "max.abs", "min.abs.NaN")
     ),
     ("ptx.elect.sync@90", f'%v = ptx.elect.sync\n%r = arith.extui %v : i1 to i32\n{_store("i32")}'),
     ("ptx.activemask", f'%r = ptx.activemask\n{_store("i32")}'),
@@ -337,6 +337,15 @@ PTX: tuple[tuple[str, str], ...] = (
     *(
         ("ptx.minmax3@100", f'%r = ptx.minmax3 "{form}" %f32, %f32, %f32\n{_store("f32")}')
         for form in ("min", "min.NaN", "max", "max.NaN")
+    ),
+    ("ptx.st.bulk@100", "%bar = ptx.smem.addr 0\nptx.st.bulk %bar, %i64"),
+    *(
+        (
+            "ptx.st@100",
+            f"%v = ptx.ld %A align 32 : !ptx.ptr<global> -> {type}\n"
+            f"ptx.st %v, %B align 32 : {type}, !ptx.ptr<global>",
+        )
+        for type in ("vector<8xf32>", "vector<4xi64>", "vector<16xbf16>")
     ),
     ("ptx.prmt", f"%r = ptx.prmt %i32, %i32, %i32\n{_store('i32')}"),
     *(
@@ -510,6 +519,21 @@ PTX: tuple[tuple[str, str], ...] = (
     ),
     ("ptx.st.release", "%s = ptx.smem.addr 0\nptx.st.release %i32, %s : i32, !ptx.ptr<shared>"),
     ("ptx.ld.acquire@90", f'%r = ptx.ld.acquire %A scope "cluster" : !ptx.ptr<global> -> i32\n{_store("i32")}'),
+    *(
+        (
+            "ptx.multimem.ld_reduce@90",
+            f'%r = ptx.multimem.ld_reduce "add" %A scope "sys" : !ptx.ptr<global> -> {type}\n'
+            f'ptx.multimem.st %r, %B order "release" scope "sys" : {type}, !ptx.ptr<global>',
+        )
+        for type in (
+            "i32", "i64", "f32", "vector<2xf32>", "vector<4xf32>", "vector<2xf16>", "vector<4xf16>", "vector<8xbf16>"
+        )
+    ),
+    ("ptx.multimem.st@90", "ptx.multimem.st %f32, %B : f32, !ptx.ptr<global>"),
+    *(
+        ("ptx.multimem.red@90", f'ptx.multimem.red "add" %B, %{type} order "release" : !ptx.ptr<global>, {type}')
+        for type in ("i32", "i64", "f32")
+    ),
     ("ptx.fence", 'ptx.fence "acq_rel"\nptx.fence "sc" scope "sys"'),
     *(
         ("ptx.sreg@90", f'%r = ptx.sreg "{register}"\n{_store("i32")}') for register in CLUSTER_REGISTERS

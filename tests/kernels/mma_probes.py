@@ -18,7 +18,7 @@ from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.numbers import MmaOperation
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig
-from tilefold.runtime.sim.atoms.mma import DTYPES, compute_allowed_error
+from tilefold.runtime.sim.atoms.mma_arithmetic import DTYPES, compute_allowed_error
 
 from tests.kernels.harness import MAX_BYTES, simulate
 from tilefold.driver.filled_arguments import prepare

@@ -18,7 +18,7 @@ from tilefold.compiler.frontend.params import expand
 from tilefold.layout.atoms.mma_narrow import NARROW
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.summation import ScaledSum, summation
-from tilefold.runtime.sim.atoms.mma import DTYPES, from_bytes
+from tilefold.runtime.sim.atoms.mma_arithmetic import DTYPES, from_bytes
 from tilefold.runtime.sim.atoms.scaled import scaled_executor
 from tilefold.runtime.sim.faults import SimulationError
 

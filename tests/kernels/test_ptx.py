@@ -100,6 +100,7 @@ def test_strides_of_powers_of_two_are_shifts_masks_and_adds(name: str, kernel: s
 
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_TENSOR_CORE = "gemm_sm100", "gemm_sm100_dynamic", "gemm_blockscaled", "attention_sm100"
 _WARPGROUPS = "gemm_sm90", "gemm_fp8_scaled", "gemm_grouped", "attention_sm90"
 LACKING: Mapping[tuple[str, str], tuple[str, str, Mapping[str, str]]] = MappingProxyType({
     ("gemm", arch): ("E2103", f"the block needs 147456 bytes of shared memory; {arch} has 101376", {"STAGES": "2"})
@@ -113,12 +114,13 @@ LACKING: Mapping[tuple[str, str], tuple[str, str, Mapping[str, str]]] = MappingP
     (name, "sm_120"): ("E2102", "is an instruction of single architectures; sm_120 stands", _NOTHING)
     for name in _WARPGROUPS
 } | {
-    ("gemm_sm100", arch): ("E2102", f"SM90_TMA_LOAD needs sm_90 and PTX 8.0; {arch} is older", _NOTHING)
-    for arch in ("sm_80", "sm_86", "sm_89")
+    (name, arch): ("E2102", f"needs sm_90 and PTX 8.0; {arch} is older", _NOTHING)
+    for name in _TENSOR_CORE for arch in ("sm_80", "sm_86", "sm_89")
 } | {
     (name, arch): ("E2102", f"needs sm_100 and PTX 8.6; {arch} is older", _NOTHING)
     for name, archs in (
-        ("tcgen05_mma", ("sm_80", "sm_86", "sm_89", "sm_90a")), ("gemm_sm100", ("sm_90a",)), ("umma", ("sm_90a",)),
+        ("tcgen05_mma", ("sm_80", "sm_86", "sm_89", "sm_90a")), ("umma", ("sm_90a",)),
+        *((name, ("sm_90a",)) for name in _TENSOR_CORE),
     )
     for arch in archs
 } | {
@@ -126,7 +128,7 @@ LACKING: Mapping[tuple[str, str], tuple[str, str, Mapping[str, str]]] = MappingP
     for arch in ("sm_80", "sm_86", "sm_89")
 } | {
     (name, "sm_120"): ("E2102", "is an instruction of single architectures; sm_120 stands", _NOTHING)
-    for name in ("tcgen05_mma", "umma", "gemm_sm100")
+    for name in ("tcgen05_mma", "umma", *_TENSOR_CORE)
 } | {
     ("gemm_sm120", arch): ("E2102", f"needs sm_90 and PTX 8.0; {arch} is older", _NOTHING)
     for arch in ("sm_80", "sm_86", "sm_89")

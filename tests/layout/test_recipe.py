@@ -142,7 +142,7 @@ def test_rows_that_copies_store_are_whole_units(columns: int) -> None:
         parse_recipe(stored).place(1024, {"n": columns, "m": 8})
         parse_recipe(known)
         return
-    with pytest.raises(LayoutError, match="it is stored, and its rows have 136 bytes, of which GPUs write") as caught:
+    with pytest.raises(LayoutError, match="it is stored, and its rows have 136 bytes; GPUs write") as caught:
         parse_recipe(stored).place(1024, {"n": columns, "m": 8})
     assert caught.value.code == "E0322"
     assert str(parse_recipe(stored).cause({"n": columns, "m": 8})) == "n"

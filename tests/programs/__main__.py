@@ -42,7 +42,7 @@ def run(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str
 def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str, str]:
     """Runs a program that is there, in a folder of its own; how it went, and the reason."""
     file = folder / program.path
-    paths = [str(file.resolve().parent), str(folder.resolve())]
+    paths = [str(path) for path in (file.resolve().parent, folder.resolve()) if not _hides_modules(path)]
     with TemporaryDirectory() as scratch:
         for name in program.writes_to:
             Path(scratch, name).mkdir()
@@ -63,7 +63,8 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
             given = ["-m", module] if program.is_module else [str(file.resolve())]
             if program.call:
                 given = [str(Path(__file__).with_name("call.py")), *given, *shlex.split(program.call)]
-            command = [sys.executable, "-m", "tilefold.cutlass", *given, *shlex.split(arguments)]
+            devices = ["--devices", str(program.devices)] if program.devices > 1 else []
+            command = [sys.executable, "-m", "tilefold.cutlass", *devices, *given, *shlex.split(arguments)]
             return subprocess.run(
                 command, cwd=scratch, capture_output=True, text=True, env=env, timeout=seconds, check=False
             )
@@ -77,6 +78,11 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
     if done.returncode and program.ends and (program.anywhere or not on_gpu) and program.ends in done.stderr:
         return "known", program.reason
     return ("runs", "") if done.returncode == 0 else ("stops", reason_of(done.stderr or done.stdout))
+
+
+def _hides_modules(folder: Path) -> bool:
+    """Whether files of a folder have the names of Python's own modules."""
+    return any((folder / f"{name}.py").is_file() for name in sys.stdlib_module_names)
 
 
 def resized(program: Program, folder: Path) -> str:

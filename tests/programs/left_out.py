@@ -4,6 +4,7 @@
 from collections.abc import Mapping
 
 _TENSOR_MEMORY = "tcgen05 and tensor memory, which sm_90 lacks"
+_DISTRIBUTED = "cute/blackwell/kernel/distributed"
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
 
 LEFT_OUT: Mapping[str, str] = {
@@ -17,7 +18,13 @@ LEFT_OUT: Mapping[str, str] = {
     },
     "cute/blackwell/kernel/dense_gemm/dense_gemm_persistent.py": "utils.gemm.sm100, the epilogues",
     "cute/blackwell/kernel/dense_gemm/dense_gemm_persistent_dynamic.py": "testing.add_tensor_init_args",
-    "cute/blackwell/kernel/distributed": "several GPUs that share memory",
+    **{
+        f"{_DISTRIBUTED}/distributed_{name}_blackwell.py": "utils.gemm.sm100, the epilogues, with tensor memory"
+        for name in (
+            "all_gather_gemm", "gemm_all_reduce", "gemm_all_reduce_lamport", "gemm_all_reduce_ldxstmc",
+            "gemm_blockscaled_all_reduce_ldmcxstmc", "gemm_reduce_scatter",
+        )
+    },
     "cute/blackwell/kernel/reduce": "modules of other programs",
     "cute/blackwell/tutorial/tutorial_gemm/fp16_gemm_4.py": "tensor maps for two sizes of clusters (E2102)",
     **{
@@ -37,8 +44,8 @@ LEFT_OUT: Mapping[str, str] = {
     f"{_TUTORIALS}/fp16_gemm_4_iket.py": _TENSOR_MEMORY,
     f"{_TUTORIALS}/jax/cute_dsl_jax.ipynb": "it asks nvidia-smi; the table has its kernels, cute_dsl_jax_kernels.py",
     **{
-        f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package tvm_ffi, or JAX"
-        for name in ("aot_export", "aot_use_in_jax", "aot_use_in_torch", "jit_and_use_in_jax")
+        f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package jax-tvm-ffi, which registers the function for GPUs"
+        for name in ("aot_use_in_jax", "jit_and_use_in_jax")
     },
     f"{_PRIMITIVES}/reduction/cluster_tmem_reduce.py": "a load from tensor memory beside a tcgen05.cp (E3262)",
     f"{_PRIMITIVES}/tcgen05/1cta_mma_a_from_tmem.py": "elements of Float32 for tf32 (E5002)",

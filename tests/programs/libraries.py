@@ -91,6 +91,35 @@ CASES: tuple[Case, ...] = (
         "test_symmetric_gemm",
         "dtype=torch.bfloat16 L=1 M=128 K=64 has_C=True alpha=1.0 beta=0.5 scalar_kind='float'",
     ),
+    *(
+        Case("quack", "tests/test_linear.py", name, arguments)
+        for name, arguments in (
+            ("test_linear", f"in_features=64 out_features=128 has_bias=True {_BF16}"),
+            (
+                "test_linear_act",
+                f"in_features=64 out_features=128 has_bias=False {_BF16} activation='relu' store_preact=True",
+            ),
+            ("test_gemm_dact", f"n=128 k=64 has_colvec_scale=False colvec_reduce=False {_BF16} activation='relu'"),
+            ("test_gemm_add_inplace", f"m=128 k=64 n=128 {_BF16} is_concat_layout_out=False"),
+            (
+                "test_gemm_add_inplace_alpha_beta",
+                f"m=128 k=64 n=128 {_BF16} beta=0.5 alpha=2.0 alpha_beta_type='float' is_concat_layout_out=False",
+            ),
+            (
+                "test_gemm_gated",
+                f"in_features=64 out_features=128 bias_dtype=None {_BF16} activation='swiglu' store_preact=True "
+                "is_concat_layout_B=False",
+            ),
+            ("test_gemm_dgated", f"n=128 k=64 has_colvec_scale=True colvec_reduce=True {_BF16} activation='swiglu'"),
+        )
+    ),
+    Case(
+        "quack",
+        "tests/test_rotary.py",
+        "test_rotary_emb_func",
+        "inplace=False interleaved=False rotary_fraction=1.0 seqlen_offsets_type=None dtype=torch.bfloat16",
+    ),
+    Case("quack", "tests/test_epilogue_iface.py", "test_reduce_finalized"),
     Case(
         "quack-0.2.2",
         "tests/test_softmax.py",
@@ -133,8 +162,6 @@ CASES: tuple[Case, ...] = (
         "tests/cute/test_flash_attn_fast.py",
         "test_flash_attn_output",
         "seqlen_q=64 seqlen_k=64 d=64 causal=True num_splits=1 mha_type='mqa' dtype=torch.bfloat16",
-        ends="E5009",
-        reason="the forward pass ends; the backward pass asks a pointer for its swizzle (ptr.type.swizzle_type)",
     ),
 )
 

@@ -16,7 +16,8 @@ class Program:
     cannot end well there, for the `reason`, and on a GPU if it is the same `anywhere`. The program `after` which it
     reads files is run first, in the same folder. A program that is a module of a package (`is_module`) is run by its
     name, and one that writes into folders (`writes_to`) has them. Of a file that runs nothing by itself, `call` says
-    what `call.py` calls.
+    what `call.py` calls. A program for several GPUs runs on
+    simulated `devices`.
     """
 
     path: str
@@ -33,11 +34,13 @@ class Program:
     is_module: bool = False
     writes_to: tuple[str, ...] = ()
     call: str = ""
+    devices: int = 1
 
 
 _LARGE = "the simulator executes about a million operations of threads a second"
 _ONCE = "--warmup_iterations 0 --iterations 1"
 _AMPERE, _HOPPER, _NOTEBOOKS = "cute/ampere/kernel", "cute/hopper/kernel", "cute/notebooks"
+_DISTRIBUTED = "cute/blackwell/kernel/distributed"
 _GEFORCE = "cute/blackwell_geforce/kernel"
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
 _SM_100 = "sm_100a"
@@ -103,6 +106,22 @@ PROGRAMS: tuple[Program, ...] = (
         f"{_LARGE}; the kernel rounds probabilities to fp8, its reference does not, and a step of fp8 is 0.125; "
         "a thread ends while its last tensor copy may still read shared memory",
         races=False,
+    ),
+    Program(f"{_DISTRIBUTED}/all_reduce_simple.py", "--M 16 --N 512", _LARGE, devices=2),
+    Program(f"{_DISTRIBUTED}/all_reduce_two_shot_multimem.py", "--M 128 --N 256", _LARGE, devices=2),
+    Program(
+        f"{_DISTRIBUTED}/all_reduce_one_shot_lamport.py",
+        "--M 8 --N 128",
+        "copies of a copy atom are weak, and these are volatile",
+        devices=2,
+        ends="error[E5002]",
+    ),
+    Program(
+        f"{_DISTRIBUTED}/all_reduce_tma.py",
+        "--shape 64,64",
+        "a box of 16384 elements along one dimension, of which a tensor copy moves 256",
+        devices=2,
+        ends="error[E0323]",
     ),
     Program("cute/blackwell/kernel/rmsnorm/rmsnorm.py", "--M 4 --N 1024", _LARGE),
     Program(f"{_GEFORCE}/dense_gemm/dense_gemm.py", f"--mnkl 128,128,128,1 {_ONCE}", _LARGE),
@@ -262,6 +281,8 @@ PROGRAMS: tuple[Program, ...] = (
     Program(f"{_TUTORIALS}/jax/cutlass_call_export.py", "--M 32 --N 64", _LARGE),
     Program(f"{_TUTORIALS}/jax/elementwise_apply_example.py", "--M 128 --N 512", _LARGE),
     Program(f"{_TUTORIALS}/export/export_to_c.py"),
+    Program(f"{_TUTORIALS}/tvm_ffi/aot_export.py", writes_to=("build",)),
+    Program(f"{_TUTORIALS}/tvm_ffi/aot_use_in_torch.py", after=f"{_TUTORIALS}/tvm_ffi/aot_export.py"),
     Program(f"{_TUTORIALS}/export/load_in_python.py", after=f"{_TUTORIALS}/export/export_to_c.py"),
     Program(
         f"{_TUTORIALS}/tvm_ffi/error_reporting.py",

@@ -37,6 +37,7 @@ LAZY: Mapping[str, str] = {
     "tilefold.compiler.emit": "few kernels have functions that `expand-math` replaces",
     "tilefold.passes.expand_atoms": "few kernels have tensor memory",
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",
+    "tilefold.runtime.sim.rules.scf": "few kernels have a loop without a bound",
     "tilefold.runtime.sim.sim_engine": "few launches fail, take long, or run on several processes",
     "tilefold.runtime.sim.ordering.schedule": "few kernels copy in bulk",
     **dict.fromkeys(

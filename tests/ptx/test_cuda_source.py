@@ -130,3 +130,24 @@ def test_other_commands_say_which_take_such_files(tmp_path: Path, capsys: pytest
     given = ["--arg", "A=f32[64]", "--arg", "k=3", "--arg", "n=40", "--block", "64"]
     assert main(["explain", str(file), *given]) == 1
     assert "--costs shows" in capsys.readouterr().err
+
+
+@needs_nvrtc
+def test_headers_of_the_host_and_code_of_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("cuda_runtime.h", "cstdint", "cfloat", "climits", "cmath", "stdio.h")
+    text = "".join(f"#include <{name}>\n" for name in names) + (
+        "__global__ void k(float *A, const float *B, int32_t n) {\n"
+        "  float most = -INFINITY;\n"
+        "  for (int i = threadIdx.x; i < n; i += 32) most = fmaxf(most, fminf(B[i], FLT_MAX));\n"
+        "  A[threadIdx.x] = most;\n"
+        "}\n"
+    )
+    file = tmp_path / "k.cu"
+    file.write_text(text)
+    # the rest of an unrolled loop begins with instructions of line 0: no line that a thread could execute is missed
+    given = ["--block", "32", "--arg", "A=f32[32]", "--arg", "B=f32[70]", "--fill", "B=arange", "--arg", "n=70"]
+    assert main(["check", str(file), *given]) == 0
+    assert "clean" in capsys.readouterr().out
+    file.write_text("#include <no_such.h>\n" + text)
+    assert main(["check", str(file), *given]) == 1
+    assert "nvidia-cuda-runtime" in capsys.readouterr().err

@@ -27,9 +27,11 @@ FOLDER = ROOT / "examples" / "python"
 SMALL = {
     "attention": ["--depth 64", "--causal 1 --sequence 96 --heads 1 --depth 128 --rows 32 --warps 1"],
     "attention_decode": ["--batch 2 --rows 2 --keys 200 --heads 6 --shared 3 --causal 1"],
+    "attention_sm100": ["--heads 1 --length 128", "--shared 2 --slack 0 --polynomial 2"],
     "attention_sm90": ["", "--rows 72 --length 40 --heads 2 --shared 2 --causal 1 --depth 96 --blocks 1"],
     "four_ways": [""],
     "gemm": ["--k 64"],
+    "gemm_blockscaled": ["", "--kind mxf8 --k 128", "--kind mxf4 --k 256"],
     "gemm_fp8_scaled": ["", "--m 200 --n 264 --k 128"],
     "gemm_grouped": ["--k 64", "--groups 2 --m 72 --n 72 --k 72"],
     "gemm_skinny": ["--m 5 --n 72 --k 200"],
@@ -45,9 +47,11 @@ SMALL = {
 LARGE = {
     "attention": "--sequence 1024 --heads 8 --depth 128 --causal 1 --rows 128 --keys 64 --warps 4",
     "attention_decode": "--batch 3 --rows 2 --keys 4097 --heads 32 --shared 4 --depth 128 --causal 1 --blocks 132",
+    "attention_sm100": "--batch 2 --rows 4096 --length 4096 --heads 16 --depth 128",
     "attention_sm90": "--batch 2 --rows 1000 --length 1111 --heads 40 --shared 4 --depth 128 --causal 1 --blocks 132",
     "four_ways": "",
     "gemm": "--m 2048 --n 2048 --k 1024",
+    "gemm_blockscaled": "--m 4096 --n 4096 --k 4096",
     "gemm_fp8_scaled": "--m 4000 --n 4104 --k 4096 --blocks 132",
     "gemm_grouped": "--groups 5 --m 1000 --n 2056 --k 1000 --blocks 132",
     "gemm_skinny": "--m 16 --n 28672 --k 4096",
@@ -60,7 +64,9 @@ LARGE = {
     "softmax": "--m 1024 --n 8192 --group 256 --rows 1",
     "tma_copy": "--m 4096 --n 8008",
 }
-ARCHS = {"gemm_sm100": "sm_100a", "gemm_sm120": "sm_120a"}
+ARCHS = {
+    "attention_sm100": "sm_100a", "gemm_blockscaled": "sm_100a", "gemm_sm100": "sm_100a", "gemm_sm120": "sm_120a",
+}  # fmt: skip
 """Targets of the examples that an H200 does not run."""
 
 

@@ -137,6 +137,16 @@ def test_it_prints_with_all_passes_open(tab: Tab, naive: Path) -> None:
     assert pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") >= 3
 
 
+def test_each_picture_fits_a_printed_page(tab: Tab, tmp_path: Path) -> None:
+    page = tmp_path / "copies.html"
+    assert main(["show", str(Path(__file__).parents[2] / "examples" / "gemm.cute"), "-o", str(page)]) == 0
+    tab.call("Page.navigate", url=page.as_uri())
+    loaded = "new Promise(done => addEventListener('load', () => done(true)))"
+    assert tab.run(f"document.readyState === 'complete' || {loaded}")
+    pdf = base64.b64decode(tab.call("Page.printToPDF", printBackground=True)["data"])
+    assert pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") <= page.read_text().count("<figure") == 5
+
+
 def large(operations: int) -> str:
     """A kernel of so many operations, each of a line of its own. Few values live at a time: for thousands of them the
     assembler alone takes ten seconds.

@@ -13,6 +13,7 @@ from tilefold.dialects.run import LaunchOp
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, REDUNDANT
 from tests.profiling.test_costs import columns
+from tests.ptx.texts import STORE_LANE, kernel
 from tests.work import calls
 from tilefold.commands.cli import main
 from tilefold.driver.lowering import load
@@ -80,6 +81,25 @@ def test_a_page_has_source_code_passes_costs_checks_and_resources(tmp_path: Path
     plain = re.sub(r"<[^>]*>", "", beside[1])
     assert "ptx.ld" in plain
     assert plain.count("ld.shared.b32") == 4
+
+
+def test_a_kernel_in_ptx_has_a_page(tmp_path: Path) -> None:
+    guarded = "setp.ge.u32 %p1, %r1, 3; @%p1 bra DONE;\nst.global.u32 [%d4], %r1;\nDONE: ret;"
+    (tmp_path / "k.ptx").write_text(kernel(f"{STORE_LANE}{guarded}"))
+    out = tmp_path / "report.html"
+    command = ["explain", str(tmp_path / "k.ptx"), "-o", str(out), "--block", "4", "--arg"]
+    assert main([*command, "A=i32[4]", "--fill", "A=arange"]) == 0
+    written = out.read_text()
+    assert "no faults at ptx: k" in written
+    assert "compiled for sm_80" in written
+    assert 'href="#passes"' not in written
+    assert "Resources of k" in written
+    lines = re.findall(r'data-s="(\d+)"><b>\d+</b><code>(.*?)</code>', written)
+    (number,) = (number for number, code in lines if re.sub(r"<[^>]*>", "", code).startswith("st"))
+    assert re.search(rf'class="beside" data-s="{number}">(?:(?!class="beside").)*ptx\.st', written, re.DOTALL)
+    assert re.search(rf'<tr><td>\d+</td><td><a href="#s{number}">', written)
+    assert main([*command, "A=i32[2]", "--fill", "A=arange"]) == 0
+    assert re.search(rf'href="#s{number}">k.ptx:\d+</a> <b>E3202</b>', out.read_text())
 
 
 def test_faults_stand_at_their_lines(tmp_path: Path) -> None:

@@ -70,6 +70,21 @@ def test_warps_have_roles() -> None:
     assert names == ["producer", *["consumer 0"] * 4, *["consumer 1"] * 4]
 
 
+@pytest.mark.parametrize(
+    ("text", "end", "label"),
+    [
+        ("ptx.wgmma.mma_async, to ptx.bar.sync", 640, "wgmma.mma_async"),
+        ("ptx.wgmma.mma_async, to ptx.bar.sync", 30, "wgmma"),
+        ("ptx.cp.async.bulk.tensor.load, to ptx.mbarrier.wait", 60, "tensor.load"),
+        ("to ptx.bar.sync", 640, "to bar.sync"),
+        ("to ptx.bar.sync", 8, ""),
+    ],
+)
+def test_slices_have_the_name_of_their_operation_or_a_part_of_it(text: str, end: int, label: str) -> None:
+    made = chart(Event("runs", text, (0, 0, 0), 0, 0, end, BAR), event("waits", end, 640 + (end == 640)))
+    assert made.rows[0].slices[0].label == label
+
+
 def test_ticks_are_round_numbers() -> None:
     assert [tick for tick, _ in chart(event("runs", 0, 23_892)).ticks()] == [0, 5000, 10000, 15000, 20000]
     assert [tick for tick, _ in chart(event("runs", 0, 3)).ticks()] == [0, 1, 2, 3]

@@ -15,8 +15,8 @@ from tilefold.base.parameters import TENSOR_MAP, ParameterKind
 from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda.driver import Driver
-from tilefold.runtime.cuda.kernel import Kernel
 from tilefold.runtime.cuda.library import Library, NativeAttribute
+from tilefold.runtime.cuda.loaded_kernel import Kernel
 from tilefold.runtime.cuda.prepared import Prepared
 
 from tests.cuda.test_arguments import RecordingDriver

@@ -29,6 +29,7 @@ from tilefold.compiler.pipeline import make_context
 from tilefold.dialects.kernel import ParameterType, passed_as
 from tilefold.dialects.ptx import GLOBAL, SHARED, EntryOp
 from tilefold.layout.algebra.core import Layout
+from tilefold.runtime.arrays.host_tensors import Placing
 from tilefold.runtime.compiled.artifact import Artifact, Parameter, make_artifact
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.compiled.store import Store, digest
@@ -230,7 +231,8 @@ def test_the_simulator_reads_it() -> None:
     spaces = Memories(Space(GMEM, 4096, False, Arena()), Space(SMEM, 0, False), LocalSpace())
     t = Translator(rule_of, launch, spaces)
     tensor = TensorArgument(_storage(), LAYOUT)
-    bindings = bind(entry, {"n": 200, "map": tensor, "A": tensor}, t)
+    arguments = {"n": 200, "map": tensor, "A": tensor}
+    bindings = bind(entry, arguments, t, Placing.of([arguments]))
     address = 4096 + bindings[0].offset
     values = [t.initial[t.slot(argument)] for argument in entry.body.block.args]
     assert values == [-56, _given(address), address]

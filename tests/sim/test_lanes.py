@@ -130,6 +130,11 @@ def test_redux_of_floats_passes_over_nan() -> None:
     for kind, expected in (("min", -6.5), ("max", 23.5)):
         got = compute(f'%r = ptx.redux.sync "{kind}" %x : f32', "f32", np.float32, {"x": ("f32", x)})
         assert got.tolist() == [expected] * 32
+    for kind, expected in (("min.abs", 0.5), ("max.abs", 23.5)):
+        got = compute(f'%r = ptx.redux.sync "{kind}" %x : f32', "f32", np.float32, {"x": ("f32", x)})
+        assert got.tolist() == [expected] * 32
+    got = compute('%r = ptx.redux.sync "max.abs.NaN" %x : f32', "f32", np.float32, {"x": ("f32", x)})
+    assert np.isnan(got).all()
 
 
 def test_votes_ballots_and_matches() -> None:

@@ -15,7 +15,7 @@ from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.runtime.arrays.storage import pack, unpack
-from tilefold.runtime.sim.atoms.mma import DTYPES, bound, executor, from_bytes, to_bytes
+from tilefold.runtime.sim.atoms.mma_arithmetic import DTYPES, bound, executor, from_bytes, to_bytes
 from tilefold.runtime.sim.faults import SimulationError
 
 from ..mma import random_elements

@@ -88,3 +88,11 @@ def test_extremes_of_three(form: str, stage: str) -> None:
         ordered = sorted(known, key=lambda x: (x, math.copysign(1, x)))
         expected = ordered[0 if "min" in form else -1]
         assert (float(got), math.copysign(1, got)) == (expected, math.copysign(1, expected))
+
+
+def test_an_extreme_with_a_number() -> None:
+    a = numbers()
+    body = """    %one = arith.constant 1.0 : f32
+    %r = ptx.minmax3 "max" %x, %one, %y
+    ptx.st %r, %q align 4 : f32, !ptx.ptr<global>"""
+    assert np.array_equal(run(body, a, "instr")[:, 0], np.maximum(np.maximum(a[:, 0], 1), a[:, 1]))

@@ -20,7 +20,7 @@ from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.numbers import MmaOperation, Types
 from tilefold.layout.atoms.summation import AlignedSum, FusedChain, SplitChain, summation
 from tilefold.layout.atoms.wgmma import wgmma
-from tilefold.runtime.sim.atoms.mma import DTYPES, executor, widen
+from tilefold.runtime.sim.atoms.mma_arithmetic import DTYPES, executor, widen
 from tilefold.runtime.sim.atoms.sums import multiply_add
 from tilefold.runtime.sim.atoms.wgmma import WgmmaArithmetic
 from tilefold.runtime.sim.values import fused_multiply_add

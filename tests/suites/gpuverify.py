@@ -147,6 +147,7 @@ def case_of(file: Path, name: str, kind: str) -> Case:
         ignored=frozenset({"E3204"}),
         left_out=reason if "error" in verdict else "",
         excuse=reason,
+        options={"cooperative": True} if "grid_group" in text else {},
     )
 
 

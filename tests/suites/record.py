@@ -8,8 +8,7 @@ from typing import Any
 
 RECORD = Path(__file__).parent / "record.json"
 NAMES = {
-    "cutlass": "CuTe C++, tutorials", "hirace": "Indigo, one kernel in 25", "gpuverify": "GPUVerify",
-    "gpuverify again": "GPUVerify, changed later",
+    "cutlass": "CuTe C++, tutorials", "hirace": "Indigo", "gpuverify": "GPUVerify",
     "hecbench": "HeCBench", "triton": "Triton, tutorials", "zluda": "ZLUDA, PTX",
 }  # fmt: skip
 COLUMNS = ("right", "wrong", "not supported", "left out")

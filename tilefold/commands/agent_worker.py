@@ -18,6 +18,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 from tilefold.commands.cli import COMMANDS
@@ -33,15 +34,21 @@ def main() -> int:
     """Serves requests until the input ends."""
     folder, seconds, megabytes = Path(sys.argv[1]).resolve(), int(sys.argv[2]), int(sys.argv[3])
     os.chdir(folder)
-    os.environ["TILEFOLD_SIM_PROGRESS"] = "0"
-    os.environ["TILEFOLD_CACHE_LIMIT"] = "0"
-    os.environ["TMPDIR"] = str(folder)
     requests, answers = sys.stdin, sys.stdout
-    warm_up()
+    prepare(folder)
     for line in requests:
         answers.write(json.dumps(_in_copy(json.loads(line), folder, seconds, megabytes)) + "\n")
         answers.flush()
     return 0
+
+
+def prepare(folder: Path) -> None:
+    """Lets all commands write into the folder alone and start no process, and warms up."""
+    os.environ["TILEFOLD_SIM_PROGRESS"] = "0"
+    os.environ["TILEFOLD_SIM_PROCESSES"] = "1"
+    os.environ["TILEFOLD_CACHE_LIMIT"] = "0"
+    os.environ["TMPDIR"] = str(folder)
+    warm_up()
 
 
 def _in_copy(request: dict[str, Any], folder: Path, seconds: int, megabytes: int) -> dict[str, Any]:
@@ -144,8 +151,15 @@ def case():
 _ARGUMENTS = ("--block", "32", "--arg", "A=f32[32]", "--fill", "A=arange", "--arg", "B=f32[32]")
 
 
+_USED = ("tilefold.builder", "tilefold.compiler.ptx", "tilefold.dialects", "tilefold.passes", "tilefold.runtime.sim")
+"""The packages of which a kernel may need any module."""
+
+
 def warm_up() -> None:
     """Imports what the tools use, and checks the kernels."""
+    for package in _USED:
+        for module in walk_packages(import_module(package).__path__, f"{package}."):
+            import_module(module.name)
     for name in COMMANDS.keys() & {"bisect", "check", "explain", "layout", "run", "show"}:
         import_module(f"tilefold.commands.{name}")
     files: list[tuple[str, str, tuple[str, ...]]] = [("k.cute", _CUTE, ())]

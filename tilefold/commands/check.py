@@ -178,7 +178,7 @@ def _cut_grids(args: argparse.Namespace, program: "Program", launches: "Sequence
     for launch, whole in zip(launches, program.launches(Changes(name=args.launch)), strict=True):
         if any(blocks < all for blocks, all in zip(launch.grid, whole.grid, strict=True)):
             ran, wanted = ("x".join(map(str, grid)) for grid in (launch.grid, whole.grid))
-            yield Gap(GapKind.GRID, f"the file launches a grid of {wanted}, of which {ran} ran", launch.label)
+            yield Gap(GapKind.GRID, f"the file launches a grid of {wanted}; {ran} ran", launch.label)
 
 
 def _examine_host(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Examination":

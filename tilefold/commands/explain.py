@@ -35,6 +35,7 @@ examples:
   tilefold explain                          all codes
   tilefold explain kernel.cute              the decisions of the compiler, line by line
   tilefold explain kernel.cute -o report.html   everything on one page
+  tilefold explain kernel.ptx -o report.html --block 128 --arg A=f32[128] --fill A=arange
   tilefold explain kernel.cute --source     the code of each line: operations, PTX, machine code
   tilefold explain kernel.cute --source=sass    the machine code, with the line of each instruction
   tilefold explain kernel.cute --costs      the costs of the lines, and cheaper variants
@@ -90,9 +91,9 @@ def _explain_file(args: argparse.Namespace) -> int:
     from tilefold.driver.lowering import PTX_STAGE
 
     program = load_program(args)
-    if program.simulated_stage == PTX_STAGE and not args.costs:
+    if program.simulated_stage == PTX_STAGE and not (args.costs or _is_page(args)):
         message = f"{args.file[:80]} has no stages before ptx, and no decisions of tilefold's compiler"
-        raise TilefoldError(Code.CLI_VALUE, message, "--costs shows what its lines cost")
+        raise TilefoldError(Code.CLI_VALUE, message, "-o report.html writes a page, --costs a table of costs")
     with program.explaining():
         if _is_page(args):
             text = _report(args, program)
@@ -116,9 +117,11 @@ def _report(args: argparse.Namespace, program: "Program") -> str:
     """The page about a program: of its launches too, if it has any."""
     from tilefold.commands.check import checked_launch
     from tilefold.dialects.run import LaunchOp
+    from tilefold.driver.lowering import PTX_STAGE
     from tilefold.tools.joined import report_on
 
-    has_launches = args.launch is not None or any(isinstance(op, LaunchOp) for op in program.module.walk())
+    is_ptx = program.simulated_stage == PTX_STAGE  # the options say its launch
+    has_launches = is_ptx or args.launch is not None or any(isinstance(op, LaunchOp) for op in program.module.walk())
     launches = choose_launches(args, program, "launch its kernels by run.launch") if has_launches else []
     return report_on(program, [checked_launch(args, program, launch) for launch in launches])
 

@@ -164,7 +164,7 @@ def _fit_memory_limit() -> None:
 
 
 def _drop_unwritten(stream: "TextIO") -> None:
-    """Lets go of output that cannot be written, of which Python would complain when it ends."""
+    """Lets go of output that cannot be written; otherwise Python would complain at its end."""
     try:
         stream.flush()
     except OSError:

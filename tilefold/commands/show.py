@@ -229,7 +229,7 @@ def _print(
 def _execute_mma(args: argparse.Namespace) -> int:
     from tilefold.layout.drawing.drawings import operand_tables
     from tilefold.layout.drawing.pictures import picture
-    from tilefold.tools.show.mma import read_mma
+    from tilefold.tools.show.tiled_mma import read_mma
 
     request = read_mma(args)
     _print(args, request.lines(), lambda: operand_tables(request.mma), lambda: picture(request.mma))

@@ -20,8 +20,8 @@ runs in a process of its own, on the simulator. A line says of each: PASSED (cle
 fault, but the check did not see everything), or ERROR (it was refused, or did not end). Programs in Python are
 executed: test folders that you trust.
 
-With --executor dask:ADDRESS the workers of a Dask cluster check, which must see the same files. A job whose worker is
-lost is given to another one, twice.
+With --executor dask:ADDRESS or ray:ADDRESS the workers of a Dask or Ray cluster check, which must see the same files.
+A job whose worker is lost is given to another one, twice.
 
 examples:
   tilefold test examples
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_target(parser, None, "as tilefold check")
     parser.add_argument("--stage", metavar="STAGE", action="append", default=[], help="as of tilefold check")
     parser.add_argument("-n", "--workers", type=int, metavar="N", help="processes (default: one for each core)")
-    parser.add_argument("--executor", metavar="WORKERS", help="check on other workers: dask:ADDRESS")
+    parser.add_argument("--executor", metavar="WORKERS", help="check on other workers: dask:ADDRESS or ray:ADDRESS")
     parser.add_argument("--seconds", type=int, default=600, metavar="S", help="end a program after S seconds")
     parser.add_argument("--json", action="store_true", help="print the outcomes as JSON instead of lines")
     parser.add_argument("-o", "--output", metavar="OUT", help="write the report to this file")

@@ -51,6 +51,16 @@ if TYPE_CHECKING:
     from tilefold.builder.scalars.dtypes import DType
     from tilefold.builder.scalars.values import Bool, Float, Int, Value
     from tilefold.builder.tensors.address_space import AddressSpace
+    from tilefold.builder.tensors.allocation import (
+        basic_copy_if,
+        clear,
+        fill,
+        make_fragment_like,
+        make_rmem_tensor,
+        make_rmem_tensor_like,
+        make_smem_tensor,
+    )
+    from tilefold.builder.tensors.allocation import make_rmem_tensor as make_fragment
     from tilefold.builder.tensors.copies import (
         ThrCopy,
         TiledCopy,
@@ -135,18 +145,6 @@ if TYPE_CHECKING:
     )
     from tilefold.builder.tensors.layouts import congruent as is_congruent
     from tilefold.builder.tensors.layouts import weakly_congruent as is_weakly_congruent
-    from tilefold.builder.tensors.memory import (
-        basic_copy_if,
-        clear,
-        fill,
-        make_fragment_like,
-        make_rmem_tensor,
-        make_rmem_tensor_like,
-        make_smem_tensor,
-    )
-    from tilefold.builder.tensors.memory import make_rmem_tensor as make_fragment
-    from tilefold.builder.tensors.mma import ThrMma, TiledMma, make_mma_atom, make_tiled_mma
-    from tilefold.builder.tensors.mma import TiledMma as MmaAtom
     from tilefold.builder.tensors.modes import (
         append,
         coalesce,
@@ -166,6 +164,8 @@ if TYPE_CHECKING:
     from tilefold.builder.tensors.raw_pointers import Address
     from tilefold.builder.tensors.structs import struct, union
     from tilefold.builder.tensors.tensors import CoordTensor, Pointer, Tensor
+    from tilefold.builder.tensors.tiled_mma import ThrMma, TiledMma, make_mma_atom, make_tiled_mma
+    from tilefold.builder.tensors.tiled_mma import TiledMma as MmaAtom
     from tilefold.builder.tensors.tma import TmaAtom, make_layout_image_mask
     from tilefold.builder.tensors.tuples import (
         E,

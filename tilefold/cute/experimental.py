@@ -8,8 +8,8 @@ from tilefold.builder.pipelines.allocator import SmemAllocator
 from tilefold.builder.scalars.dtypes import DType
 from tilefold.builder.tensors import copies
 from tilefold.builder.tensors.address_space import AddressSpace
+from tilefold.builder.tensors.allocation import make_rmem_tensor
 from tilefold.builder.tensors.coordinates_of_view import inside
-from tilefold.builder.tensors.memory import make_rmem_tensor
 from tilefold.builder.tensors.tensors import Tensor
 from tilefold.builder.tensors.views import composition, zipped_divide
 

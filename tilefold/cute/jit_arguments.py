@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Objects of other libraries as arguments: in the memory of C, as numbers, addresses and structures of these.
 
-An object that is a `JitArgument` says of which types its values are and where they lie. Each call reads them; the
+An object that is a `JitArgument` says which types its values have and where they lie. Each call reads them; the
 function sees what the object makes of them.
 """
 

@@ -39,11 +39,11 @@ HOMES: Mapping[str, str] = MappingProxyType(
             "zip_layouts zipped_product is_congruent=congruent is_weakly_congruent=weakly_congruent"
         ),
         "tilefold.builder.tensors.gemm": "gemm mma_atom_call=gemm",
-        "tilefold.builder.tensors.memory": (
+        "tilefold.builder.tensors.allocation": (
             "basic_copy_if clear fill make_fragment_like make_rmem_tensor make_rmem_tensor_like "
             "make_smem_tensor make_fragment=make_rmem_tensor"
         ),
-        "tilefold.builder.tensors.mma": "ThrMma TiledMma make_mma_atom make_tiled_mma MmaAtom=TiledMma",
+        "tilefold.builder.tensors.tiled_mma": "ThrMma TiledMma make_mma_atom make_tiled_mma MmaAtom=TiledMma",
         "tilefold.builder.tensors.modes": (
             "append coalesce dice domain_offset filter filter_zeros flatten get group_modes prepend select slice_ take"
         ),

@@ -25,6 +25,7 @@ from .argument_errors import checked
 from .host.descriptions import FakeTensor, SymInt
 from .host.streams import FakeStream
 from .specialise import element_of_name, name_of_elements
+from .torch_compile import untraced
 
 if TYPE_CHECKING:
     from .host.loading import LoadedModule
@@ -162,6 +163,7 @@ def _leading_mode(array: Array) -> int | None:
     return next((mode for mode in ones if array.shape[mode] != 1), ones[0] if ones else None)
 
 
+@untraced
 @checked
 def from_dlpack(
     tensor: Any, assumed_align: int | None = None, *, use_32bit_stride: bool = False, enable_tvm_ffi: bool = False

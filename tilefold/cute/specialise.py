@@ -162,6 +162,38 @@ class BoundArguments:
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class FieldConstants:
+    """The fields of a NamedTuple that are `Constexpr`, as a function is compiled for them, by their places; and those
+    of NamedTuples within it.
+    """
+
+    kind: type[Any]
+    constants: dict[int, object]
+    within: "dict[int, FieldConstants]"
+
+    @classmethod
+    def of(cls, value: Any) -> "FieldConstants | None":
+        """Those of an argument; None where it has no such fields."""
+        kind: Any = type(cast("object", value))
+        if not isinstance(value, tuple) or not hasattr(kind, "_make"):
+            return None
+        parts = list(enumerate(zip(_fields(kind), cast("Sequence[object]", value), strict=True)))
+        constants = {place: part for place, ((_, annotation), part) in parts if is_constexpr(annotation)}
+        found = {place: cls.of(part) for place, (_, part) in parts if place not in constants}
+        within = {place: held for place, held in found.items() if held is not None}
+        return cls(kind, constants, within) if constants or within else None
+
+    def put_into(self, value: Any) -> Any:
+        """The argument of a call with these constants in the place of its own, as CuTe ignores those of a call."""
+        if type(value) is not self.kind:
+            return value
+        parts = [self.constants.get(place, part) for place, part in enumerate(value)]
+        for place, held in self.within.items():
+            parts[place] = held.put_into(parts[place])
+        return self.kind._make(parts)
+
+
 def _check_kind(name: str, value: Any, annotation: object) -> None:
     """LaunchError (E3106) for an argument that is not the number or tensor of its annotation. None is always
     one of an optional parameter.

@@ -2,6 +2,8 @@
 """`python -m tilefold.cutlass FILE [--] ARGUMENTS`: runs a CuTe program whose import lines say `cutlass`. The file is
 one of Python or a notebook, whose code cells run in order. `-m MODULE` in place of FILE runs a module, as Python does.
 
+`--devices N` before FILE runs a program of several GPUs, which `torchrun` would start N times, on N simulated devices.
+
 `python -m tilefold.cutlass --missing DIR` runs nothing: it lists the names that the programs below a folder use and
 tilefold lacks, with the number of files that each stops; `--json` after it lists all these files.
 
@@ -11,12 +13,16 @@ see `without_gpu`.
 
 import json
 import sys
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 from tilefold.cutlass import install
 from tilefold.cutlass.programs import register_addresses, run_as_main
 from tilefold.cutlass.uncaught import report_uncaught
+
+MAX_DEVICES = 64
+"""The most simulated devices of a program."""
 
 
 def list_missing(arguments: list[str]) -> None:
@@ -45,14 +51,26 @@ def file_of(name: str) -> str:
     return found.origin
 
 
+def devices_of(command: list[str]) -> int | None:
+    """The number behind `--devices`, which it removes from a command line; None where that does not say it."""
+    if command[1] != "--devices":
+        return None
+    given = command[2] if len(command) > 2 else ""
+    if not given.isdecimal() or not 1 <= int(given) <= MAX_DEVICES or len(command) < 4:
+        sys.exit(f"how many devices? --devices N FILE, with N from 1 to {MAX_DEVICES}")
+    del command[1:3]
+    return int(given)
+
+
 def main() -> None:
     """Runs the program that the command line names, as `__main__`."""
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        sys.exit("usage: python -m tilefold.cutlass FILE.py|FILE.ipynb [--] ARGUMENTS\n"
+        sys.exit("usage: python -m tilefold.cutlass [--devices N] FILE.py|FILE.ipynb [--] ARGUMENTS\n"
                  "       python -m tilefold.cutlass --missing DIR [--json]")  # fmt: skip
     if sys.argv[1] == "--missing":
         list_missing(sys.argv[2:])
         return
+    devices = devices_of(sys.argv)
     name = sys.argv[2] if sys.argv[1] == "-m" and len(sys.argv) > 2 else None
     file, arguments = sys.argv[1], sys.argv[2 if name is None else 3 :]
     if arguments[:1] == ["--"]:
@@ -76,7 +94,15 @@ def main() -> None:
     else:
         sys.path[0] = str(Path(file).resolve().parent)
     sys.argv = [file, *arguments]
-    run_as_main(file, None if name is None else name.rpartition(".")[0])
+    package = None if name is None else name.rpartition(".")[0]
+    if devices is None:
+        run_as_main(file, package)
+        return
+    if is_available():
+        sys.exit("--devices is of simulated devices: torchrun runs a program on several GPUs")
+    from tilefold.cutlass.without_gpu.ranks import run_ranks
+
+    run_ranks(devices, partial(run_as_main, file, package))
 
 
 main()

@@ -49,6 +49,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "torch": "tilefold.cutlass.torch",
     "utils": "tilefold.cute.utils",
     "utils.ampere_helpers": "tilefold.cutlass.ampere_helpers",
+    "utils.distributed": "tilefold.cute.utils.distributed",
     "utils.tensormap_manager": "tilefold.cute.utils",
     "vector": "tilefold.cutlass.vector",
     "_mlir": "tilefold.cutlass.mlir",

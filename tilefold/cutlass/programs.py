@@ -2,7 +2,8 @@
 """The code of programs, which are files of Python, or the code cells of notebooks in their order (JSON, nbformat 4).
 
 `loc=loc, ip=ip` are left out of calls in functions that are not rewritten, too: they tell another compiler where in its
-IR it is. A name that is missing and stands only in an annotation or as a default is an error where it is used.
+IR it is. `isinstance` takes a tensor of coordinates for a tensor. A name that is missing and stands only in an
+annotation or as a default is an error where it is used.
 """
 
 import ast
@@ -10,19 +11,22 @@ import json
 import linecache
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, MappingProxyType, ModuleType
 from typing import Any
 
+from tilefold.builder.control.builtin import is_instance
 from tilefold.cute.missing_name import MissingName, UnknownNameError
 from tilefold.runtime.arrays.reachable import reachable
 
 _PLACE = {"loc", "ip"}
-_NAMED = "__tilefold_named__"
+_NAMED, _IS_INSTANCE = "__tilefold_named__", "__tilefold_isinstance__"
+_ADDED: Mapping[str, Any] = MappingProxyType({_IS_INSTANCE: is_instance})
+"""What the code of programs calls in place of Python's own functions."""
 
 
 def named(name: str, find: Callable[[], Any]) -> Any:
@@ -92,6 +96,8 @@ class _Changes(ast.NodeTransformer):
         places = [given for given in node.keywords if isinstance(given.value, ast.Name) and given.value.id == given.arg]
         if {given.arg for given in places} >= _PLACE:
             node.keywords = [given for given in node.keywords if given not in places or given.arg not in _PLACE]
+        if isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            node.func = ast.copy_location(ast.Name(_IS_INSTANCE, ast.Load()), node.func)
         return node
 
 
@@ -115,7 +121,7 @@ class _Loader(SourceFileLoader):
         return compile_file(self.get_data(path), path)
 
     def exec_module(self, module: ModuleType) -> None:
-        vars(module)[_NAMED] = named
+        vars(module).update(_ADDED, **{_NAMED: named})
         super().exec_module(module)
 
 
@@ -154,7 +160,7 @@ def run_as_main(file: str, package: str | None = None) -> None:
     module = ModuleType("__main__")
     module.__file__ = file
     module.__package__ = package
-    vars(module)[_NAMED] = named
+    vars(module).update(_ADDED, **{_NAMED: named})
     sys.modules["__main__"] = module
     if file.endswith(".ipynb"):
         for name, text in cells_of(file):

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tilefold.runtime.sim.preparation import SimProgram
     from tilefold.runtime.sim.sim_engine import SimEngine
 
+    from .world import World
+
 CodeT = TypeVar("CodeT")
 
 
@@ -63,7 +65,12 @@ def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") ->
     with program.explaining():
         module = program.reached(stage, program.simulated_target(stage))
     engine = replace(engine, tensor_cores=program.tensor_cores)
-    return Executable(program, engine, SimProgram(module, kernel, program.module), f"stage {stage}")
+    world, code = devices_of_process().world, SimProgram(module, kernel, program.module)
+    if world is None:
+        return Executable(program, engine, code, f"stage {stage}")
+    from .world import DeviceEngine
+
+    return Executable(program, DeviceEngine(world, engine), code, f"stage {stage}")
 
 
 def on_gpu(program: Program, kernel: str) -> "Executable[Artifact]":
@@ -158,7 +165,7 @@ class CudaDevice:
         clusters.
         """
         from tilefold.runtime.compiled.artifact import Artifact
-        from tilefold.runtime.cuda.kernel import query_max_active_clusters
+        from tilefold.runtime.cuda.loaded_kernel import query_max_active_clusters
 
         engine = gpu_engine(self.ordinal)
         if not engine.driver.target.has_clusters:
@@ -180,12 +187,14 @@ class CudaDevice:
 @dataclass(eq=False)
 class Devices:
     """The devices of a process: the simulator, and the GPUs unless the simulator stands for them. `watch` is called
-    before a launch on the simulator: with the kernel, its arguments, the grid, the request and the options.
+    before a launch on the simulator: with the kernel, its arguments, the grid, the request and the options. `world` has
+    several simulated devices, while their programs run.
     """
 
     simulator: Device = field(default_factory=Simulator)
     stands_for_gpus: bool = False
     watch: Callable[..., None] | None = None
+    world: "World | None" = None
 
     def gpu(self, ordinal: int) -> Device:
         """The GPU of a number."""

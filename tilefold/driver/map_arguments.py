@@ -50,7 +50,7 @@ def recipe_of(text: str, array: Argument) -> MapRecipe:
     match, type = _MAP.fullmatch(text), array.type
     assert match is not None
     if not isinstance(type, TensorType):
-        raise TilefoldError(Code.RUN_ARGUMENT, f"'{array.name}' is not an array, of which a tensor map could be")
+        raise TilefoldError(Code.RUN_ARGUMENT, f"'{array.name}' is not an array, so no tensor map can describe it")
     shape, bits = mode_sizes(type.layout.data), type.element_bits
     word = "u8" if bits == 8 else str(type.element_type).replace("i", "s" if str(type.element_type) != "i16" else "u")
     element, box = MAP_ELEMENTS.get(word), tuple(int(n) for n in match["box"].split("x"))

@@ -7,11 +7,12 @@ from tilefold.base.errors import Code
 from tilefold.base.target import Target
 from tilefold.compiler.emit.lineinfo import source_files
 from tilefold.compiler.frontend.source import Source
-from tilefold.compiler.machine.assemble import AssembleError
+from tilefold.compiler.machine.assemble import AssembleError, Cubin, assemble
 from tilefold.compiler.machine.nvdisasm import disassemble
 from tilefold.compiler.reports.listing import Lister
 from tilefold.compiler.reports.source_map import CodeLine, SourceMap, Spot, ir_lines, map_ptx_lines, map_sass_lines
 from tilefold.driver.lowering import Program
+from tilefold.driver.ptx_program import PtxProgram
 from tilefold.runtime.settings import ptxas_settings
 
 
@@ -37,6 +38,31 @@ def source_map(program: Program, target: Target) -> SourceMap:
             raise
         return SourceMap(forms, {"sass": error.message})
     return SourceMap({**forms, "sass": map_sass_lines(text, files)}, {})
+
+
+def ptx_source_map(program: PtxProgram, target: Target) -> tuple[SourceMap, Cubin | None]:
+    """The operations, the PTX and the machine code of a program that was read from PTX, by the lines of its source: the
+    PTX itself, or that from which a compiler made it. Also the machine code with the figures of its kernels.
+    """
+    read, name = program.read, program.source.name
+    if read.compiled_text:
+        files = {read.module.files[number]: file for number, file in read.files.items()}
+        ptx = map_ptx_lines(read.compiled_text, files)
+    else:
+        lines = enumerate(program.source.text.splitlines(), 1)
+        ptx = [CodeLine(number, text, (name, number) if _is_code(text) else None) for number, text in lines]
+    forms = {"ir": ir_lines(Lister().list(program.module)), "ptx": ptx}
+    try:
+        cubin = assemble(read.compiled_text or program.source.text, target)
+        text = disassemble(cubin.code, ptxas_settings().cuda_home)
+    except AssembleError as error:
+        return SourceMap(forms, {"sass": error.message}), None
+    return SourceMap({**forms, "sass": map_sass_lines(text, {})}, {}), cubin
+
+
+def _is_code(line: str) -> bool:
+    """Whether a line of PTX is more than a directive, a comment, or a brace."""
+    return not line.lstrip().startswith((".", "//", "{", "}", "(", ")")) and bool(line.strip())
 
 
 def by_lines(source_map: SourceMap, source: Source) -> str:

@@ -37,7 +37,7 @@ def attention(
     """softmax(scale * q k^T) v for each head, with `scale` 1 / sqrt(D) by default.
 
     `q` is (batch, rows, heads, D), `k` and `v` are (batch, keys, heads of k, D) of f16 or bf16; the heads of k divide
-    those of q, of which neighbours share one. D is 64, 96, 128 or 256 on sm_90a without `window`, `softcap` and `bias`,
+    those of q; neighbours share one. D is 64, 96, 128 or 256 on sm_90a without `window`, `softcap` and `bias`,
     else 64 or 128. Where `causal`, row i of n sees the keys up to i + keys - n; with a `window`, which needs `causal`,
     the last so many of these. `softcap` replaces a score s by softcap * tanh(s / softcap). `bias` is a function of
     batch, head, row and key, values of the kernel, that gives a number to be added to a score; it has no gradient.

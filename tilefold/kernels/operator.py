@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of the library, of which each is an operator of torch, too.
+"""Functions of the library; each is an operator of torch, too.
 
 An operator consists of two functions: one checks the arguments and makes places for the results, the other launches
 kernels that write them. Without values, the first one alone is the operator for torch's fake tensors.
@@ -105,7 +105,7 @@ class Operator:
         _OPERATORS[self.name] = self
 
     def __call__(self, *args: Any) -> Any:
-        """The results for arguments in the order of the schema, of which the first is an array."""
+        """The results for arguments in the order of the schema; the first is an array."""
         torch: Any = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():
             return getattr(torch.ops.tilefold, _registered(self.name))(*args)

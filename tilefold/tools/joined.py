@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.passes import ModulePass
 
-from tilefold.driver.lowering import Program
+from tilefold.driver.lowering import PTX_STAGE, Program
 from tilefold.driver.trial import Outcome, Trial
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.tools.bisection.bisect import bisect, wrong_emission
@@ -29,22 +29,23 @@ def report_on(program: Program, launches: Sequence[Checked]) -> Page:
     """The page about a program and its launches. Raises ProgramError if a pass refuses the program, LaunchError for a
     launch that cannot begin.
     """
-    return report_page(program, map(_observe, launches), CuteLexer())
+    stages = STAGES if program.simulated_stage != PTX_STAGE else (PTX_STAGE,)
+    return report_page(program, (_observe(launch, stages) for launch in launches), CuteLexer())
 
 
-def _observe(checked: Checked) -> Observation:
-    """The faults of a launch; the costs of its lines where it has none."""
+def _observe(checked: Checked, stages: tuple[str, ...]) -> Observation:
+    """The faults of a launch at some stages; the costs of its lines where it has none."""
     began = time.perf_counter()
-    outcome = checked.outcome(STAGES)
+    outcome = checked.outcome(stages)
     took = time.perf_counter() - began
     if outcome.faults:
-        return Observation(checked.label, outcome.faults, outcome.gaps)
+        return Observation(checked.label, stages, outcome.faults, outcome.gaps)
     trial = Trial(checked.kernel, checked.config, checked.arguments, checked.engine)
     try:
         costs = costs_of(checked.program, checked.label, trial, tries=took < MAX_SECONDS, events=MAX_EVENTS)
     except SimulationError as error:
-        return Observation(checked.label, gaps=outcome.gaps, missing=error.message)
-    return Observation(checked.label, gaps=outcome.gaps, costs=costs)
+        return Observation(checked.label, stages, gaps=outcome.gaps, missing=error.message)
+    return Observation(checked.label, stages, gaps=outcome.gaps, costs=costs)
 
 
 class Bisection:

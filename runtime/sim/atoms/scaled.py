@@ -21,7 +21,7 @@ from ....layout.atoms.summation import LEAST_EXPONENT, ScaledSum, Summation
 from ...arrays.storage import distances
 from ..faults import SimulationError, Site
 from ..warp import Warp
-from .mma import DTYPES, Places, Values, widen
+from .mma_arithmetic import DTYPES, Places, Values, widen
 
 Array: TypeAlias = NDArray[Any]
 ScaledExecutor: TypeAlias = Callable[[Values, Values, Values, Array, Array], Values]

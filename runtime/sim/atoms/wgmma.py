@@ -17,7 +17,7 @@ from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.numbers import MmaOperation
 from ....layout.atoms.summation import Summation
 from ...arrays.storage import distances
-from .mma import from_bytes, narrow, to_bytes, widen
+from .mma_arithmetic import from_bytes, narrow, to_bytes, widen
 from .sums import MultiplyAdd, multiply_add
 
 if TYPE_CHECKING:

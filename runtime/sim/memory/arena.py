@@ -17,10 +17,10 @@ an mbarrier.
 TAKEN = np.isin(np.arange(MBARRIER + 1), (ABSENT, IN_FLIGHT, MBARRIER))
 """Whether no thread may write a byte, by its state."""
 
-WIDTHS = (1, 2, 4, 8, 16)
+WIDTHS = (1, 2, 4, 8, 16, 32)
 """Sizes in bytes that one access can have."""
 
-WORDS = {width: np.dtype("c16" if width == 16 else f"u{width}") for width in WIDTHS}
+WORDS = {width: np.dtype({16: "c16", 32: "V32"}.get(width, f"u{width}")) for width in WIDTHS}
 """Types of these sizes, by which NumPy copies fastest."""
 
 NAMED = "shared tensor "

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Who writes to global memory during a launch, and which values: for comparing two launches write by write."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from ...errors import Dim3
 from ..events import ScheduleObserver
 from ..faults import SimulationError, Site
 from ..reached import Reached
-from ..warp import Warp
+from ..warp import Cluster, Warp
 from .arena import READY, Arena
 
 MAX_BYTES = 1 << 28
@@ -38,6 +39,10 @@ class Sighting:
         return f"block {block}, thread {thread}"
 
 
+class SeenEnoughError(Exception):
+    """Ends a launch whose observer has seen all that it was asked for."""
+
+
 @dataclass(slots=True)
 class Journal:
     """An observer of a launch. `watched` is a byte, of an argument's storage or by the name of its state space and its
@@ -47,6 +52,10 @@ class Journal:
 
     watched: tuple[NDArray[Any] | str, int] | None = None
     keeps_values: bool = False
+    within: Dim3 | None = None
+    """The block with whose cluster the launch may end, as later accesses do not count; None for all of it."""
+    is_enough: Callable[[Sequence[Sighting]], bool] | None = None
+    """Whether no more accesses need be seen: asked after each; SeenEnoughError then ends the launch."""
     sightings: list[Sighting] = field(default_factory=list[Sighting])
     remarks: dict[Site, str] = field(default_factory=dict[Site, str])
     """The remarks about an operation."""
@@ -66,6 +75,10 @@ class Journal:
     def is_watching(self) -> bool:
         """Whether the order of the accesses counts."""
         return self.watched is not None or self.keeps_values
+
+    def is_done(self, cluster: Cluster) -> bool:
+        """Whether nothing counts that comes after the end of a cluster."""
+        return self.within is not None and any(warp.block.coordinate == self.within for warp in cluster.ended)
 
     @property
     def schedule(self) -> ScheduleObserver | None:
@@ -99,6 +112,8 @@ class Journal:
         for index in np.flatnonzero(rows == self._offset // width).tolist():
             thread = warp.block.thread(warp.first_thread + int(warp.lane_numbers()[index]))
             self.sightings.append(Sighting(site, warp.block.coordinate, thread, warp.index, writes, number))
+            if self.is_enough is not None and self.is_enough(self.sightings):
+                raise SeenEnoughError
 
     def remark(self, site: Site, text: str) -> None:
         """Keeps the first remark of an operation."""

@@ -10,7 +10,7 @@ from ....base.errors import Code
 from ....base.spaces import SMEM
 from ....base.target import WARP
 from ..ordering.asynchronous import InFlight, Operation, writers
-from ..ordering.clocks import ASYNC, Conflict
+from ..ordering.clocks import AGENT, ASYNC, BEYOND_WARP, Conflict
 from ..ordering.knowledge import known, times_of
 from ..ordering.releases import block_of, has_seen, missing_edge
 from ..warp import Warp
@@ -158,8 +158,10 @@ def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conf
             space.shadow.date(rows, access.width, warp.launch.clock, warp.active_agents())
         return
     if warp.launch.forgives(Code.SIM_RACE, access.site):
-        if space.journal is not None and not _of_one_warp(warp, agent):
+        if space.journal is not None and _is_wide(warp, conflict):
             space.journal.wider.add(access.site)
+        if access.kind == "store" and space.shadow is not None:
+            space.shadow.date(rows, access.width, warp.launch.clock, warp.active_agents())
         return
     where = space.show_row(int(rows[conflict.index]), access.width, conflict.byte)
     lane = int(warp.lane_numbers()[conflict.index])
@@ -167,6 +169,8 @@ def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conf
     if conflict.narrow:
         text = f"race: {verb} {space.name} {where}, which {other} changed; the scope of one does not reach the other"
         hint = 'give both operations scope "gpu", or "cluster" where all threads are of one cluster'
+        if warp.launch.device_of(block_of(warp, agent)) != warp.block.cluster.device:
+            hint = 'give both operations scope "sys", which has the threads of all devices'
     else:
         did = "wrote" if conflict.with_write else "read"
         text = f"race: {verb} {space.name} {where}, which {other} {did}, and no barrier lies between"
@@ -176,6 +180,16 @@ def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conf
         if sharing := space.arena.sharing(place % space.arena.span):
             text, hint = f"{text}; {sharing}", "use strides that give each element bytes of its own"
     warp.fault(Code.SIM_RACE, access.site, lane, text, hint, (space.name, place), rival=warp.block.thread_of(agent))
+
+
+def _is_wide(warp: Warp, conflict: Conflict) -> bool:
+    """Whether accesses of several warps conflict."""
+    pairs = conflict.pairs if len(conflict.pairs) else np.array([(conflict.index, conflict.agent)])
+    own, agents = warp.active_agents()[pairs[:, 0]] - 1, (pairs[:, 1] & AGENT) - 1
+    threads = warp.launch.config.threads
+    same = (own // threads == agents // threads) & (own % threads // WARP == agents % threads // WARP)
+    others = ASYNC if conflict.with_write else ASYNC | BEYOND_WARP
+    return bool((~same | (pairs[:, 1] & others != 0)).any())
 
 
 def _of_one_warp(warp: Warp, agent: int) -> bool:

@@ -23,7 +23,7 @@ from .clocks import ATOMIC, PROXIED, Clock
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Transfer:
-    """A bulk copy of which an mbarrier counts the bytes, as an agent of its own."""
+    """A bulk copy, as an agent of its own, whose bytes an mbarrier counts."""
 
     operation: Operation
     agent: int

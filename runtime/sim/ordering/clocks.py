@@ -51,7 +51,10 @@ SEVERAL_WARPS = 1 << 30
 SEVERAL_BLOCKS = 1 << 31
 """Threads of more than one block of the agent's cluster have read the byte; of several clusters where it is 0."""
 SCOPE_CTA, SCOPE_CLUSTER = SEVERAL_LANES, SEVERAL_WARPS
-"""Flags in the entry of a write that was atomic only among the threads of its block, or of its cluster."""
+SCOPE_GPU = SCOPE_CTA | SCOPE_CLUSTER
+"""Flags in the entry of a write that was atomic only among the threads of its block, its cluster, or its device."""
+SCOPES: Mapping[str, int] = MappingProxyType({"cta": SCOPE_CTA, "cluster": SCOPE_CLUSTER, "gpu": SCOPE_GPU, "sys": 0})
+"""The flags of each scope where there are several devices; of one device `gpu` has all threads, too."""
 MORE = SEVERAL_BLOCKS
 """The flag of an atomic write that covers others, which are kept beside the table."""
 BEYOND_WARP = SEVERAL_WARPS | SEVERAL_BLOCKS
@@ -160,3 +163,15 @@ class Conflict:
     with_write: bool
     atomic: bool = False
     narrow: bool = False
+    pairs: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64), compare=False)
+    """All accesses of the request that conflict, each with the agent, where several were looked at together."""
+
+
+def first_conflict(conflict: NDArray[np.bool_], entries: Entries, with_write: bool, width: int) -> Conflict:
+    """The first conflict of a request, whose accesses of `width` bytes find these entries."""
+    places = np.argwhere(conflict)
+    index, place = places[0].tolist()
+    entry = int(entries[index, place])
+    byte = place * width // conflict.shape[1]
+    pairs = np.stack((places[:, 0], entries[conflict] & (AGENT | SEVERAL)), axis=1)
+    return Conflict(index, byte, entry & AGENT, entry >> 32, with_write, bool(entry & ATOMIC), pairs=pairs)

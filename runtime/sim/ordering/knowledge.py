@@ -248,6 +248,11 @@ def of_own_block(warp: Warp, blocks: NDArray[np.int64], entries: Entries) -> NDA
     return (thread // warp.launch.config.threads == blocks) & ((entries & SEVERAL_BLOCKS) == 0)
 
 
+def of_own_warp(warp: Warp, entries: Entries) -> NDArray[np.bool_]:
+    """Which entries, in a row for each active lane, are of threads of its warp."""
+    return (place_of(warp, entries) - warp.first_index) // WARP == warp.lane_numbers()[:, None] // WARP
+
+
 def _known_earlier(clock: Clock, warp: Warp, entry: int) -> int:
     """The time before which a clock has the accesses of a thread of another cluster, or of its warp or block."""
     agent, cluster = entry & AGENT, warp.block.cluster

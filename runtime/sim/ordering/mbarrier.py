@@ -21,7 +21,7 @@ from .cluster import ClusterBarrier
 from .knowledge import executed, known, learn, snapshot
 
 PHASES = 64
-"""Phases of which an mbarrier keeps what they order; who lags behind by more learns too much."""
+"""An mbarrier keeps the order that so many phases make; who lags behind by more learns too much."""
 
 
 _CURE = (

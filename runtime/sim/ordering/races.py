@@ -24,14 +24,27 @@ from .clocks import (
     PROXIED,
     SCOPE_CLUSTER,
     SCOPE_CTA,
+    SCOPE_GPU,
+    SCOPES,
     SEVERAL,
     SEVERAL_BLOCKS,
     SEVERAL_LANES,
     SEVERAL_WARPS,
     Conflict,
     Entries,
+    first_conflict,
 )
-from .knowledge import horizon_of, known, known_by, known_until, of_own_block, place_of, read_by_several, times_of
+from .knowledge import (
+    horizon_of,
+    known,
+    known_by,
+    known_until,
+    of_own_block,
+    of_own_warp,
+    place_of,
+    read_by_several,
+    times_of,
+)
 
 if TYPE_CHECKING:
     from ..warp import Warp
@@ -98,9 +111,7 @@ class RaceShadow:
         return (self._write_rows[width][rows] & PROXIED != 0).all(axis=1)
 
     def date(self, rows: NDArray[Any], width: int, time: int, agents: NDArray[Any]) -> None:
-        """Records a write by `agents` at a time without a check, as when a copy that was checked before
-        completes.
-        """
+        """Records a write by `agents` at a time without a check, as when a copy that was checked completes."""
         self._write_rows[width][rows] = ((time << 32) | agents)[:, None]
 
     def attribute(self, warp: "Warp", rows: NDArray[Any], width: int, agent: int) -> None:
@@ -139,25 +150,19 @@ class RaceShadow:
         return bad if bad.any() else None
 
     def _first_write(
-        self,
-        warp: "Warp",
-        rows: NDArray[Any],
-        width: int,
-        atomic: bool = False,
-        scope: str = "gpu",
-        overwrites: bool = False,
+        self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False, scope: str = "gpu", over: bool = False
     ) -> Conflict | None:
-        """The first conflict of the active lanes' accesses with an earlier write. Where they overwrite it, that of an
+        """The first conflict of the active lanes' accesses with an earlier write. Where it is `over`written, that of an
         asynchronous operation need only be over.
         """
         if width < self._granule:
             self._refine(width)
         entries = self._write_rows[width].take(rows, axis=0)
-        over = (entries & (PROXIED | ASYNC)) != 0 if overwrites else None
-        bad = self._unordered(warp, entries & ~SEVERAL, atomic, over)
+        ended = (entries & (PROXIED | ASYNC)) != 0 if over else None
+        bad = self._unordered(warp, entries & ~SEVERAL, atomic, ended)
         if bad is not None:
-            return _first(bad, entries, True, width)
-        if not (entries & SEVERAL).any() and scope in ("gpu", "sys"):
+            return first_conflict(bad, entries, True, width)
+        if not (entries & SEVERAL).any() and warp.launch.is_widest(scope):
             return None
         conflict = self._first_of_more(warp, rows, entries, atomic) if (entries & MORE).any() else None
         return self._out_of_scope(warp, entries, width, scope) if conflict is None and atomic else conflict
@@ -169,12 +174,15 @@ class RaceShadow:
             return None
         cluster, place = warp.block.cluster, place_of(warp, entries & ~SEVERAL)
         threads = warp.launch.config.threads
-        cta, within_cluster = (entries & SCOPE_CTA) != 0, (entries & SCOPE_CLUSTER) != 0
+        cta, within_cluster = (entries & SCOPE_GPU) == SCOPE_CTA, (entries & SCOPE_GPU) == SCOPE_CLUSTER
         same_block = (place >= 0) & (place // threads == warp.block.rank)
         same_cluster = (place >= 0) & (place < cluster.threads)
         bad = ((cta | (scope == "cta")) & ~same_block) | ((within_cluster | (scope == "cluster")) & ~same_cluster)
+        if warp.launch.devices > 1:
+            device = warp.launch.device_of(((entries & AGENT) - 1) // threads)
+            bad |= (((entries & SCOPE_GPU) == SCOPE_GPU) | (scope == "gpu")) & (device != cluster.device)
         bad &= unordered
-        return replace(_first(bad, entries, True, width), narrow=True) if bad.any() else None
+        return replace(first_conflict(bad, entries, True, width), narrow=True) if bad.any() else None
 
     def _first_of_more(self, warp: "Warp", rows: NDArray[Any], entries: Entries, atomic: bool) -> Conflict | None:
         """The first conflict with a write that later atomic ones have taken the place of."""
@@ -225,7 +233,7 @@ class RaceShadow:
         self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False, scope: str = "gpu"
     ) -> Conflict | None:
         """The first conflict of the active lanes' writes with an earlier access."""
-        conflict = self._first_write(warp, rows, width, atomic, scope, overwrites=True)
+        conflict = self._first_write(warp, rows, width, atomic, scope, over=True)
         if conflict is not None:
             return conflict
         tables = self._read_rows[width]
@@ -238,7 +246,7 @@ class RaceShadow:
         bad = self._unordered(warp, entries, atomic, np.ones(entries.shape, bool))
         if bad is None:
             return None
-        conflict = _first(bad, entries, False, width)
+        conflict = first_conflict(bad, entries, False, width)
         return replace(conflict, byte=conflict.byte // self._granule * self._granule)
 
     def _own_reads(self, warp: "Warp", rows: NDArray[Any], width: int) -> Entries:
@@ -314,16 +322,14 @@ class RaceShadow:
         return None if conflict is None else (conflict, True)
 
     def unfenced(self, warp: "Warp", rows: NDArray[Any], width: int, proxy: str) -> Conflict | None:
-        """The first write of rows by the generic proxy behind which lies no fence of a proxy that the active lanes
-        know.
-        """
+        """The first write of rows by the generic proxy behind which the active lanes know no fence of a proxy."""
         entries = self._write_rows[width][rows]
         bad = (entries != 0) & (entries & PROXIED == 0)
         fenced = known(warp).proxies.get(proxy)
         if fenced is not None and bad.any():
             chosen = entries[bad]
             bad[bad] = chosen >> 32 >= times_of(fenced, warp, chosen)
-        return _first(bad, entries, True, width) if bad.any() else None
+        return first_conflict(bad, entries, True, width) if bad.any() else None
 
     def released_unfenced(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
         """The first read of rows by the generic proxy, of other warps than that of the active lanes, behind which lies
@@ -332,14 +338,14 @@ class RaceShadow:
         tables = self._read_rows[width][:, rows]
         entries = np.moveaxis(tables, 0, 2).reshape(len(rows), -1)
         bad = (entries & (AGENT | SEVERAL) != 0) & (entries & PROXIED == 0)
-        bad &= (place_of(warp, entries) - warp.first_index) // WARP != warp.lane_numbers()[:, None] // WARP
+        bad &= ~of_own_warp(warp, entries)
         fenced = known(warp).proxies.get(self._space)
         if fenced is not None and bad.any():
             chosen, lanes = entries[bad], np.nonzero(bad)[0]
             bad[bad] = chosen >> 32 >= known_by(warp, fenced, lanes, chosen)
         if not bad.any():
             return None
-        conflict = _first(bad, entries, False, width)
+        conflict = first_conflict(bad, entries, False, width)
         return replace(conflict, byte=conflict.byte // self._granule * self._granule)
 
     def update(
@@ -353,17 +359,21 @@ class RaceShadow:
         if conflict is None:
             table = self._write_rows[width]
             more = self._cover(warp, rows, table[rows], reads)
-            flags = ATOMIC | {"cta": SCOPE_CTA, "cluster": SCOPE_CLUSTER}.get(scope, 0)
+            flags = ATOMIC | (0 if warp.launch.is_widest(scope) else SCOPES[scope])
             table[rows] = np.where(more, MORE, 0) | warp.stamps() | flags
         return conflict
 
     def observe(self, warp: "Warp", rows: NDArray[Any], width: int, scope: str = "gpu") -> Conflict | None:
         """Records that the active lanes read `rows` atomically in a scope; the first conflict with a write that is not
-        atomic, or not in that scope.
+        atomic, or not in that scope. In shared memory `sys` is that of volatile accesses, which order no lanes.
         """
         conflict = self._first_write(warp, rows, width, True, scope)
         if conflict is not None:
             return conflict
+        if scope == "sys" and self._forgets:
+            bad = self._unordered(warp, entries := self._write_rows[width][rows] & ~SEVERAL)
+            if bad is not None and (bad := bad & of_own_warp(warp, entries)).any():
+                return first_conflict(bad, entries, True, width)
         table = self._own_reads(warp, rows, width)
         earlier, plain = table[rows], warp.stamps()
         now = plain | ATOMIC
@@ -378,9 +388,7 @@ class RaceShadow:
         return None
 
     def write(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
-        """Records that the active lanes write `rows` of `width` bytes; the first conflict with an earlier
-        access.
-        """
+        """Records that the active lanes write `rows` of `width` bytes; the first conflict with an earlier access."""
         conflict = self._first_access(warp, rows, width)
         if conflict is not None:
             return conflict
@@ -388,12 +396,5 @@ class RaceShadow:
         table[rows] = now
         lost = table[rows, 0] != now[:, 0]
         if lost.any():  # lanes of this request write the same bytes
-            return replace(_first(lost[:, None], table[rows], True, 1), time=0)
+            return replace(first_conflict(lost[:, None], table[rows], True, 1), time=0)
         return None
-
-
-def _first(conflict: NDArray[np.bool_], entries: Entries, with_write: bool, width: int) -> Conflict:
-    index, place = (int(i) for i in np.argwhere(conflict)[0])
-    entry = int(entries[index, place])
-    byte = place * width // conflict.shape[1]
-    return Conflict(index, byte, entry & AGENT, entry >> 32, with_write, bool(entry & ATOMIC))

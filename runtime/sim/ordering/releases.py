@@ -163,12 +163,13 @@ def _why_unacquired(warp: Warp, lane: int, look: Look, flag: Flag) -> str:
     if not scopes:
         return f"the read of the value of {site} does not acquire: put {FENCE} after it"
     scope = max(scopes, key=WIDENING.index)
-    near = block_of(warp, flag.agent) // warp.block.cluster.size == warp.block.cluster.number
-    narrow = [name for name in (flag.scope, scope) if name == "cta" or (name == "cluster" and not near)]
-    if narrow:
+    number = block_of(warp, flag.agent)
+    near: Home = (warp.launch.device_of(number), *divmod(number, warp.block.cluster.size))
+    if not all(reaches(name, near, home(warp)) for name in (flag.scope, scope)):
+        what, wide = ("block", "gpu") if near[0] == home(warp)[0] else ("device", "sys")
         return (
             f'the release at {site} is of scope "{flag.scope}", the acquire of scope "{scope}", and one of them '
-            'does not reach the other block: give both, and their fences, scope "gpu"'
+            f'does not reach the other {what}: give both, and their fences, scope "{wide}"'
         )
     if look.warp is warp and look.lane == lane:
         return ""
@@ -186,18 +187,20 @@ def _knows(warp: Warp, clock: Clock, agent: int, time: int) -> bool:
     return int(times_of(local, warp, np.array([time << 32 | agent]))[0]) > time
 
 
-Home: TypeAlias = tuple[int, int]
-"""A block, by the number of its cluster and its rank."""
+Home: TypeAlias = tuple[int, int, int]
+"""A block, by its device, the number of its cluster and its rank."""
 
 
 def reaches(scope: str, own: Home, other: Home) -> bool:
     """Whether a scope around a thread of one block has the threads of the other."""
-    return own == other or (scope == "cluster" and own[0] == other[0]) or scope in ("gpu", "sys")
+    shared = {"cta": 3, "cluster": 2, "gpu": 1, "sys": 0}[scope]
+    return own[:shared] == other[:shared]
 
 
 def home(warp: Warp) -> Home:
     """The block of a warp."""
-    return warp.block.cluster.number, warp.block.rank
+    cluster = warp.block.cluster
+    return cluster.device, cluster.number, warp.block.rank
 
 
 def fence(warp: Warp, scope: str) -> None:
@@ -236,7 +239,7 @@ def fenced_knowledge(warp: Warp) -> Clock | None:
 
 @dataclass(slots=True)
 class Releases:
-    """The clocks that were released at the addresses of a state space: of the scope of the GPU or system, and those of
+    """The clocks that were released at the addresses of a state space: of scopes with all threads, and those of
     each block and scope; and the writes of global memory that a read may find, by their blocks.
     """
 
@@ -272,7 +275,7 @@ class Releases:
             by_agent = self._of.setdefault(address, {})
             key = home(warp), reach
             by_agent[key] = clock.joined(by_agent.get(key))
-            if reach in ("gpu", "sys"):
+            if warp.launch.is_widest(reach):
                 self._wide[address] = clock.joined(self._wide.get(address))
 
     def read(self, warp: Warp, address: int, acquires: bool, scope: str, is_seen: bool = True) -> None:
@@ -307,10 +310,10 @@ class Releases:
         if releases is None:
             return None
         own = home(warp)
-        wide = scope in ("gpu", "sys")
+        wide = warp.launch.is_widest(scope)
         clocks = [self._wide.get(address)] if wide else []
         for (block, reach), clock in releases.items():
-            if reach in ("gpu", "sys") and wide:
+            if wide and warp.launch.is_widest(reach):
                 continue  # part of the first
             if reaches(reach, block, own) and reaches(scope, own, block):
                 clocks.append(clock)

@@ -251,15 +251,19 @@ def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> N
     )
 
 
-def _culprit(entry: tuple[Warp, Site, str, Until | None]) -> tuple[bool, int]:
-    """The order of warps that wait forever: those first that wait for something that others may wait for in turn."""
-    warp, _, _, until = entry
-    return until is None or until.code is ErrorCode.SIM_BARRIER, warp.first_index
+def _culprit(entry: tuple[Warp, Site, str, Until | None]) -> tuple[bool, bool, int]:
+    """The order of warps that wait forever: those first that wait for something that others may wait for in turn, and
+    those last that wait for all others of the cluster.
+    """
+    warp, site, _, until = entry
+    is_barrier = until is None or until.code is ErrorCode.SIM_BARRIER
+    return is_barrier, "cluster" in site.op, warp.first_index
 
 
 def _of_block(block: Block) -> str:
     """The block in words, where there are several that run."""
-    return " of block ({},{},{})".format(*block.coordinate) if block.cluster.size > 1 else ""
+    cluster = block.cluster
+    return f" of {cluster.name(block.rank)}" if cluster.size > 1 or cluster.launch.devices > 1 else ""
 
 
 def _warps(warps: Iterable[Warp], do: str) -> str:

@@ -14,14 +14,15 @@ COMMON = ("arith", "math", "scf", "vector", "func", "cf", "cute", "llvm", "ub")
 """The dialects whose operations can run anywhere, on the host too."""
 
 MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    "arith": ("integers", "floats", "casts"), "math": ("integers", "math_functions"), "scf": ("scf",),
+    "arith": ("arithmetic", "casts"), "math": ("arithmetic", "math_functions"), "scf": ("scf",),
     "vector": ("vector",), "func": ("calls",), "cf": ("calls",), "llvm": ("structs",), "ub": ("structs",),
     **dict.fromkeys(("cute.arithmetic", "cute.constructors", "cute.op"), ("cute",)),
     **dict.fromkeys(("gpu", "ptx.entry"), ("gpu",)),
     **dict.fromkeys(("ptx.address", "ptx.hints", "ptx.memory"), ("ptx_memory",)),
     "ptx.async_copy": ("ptx_sync",),
     **dict.fromkeys(("ptx.approx", "ptx.convert", "ptx.packed"), ("ptx_compute",)),
-    "ptx.sync": ("ptx_sync", "ptx_atomic"), "ptx.atomic": ("ptx_atomic",), "ptx.warp": ("ptx_lanes",),
+    "ptx.sync": ("ptx_sync", "ptx_atomic"), "ptx.atomic": ("ptx_atomic",), "ptx.multimem": ("ptx_multimem",),
+    "ptx.warp": ("ptx_lanes",),
     "ptx.matrix": ("ptx_matrix",), "ptx.mbarrier": ("ptx_mbarrier",), "ptx.bulk": ("ptx_bulk",),
     "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.tensor_map": ("ptx_tensor_map",),
     "ptx.cluster": ("ptx_cluster",), "ptx.launch_control": ("ptx_launch_control",), "ptx.inline": ("ptx_inline",),
@@ -47,7 +48,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
 
 
 _IN_STEP = frozenset((
-    "integers", "floats", "casts", "math_functions", "scf", "vector", "calls", "structs", "cute", "gpu",
+    "arithmetic", "casts", "math_functions", "scf", "vector", "calls", "structs", "cute", "gpu",
     "ptx_memory", "ptx_sync", "ptx_compute", "ptx_lanes", "ptx_matrix", "mma", "tile_views", "tile_coordinates",
     "tile_maps", "tile_memory", "tile_copies",
 ))  # fmt: skip
@@ -56,7 +57,7 @@ or are of some warps of a block.
 """
 
 
-_ORDERING = frozenset(("ptx_atomic", "ptx_tensor_map", "ptx_launch_control"))
+_ORDERING = frozenset(("ptx_atomic", "ptx_multimem", "ptx_tensor_map", "ptx_launch_control"))
 """The modules here with operations by which clusters order themselves, so that one may wait for another."""
 
 

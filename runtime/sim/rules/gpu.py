@@ -86,6 +86,15 @@ def _number(warp: Warp) -> Value:
     return (warp.first_thread + np.arange(warp.lanes)) % warp.launch.config.threads
 
 
+_TICK = 1000
+
+
+def _time(warp: Warp) -> Value:
+    """A time, later than all that were read before, so that loops that wait for one end."""
+    warp.launch.times += 1
+    return _TICK * warp.launch.times
+
+
 _OTHERS: Mapping[str, Reader] = MappingProxyType(
     {
         "laneid": _lane,
@@ -98,15 +107,12 @@ _OTHERS: Mapping[str, Reader] = MappingProxyType(
         "nwarpid": lambda warp: 64,
         "smid": lambda warp: 0,
         "nsmid": lambda warp: 1,
-        **dict.fromkeys(
-            ("clock", "clock_hi", "clock64", "globaltimer", "globaltimer_lo", "globaltimer_hi"), lambda warp: 0
-        ),
+        **dict.fromkeys(("clock", "clock64", "globaltimer", "globaltimer_lo"), _time),
+        **dict.fromkeys(("clock_hi", "globaltimer_hi"), lambda warp: 0),
         "dynamic_smem_size": lambda warp: 0,
     }
 )
-"""Those that only texts read. The simulator has one multiprocessor, and no time passes there; all shared memory of a
-block is static.
-"""
+"""Those that only texts read. The simulator has one multiprocessor; all shared memory of a block is static."""
 
 
 def register_of(name: str) -> Reader | None:

@@ -11,6 +11,7 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..faults import Site
@@ -18,7 +19,7 @@ from ..values import fused_multiply_add
 from ..values.approximations import approximate
 from ..values.function_unit import FUNCTIONS
 from ..warp import Warp
-from .floats import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
+from .arithmetic import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
 from .ptx_lanes import groups_of, vote
 from .roundings import rounded_instruction
 
@@ -49,6 +50,8 @@ def instruction_of(word: str, site: Site) -> Instruction | None:
     if type not in TYPES:
         return None
     dtype = TYPES[type]
+    if word in _PACKED:
+        return _plain(partial(_pack, _PACKED[word]), dtype, dtype)
     if head == "setp" and (compare := (_FLOATS_BY if type[0] == "f" else _INTEGERS_BY).get(mode)) is not None:
         return _plain(compare, dtype, dtype)
     if name == "selp":
@@ -94,6 +97,12 @@ def _plain(function: Callable[..., Any], *operands: Any) -> Instruction:
         return function(*given)
 
     return Instruction(run, operands)
+
+
+def _pack(half: Any, upper: Any, lower: Any) -> Any:
+    """Two f32 as halves of a word, rounded to the nearest; any NaN is 0x7fff (PTX ISA, cvt)."""
+    words = [np.where(np.isnan(x), 0x7FFF, x.astype(half).view(np.uint16)).astype(np.uint32) for x in (upper, lower)]
+    return words[0] << 16 | words[1]
 
 
 def _select(a: Any, b: Any, holds: Any) -> Any:
@@ -175,6 +184,20 @@ def _brev(x: Any) -> Any:
     return result
 
 
+def _fns(x: Any, base: Any, offset: Any) -> Any:
+    """The place of the |offset|-th one from place `base` on, up or down; of 0, that at the place (PTX ISA, fns)."""
+    place, count = base.astype(np.int64), offset.view("i4").astype(np.int64)
+    step, left = np.where(count < 0, -1, 1), np.maximum(np.abs(count), 1)
+    found: Any = np.full(place.shape, 0xFFFFFFFF, np.int64)
+    for tries in range(32):
+        bit: Any = x >> np.clip(place, 0, 31).astype(x.dtype) & 1
+        is_one: Any = (place >= 0) & (place < 32) & (bit == 1)
+        left = left - is_one
+        np.copyto(found, place, where=is_one & (left == 0) & ((count != 0) | (tries == 0)))
+        place = place + step
+    return found.astype(x.dtype)
+
+
 def _same(x: Any) -> Any:
     return x
 
@@ -182,9 +205,11 @@ def _same(x: Any) -> Any:
 _SHIFT_LEFT, _SHIFT_RIGHT = _shifted(np.left_shift), _shifted(np.right_shift)
 _FIELDS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...], int]] = MappingProxyType({
     "bfe": (_bfe, ("s32", "u32", "s64", "u64"), 1), "bfi": (_bfi, ("b32", "b64"), 2),
-    "brev": (_brev, ("b32", "b64"), 1),
+    "brev": (_brev, ("b32", "b64"), 1), "fns": (_fns, ("b32",), 1),
 })  # fmt: skip
 """Functions with the types that they have, and how many of their operands are of the type; the others have 32 bits."""
+_PACKED: Mapping[str, Any] = MappingProxyType({"cvt.rn.f16x2.f32": np.float16, "cvt.rn.bf16x2.f32": ml_dtypes.bfloat16})
+"""Conversions of two f32 to a word of two halves, the first operand to the upper one."""
 _VOTES: Mapping[str, str] = MappingProxyType({"all": "pred", "any": "pred", "uni": "pred", "ballot": "b32"})
 _APPROXIMATE = frozenset(f"{name}.approx{ftz}" for name in FUNCTIONS for ftz in ("", ".ftz"))
 _INTEGERS_BY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({

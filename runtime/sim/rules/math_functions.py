@@ -19,7 +19,7 @@ from ..events import Step
 from ..translate import Rule, Rules, Translator
 from ..values import Value, narrow
 from ..values.approximations import ArrayArithmetic
-from .floats import elementwise, fma, in_double
+from .arithmetic import elementwise, fma, in_double
 
 _ARITHMETIC = ArrayArithmetic()
 

@@ -143,7 +143,7 @@ def _extreme_of_three(op: ptx.MinMax3Op, t: Translator) -> Step:
     extreme = (np.minimum if least else np.maximum) if keeps else (np.fmin if least else np.fmax)
 
     def computed(*values: Value) -> Value:
-        a, b, c = [np.asarray(value, np.float32) for value in values]
+        a, b, c = np.broadcast_arrays(*[np.asarray(value, np.float32) for value in values])
         found = extreme(extreme(a, b), c)
         found = np.where(found == 0, np.where(_negative_zero(least, a, b, c), np.float32(-0.0), np.float32(0)), found)
         return np.where(np.isnan(found), np.uint32(0x7FFFFFFF).view(np.float32), found)[()]

@@ -18,7 +18,7 @@ from ..faults import Site, site_of
 from ..translate import Rules, Translator
 from ..values import Lanes, Value, varies
 from ..warp import Bools, Warp
-from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
+from .arithmetic import MAXIMUM_NUMBER, MINIMUM_NUMBER
 
 
 def bits_of(lanes: Bools) -> int:
@@ -217,7 +217,8 @@ _FLOAT_REDUCTIONS: Mapping[str, Callable[[Any, Any], Any]] = {"min": MINIMUM_NUM
 
 
 def _redux(op: ptx.ReduxSyncOp, t: Translator) -> Step:
-    value, result, kind, is_float = t.slot(op.value), t.slot(op.result), op.kind.data, op.is_float
+    value, result, is_float = t.slot(op.value), t.slot(op.result), op.is_float
+    kind, *modifiers = op.kind.data.split(".")
     group = Group("redux.sync", op.mask, site_of(op), t)
 
     def step(warp: Warp) -> None:
@@ -225,7 +226,10 @@ def _redux(op: ptx.ReduxSyncOp, t: Translator) -> Step:
 
         def total(row: Bools) -> Any:
             if is_float:
-                return reduce(_FLOAT_REDUCTIONS[kind], numbers[row])
+                given = np.abs(numbers[row]) if "abs" in modifiers else numbers[row]
+                if "NaN" in modifiers and np.isnan(given).any():
+                    return np.float32(np.nan)
+                return reduce(_FLOAT_REDUCTIONS[kind], given)
             return wrap_signed(reduce(_REDUCTIONS[kind], numbers[row].tolist()), 32)
 
         warp.registers[result] = _of_groups(warp, group.rows(warp), total, numbers.dtype)

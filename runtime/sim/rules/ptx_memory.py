@@ -4,6 +4,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.errors import Code
+from ....base.spaces import LOCAL_WINDOW
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.ptx.address import fixed_pairs
@@ -55,9 +57,10 @@ def _ptr_add(op: ptx.PtrAddOp, t: Translator) -> Step:
 
 def _inttoptr(op: ptx.IntToPtrOp, t: Translator) -> Step:
     reached = t.launch.reached if op.result.type == ptx.GLOBAL else None
+    window = LOCAL_WINDOW if op.result.type == ptx.LOCAL else 0
 
     def place(number: Value) -> Value:
-        given = number.astype(np.int64) if varies(number) else number
+        given = (number.astype(np.int64) if varies(number) else number) - window
         return given if reached is None else reached.place(given)
 
     return t.compute(op.result, place, op.number)
@@ -65,8 +68,10 @@ def _inttoptr(op: ptx.IntToPtrOp, t: Translator) -> Step:
 
 def _ptrtoint(op: ptx.PtrToIntOp, t: Translator) -> Step:
     kind = t.kind(op.result)
+    window = LOCAL_WINDOW if op.ptr.type == ptx.LOCAL else 0
 
     def number(address: Value) -> Value:
+        address = address + window
         return address.astype(kind.dtype) if varies(address) else wrap_signed(address, kind.bits)
 
     return t.compute(op.result, number, op.ptr)
@@ -113,6 +118,28 @@ def _store(op: ptx.StoreOp, t: Translator) -> Step:
     return step
 
 
+def _store_bulk(op: ptx.StoreBulkOp, t: Translator) -> Step:
+    space, pointer, bytes, site = t.spaces.shared, t.slot(op.ptr), t.slot(op.bytes), site_of(op)
+    access, width = t.access(op, space.row, "store", ptx.BULK_WORD), ptx.BULK_WORD
+
+    def step(warp: Warp) -> None:
+        sizes = warp.select(warp.registers[bytes])
+        warp.note(site, "stores bytes by", sizes[:, None])
+        if (sizes % width).any():
+            index = int(np.argmax(sizes % width != 0))
+            lane, text = int(warp.lane_numbers()[index]), f"fills {sizes[index]} bytes, no multiple of {width}"
+            warp.fault(Code.SIM_MISALIGNED, site, lane, text, f"fill a multiple of {width} bytes")
+        before, lanes, address = warp.mask_state(), warp.lane_numbers(), warp.registers[pointer]
+        for offset in range(0, int(sizes.max(initial=0)), width):
+            filled = np.zeros(warp.lanes, bool)
+            filled[lanes[sizes > offset]] = True
+            warp.narrow(filled)
+            space.store(warp, access, add_address(address, offset), np.zeros((warp.active, width), np.uint8))
+        warp.restore(before)
+
+    return step
+
+
 def _createpolicy(op: ptx.CreatePolicyOp, t: Translator) -> Step:
     return t.compute(op.result, lambda: 0)  # how data is cached changes nothing that the simulator models
 
@@ -151,6 +178,7 @@ PTX_MEMORY: Rules = {
     ptx.CreatePolicyOp: _createpolicy,
     ptx.LoadOp: _load,
     ptx.StoreOp: _store,
+    ptx.StoreBulkOp: _store_bulk,
     ptx.LocalAllocOp: _local_alloc,
     ptx.SmemAllocOp: _smem_alloc,
     ptx.SmemAddrOp: _smem_addr,

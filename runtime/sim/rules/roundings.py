@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..values import fused_multiply_add
-from .floats import MAXIMUM_NUMBER, MINIMUM_NUMBER
+from .arithmetic import MAXIMUM_NUMBER, MINIMUM_NUMBER
 
 _LEAST = np.float32(2.0**-126)
 _MODIFIERS = ("rn", "rz", "rm", "rp", "ftz", "sat")

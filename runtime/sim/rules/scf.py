@@ -9,7 +9,6 @@ from xdsl.dialects import scf
 from ....base.errors import Code as ErrorCode
 from ..events import BODIES_BETWEEN_PAUSES, Pause, Suspending, Suspension
 from ..faults import site_of
-from ..ordering.loop_values import idle_slots, never_ending
 from ..translate import Code, Loop, Rules, Translator
 from ..values import Value, ValueKind, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
@@ -135,6 +134,8 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
 
 
 def _while(op: scf.WhileOp, t: Translator) -> Suspending:
+    from ..ordering.loop_values import idle_slots, never_ending
+
     inits, results, site = t.slots(op.arguments), t.slots(op.results), site_of(op)
     test, body = t.block(op.before_region.block), t.block(op.after_region.block)
     t.loops.append(Loop(site, test))

@@ -51,12 +51,12 @@ def _alloc(op: TensorAllocOp, t: Translator) -> Suspending:
 
 def _dealloc(op: TensorDeallocOp, t: Translator) -> Step:
     site, cells = site_of(op), TensorCells(site_of(op), t)
-    address, count = t.slot(op.address), t.slot(op.columns)
+    address, count, blocks = t.slot(op.address), t.slot(op.columns), op.blocks
 
     def step(warp: Warp) -> None:
         check_whole(warp, site, "tcgen05.dealloc")
         at = cells.address(warp, warp.registers[address])
-        columns.release(warp, cells.space, site, at, _number(warp, count), cells.is_ordered)
+        columns.release(warp, cells.space, site, at, blocks, _number(warp, count), cells.is_ordered)
 
     return step
 

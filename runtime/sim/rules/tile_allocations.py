@@ -71,7 +71,7 @@ def _dealloc(op: tile.TmemDeallocOp, t: Translator) -> Suspending:
         fence(warp, before=False)
         if warp.index == 0:
             at = cells.address(warp, warp.registers[address])
-            columns.release(warp, cells.space, site, at, count, cells.is_ordered)
+            columns.release(warp, cells.space, site, at, blocks, count, cells.is_ordered)
 
     return Suspending(run)
 

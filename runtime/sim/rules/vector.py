@@ -16,8 +16,8 @@ from ..faults import SimulationError, Site, site_of
 from ..translate import Rules, Translator
 from ..values import Value, ValueKind, anywhere, varies
 from ..warp import Warp
+from .arithmetic import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER, fma
 from .casts import BITCAST
-from .floats import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER, fma
 
 
 def _scalar(value: Value, kind: ValueKind) -> Value:

@@ -18,7 +18,7 @@ from ....base.element_types import BY_PTX
 from ....layout.atoms.numbers import Types
 from ....layout.atoms.summation import AlignedSum
 from ....layout.atoms.umma_descriptors import InstructionDescriptor
-from ..atoms.mma import from_bytes, narrow, to_bytes, widen
+from ..atoms.mma_arithmetic import from_bytes, narrow, to_bytes, widen
 from ..atoms.sums import MultiplyAdd, multiply_add
 from .scaled import Scales, scaled_product
 

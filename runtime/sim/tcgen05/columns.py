@@ -15,9 +15,10 @@ from ..faults import Site
 from ..memory.memories import CellSpace
 from ..memory.space_state import Access
 from ..ordering.cluster import Reach
+from ..ordering.knowledge import known
 from ..warp import Block, Warp
 from .cells import COLUMNS, LANES
-from .order import Region, TensorOrder
+from .order import Region, TensorOrder, knows_uses
 
 _GROW = "allocate the largest number of columns first, and no more than before later"
 
@@ -36,6 +37,10 @@ class Columns:
     """How many allocations of the pair it has taken part in."""
     made: list[int] = field(default_factory=list[int])
     """The columns that these begin at."""
+    done: tuple[int, int] | None = None
+    """The thread of the cluster that has executed the last one, and when it was done."""
+    site: Site | None = None
+    """The last one."""
 
 
 def peers(warp: Warp, blocks: int, site: Site) -> list[Block]:
@@ -48,7 +53,7 @@ def peers(warp: Warp, blocks: int, site: Site) -> list[Block]:
         warp.fault(Code.SIM_TENSOR_PAIR, site, 0, text, "launch clusters of an even number of blocks: cluster(2)")
     first = rank // 2 * 2
     if cluster.state(Reach).ended & {first, first + 1}:
-        text = "is an instruction of a pair of blocks, of which the other one has ended"
+        text = "is an instruction of a pair of blocks, and the other block has ended"
         hint = "let all threads of the cluster meet before a block ends, and before columns are freed"
         warp.fault(Code.SIM_PEER_END, site, 0, text, hint)
     found = {warp.block.rank: warp.block for warp in cluster.warps}
@@ -76,7 +81,7 @@ def allocate(warp: Warp, space: CellSpace, site: Site, blocks: int, count: int) 
         space.allocate(warp, access, count)
         return
     (other,) = [block.state(Columns) for block in pair if block is not warp.block]
-    own.asking, turn = count, own.granted
+    own.asking, turn, own.done, own.site = count, own.granted, None, site
     while own.granted == turn:
         if other.asking is not None and other.asking != count:
             text = f"allocates {count} columns of tensor memory, and the other block of the pair {other.asking}"
@@ -87,7 +92,7 @@ def allocate(warp: Warp, space: CellSpace, site: Site, blocks: int, count: int) 
                 state = block.state(Columns)
                 state.made.append(first)
                 state.asking, state.granted = None, state.granted + 1
-            return
+            break
         yield Until(
             lambda: own.granted > turn or (other.asking is not None and _place(space, pair, count) is not None),
             site,
@@ -98,6 +103,7 @@ def allocate(warp: Warp, space: CellSpace, site: Site, blocks: int, count: int) 
             Code.SIM_TENSOR_PAIR,
             "let a warp of each block of the pair execute the allocation",
         )
+    own.done = warp.first_index, warp.launch.clock
 
 
 def _until(holds: Callable[[], bool], site: Site, space: CellSpace, pair: list[Block], count: int) -> Until:
@@ -123,9 +129,15 @@ def _place(space: CellSpace, pair: list[Block], count: int) -> int | None:
     return first if first + count <= COLUMNS else None
 
 
-def release(warp: Warp, space: CellSpace, site: Site, address: tuple[int, int], count: int, is_ordered: bool) -> None:
-    """Frees columns of the warp's block, whose uses must be over."""
+def release(
+    warp: Warp, space: CellSpace, site: Site, address: tuple[int, int], blocks: int, count: int, is_ordered: bool
+) -> None:
+    """Frees columns of the warp's block, whose uses must be over; those of a pair once the warp knows that the other
+    block has them, too.
+    """
     lane, first = address
+    if blocks == 2 and is_ordered and warp.launch.tensor_fences:
+        _know_allocation(warp, site)
     held = space.columns.setdefault(warp.block.rank, {})
     if lane or held.get(first) != count:
         known = ", ".join(f"{number} from column {start} on" for start, number in sorted(held.items())) or "nothing"
@@ -140,6 +152,18 @@ def release(warp: Warp, space: CellSpace, site: Site, address: tuple[int, int], 
             warp.fault(Code.SIM_TENSOR_BUSY, site, 0, text, hint, other=use.site)
     order.forget(region)
     space.free(warp, Access(site, space.row.ptx, "matrix", 4), first, count)
+
+
+def _know_allocation(warp: Warp, site: Site) -> None:
+    """A fault unless the warp knows that the allocation of the other block of its pair is done."""
+    cluster, rank = warp.block.cluster, warp.block.rank
+    (other,) = {peer.block for peer in (*cluster.warps, *cluster.ended) if peer.block.rank == rank ^ 1}
+    state = other.state(Columns)
+    done = state.done
+    if done is None or not (known(warp).times[done[0]] > done[1] or knows_uses(warp, other)):
+        text = f"frees columns of the pair, and {cluster.name(rank ^ 1)} may still be allocating them"
+        hint = "let all threads of the cluster meet after the allocation, or before columns are freed"
+        warp.fault(Code.SIM_TENSOR_PAIR, site, 0, text, hint, other=state.site)
 
 
 def relinquish(warp: Warp, site: Site) -> None:

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from ..faults import Site
 from ..ordering.clocks import TENSOR, Clock, Times, later
 from ..ordering.knowledge import known, learn
-from ..warp import Cluster, Warp
+from ..warp import Block, Cluster, Warp
 
 PIPELINED = frozenset((("mma", "mma"), ("cp", "mma"), ("shift", "mma"), ("shift", "cp"), ("mma", "shift")))
-"""The pairs of which the second comes after the first. Two of mma must have the same accumulator and shape, and cp
+"""The pairs whose second comes after the first. Two of mma must have the same accumulator and shape, and cp
 behind shift must be of 4x256b.
 """
 _ROLES = 3
@@ -259,6 +259,13 @@ def _conflict(before: Use, use: Use) -> tuple[int, int, int, bool] | None:
 def published(cluster: Cluster, times: Times) -> Clock:
     """Knowledge of uses, as clocks carry it."""
     return Clock(cluster.number, np.zeros(0, np.int64), proxies={TENSOR: Clock(cluster.number, times)})
+
+
+def knows_uses(warp: Warp, block: Block) -> bool:
+    """Whether a warp knows some use of tensor memory by a block."""
+    own = warp.state(TensorKnowledge)
+    agents = (peer.state(TensorKnowledge).agent(role) for peer in block.warps for role in range(_ROLES))
+    return any(own.knows(agent, 1) for agent in agents)
 
 
 def fence(warp: Warp, before: bool) -> None:

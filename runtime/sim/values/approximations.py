@@ -27,6 +27,8 @@ def _scaled(name: str, after: float) -> Callable[[Singles], Singles]:
 
     def compute(x: Singles) -> Singles:
         small = np.abs(x) < _LEAST_NORMAL
+        if not small.any():
+            return function_unit(name, x)
         y = function_unit(name, np.where(small, x * _UP, x))
         return np.where(small, y * np.float32(after), y)
 
@@ -35,6 +37,8 @@ def _scaled(name: str, after: float) -> Callable[[Singles], Singles]:
 
 def _logarithm(x: Singles) -> Singles:
     small = np.abs(x) < _LEAST_NORMAL
+    if not small.any():
+        return function_unit("lg2", x)
     y = function_unit("lg2", np.where(small, x * _UP, x))
     return np.where(small, y - np.float32(24), y)
 
@@ -42,12 +46,16 @@ def _logarithm(x: Singles) -> Singles:
 def _reciprocal(x: Singles) -> Singles:
     """Large operands are made smaller, since the unit has no subnormal results."""
     size = np.abs(x)
+    if ((size >= _LEAST_NORMAL) & (size <= _LARGE)).all():
+        return function_unit("rcp", x)
     by = np.where(size < _LEAST_NORMAL, _UP, np.where(size > _LARGE, np.float32(0.25), _ONE))
     return by * function_unit("rcp", x * by)
 
 
 def _power(x: Singles) -> Singles:
     low = x < np.float32(-126)
+    if not low.any():
+        return function_unit("ex2", x)
     y = function_unit("ex2", np.where(low, x * np.float32(0.5), x))
     return np.where(low, y * y, y)
 

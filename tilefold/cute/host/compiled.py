@@ -22,6 +22,8 @@ from ..compiled_kernel import CompiledKernel
 from ..debugging_methods import shown
 from ..jit import JitFunction
 from ..parameters import OuterNames, Signature
+from ..specialise import FieldConstants
+from ..torch_compile import skip_frames, untraced
 from .arguments import HostArguments, check_symbols
 from .launching import HostLaunch
 from .options import CompileOptions
@@ -88,9 +90,14 @@ class CompiledFunction:
     _symbols: Sequence[Sequence[tuple[str, int]]] = ()
     """The places in several tensors that one `SymInt` describes."""
     _pointers: dict[str, Any] = field(default_factory=lambda: {})
+    _fields: Mapping[str, FieldConstants] = field(default_factory=dict[str, FieldConstants])
+    """The constants in the fields of its arguments."""
     _forms: Mapping[str, object] | None = None
     """The arguments that it is compiled for, in the form in which it sees them."""
     _variants: dict[tuple[object, ...], list[Variant]] = field(default_factory=lambda: {})
+
+    def __post_init__(self) -> None:
+        skip_frames(type(self).__call__)
 
     def __repr__(self) -> str:
         return f"<compiled function {getattr(self.function, '__qualname__', self.function)}>"
@@ -99,6 +106,7 @@ class CompiledFunction:
         """The function itself: a call is prepared for the device that holds its arguments, whichever that is."""
         return self
 
+    @untraced
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Makes the launches of the function. Raises the errors of tracing it and of its launches."""
         try:
@@ -130,6 +138,8 @@ class CompiledFunction:
 
     def _run(self, given: Mapping[str, object]) -> PreparedCall | None:
         """A call for which no other is prepared."""
+        if self._fields:
+            given = {n: self._fields[n].put_into(x) if n in self._fields else x for n, x in given.items()}
         bound = self._bound(given, self.options.enable_tvm_ffi)
         check_symbols(self._symbols, bound.arrays)
         variants = self._variants.get(tuple(bound.key), ())
@@ -193,7 +203,10 @@ class CompiledFunction:
         """Compiles for arguments that may be descriptions. Where the function asks for numbers that these do not have,
         its first call compiles it; where it reads or writes elements, each call executes it as a kernel of one thread.
         """
-        bound = self._bound(self.signature.given(args, kwargs))
+        given = self.signature.given(args, kwargs)
+        found = {name: FieldConstants.of(value) for name, value in given.items()}
+        self._fields = {name: held for name, held in found.items() if held is not None}
+        bound = self._bound(given)
         self._pointers = bound.described
         self._take(bound.slots, [places for places in bound.symbols.values() if len(places) > 1])
         self._forms = {name: bound.arguments[name] for name in self.signature.names}

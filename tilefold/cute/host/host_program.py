@@ -85,7 +85,7 @@ def _constant(block: Block, number: float, type: Attribute) -> SSAValue:
 
 
 def _as_i64(block: Block, value: SSAValue) -> SSAValue:
-    """A number as 64 bits, of which the lowest are its own: an integer with its sign, a float by its bits."""
+    """A number in the lowest of 64 bits: an integer with its sign, a float by its bits."""
 
     def add(op: Any) -> SSAValue:
         block.add_op(op)

@@ -56,7 +56,7 @@ class HostLaunch:
     def run(
         self, bound: HostArguments, slots: Mapping[SSAValue, str], values: "HostValues"
     ) -> "tuple[RunResult | None, PreparedStep | None]":
-        """Launches the kernel for arguments of the host, of which `slots` are the names. The result is that of a launch
+        """Launches the kernel for arguments of the host, whose names are `slots`. The result is that of a launch
         that was waited for, else None; then the launch, if it is prepared.
         """
         given = BoundArguments()

@@ -226,7 +226,7 @@ def _kernel(name: str, text: str, artifact: "Artifact") -> LoadedKernel:
 
 
 def _narrow(value: SSAValue, kind: ParameterKind) -> SSAValue:
-    """The number of which a value is 64 bits, as a parameter takes it; see `HostProgram`."""
+    """The number that a value holds in 64 bits, as a parameter takes it; see `HostProgram`."""
     if isinstance(value.owner, arith.ExtSIOp | arith.ExtUIOp):
         value = value.owner.input
     is_float = isinstance(kind, Scalar) and kind.element.kind == "float"

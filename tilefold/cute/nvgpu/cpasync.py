@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.nvgpu.cpasync`: asynchronous copies between global and shared memory, cp.async and tensor copies (TMA)."""
 
-from tilefold.builder.pipelines.tensor_maps import (
+from tilefold.builder.pipelines.tensor_map_manager import (
     copy_tensormap,
     cp_fence_tma_desc_release,
     fence_tma_desc_acquire,

@@ -17,7 +17,7 @@ from tilefold.builder.pipelines.group_scheduler import (
     StaticPersistentGroupTileScheduler,
     create_initial_search_state,
 )
-from tilefold.builder.pipelines.tensor_maps import TensorMapManager, TensorMapUpdateMode
+from tilefold.builder.pipelines.tensor_map_manager import TensorMapManager, TensorMapUpdateMode
 from tilefold.builder.pipelines.tile_scheduler import (
     PersistentTileSchedulerParams,
     StaticPersistentTileScheduler,

@@ -12,9 +12,9 @@ from tilefold.base.target import Target
 from tilefold.cute.host.streams import torch_module
 from tilefold.runtime.settings import program_arch
 
+from .host_memory import memory_on_host
 from .launches import MissingGpu, take_the_place_of_gpus
-from .memory import memory_on_host
-from .streams import streams_on_host
+from .streams import compiler_on_host, streams_on_host
 from .tensors import tensors_on_host
 
 
@@ -31,3 +31,4 @@ def stay_on_host() -> None:
         torch = torch_module()
         tensors_on_host(torch)
         streams_on_host(torch, gpu)
+        compiler_on_host(torch)

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
+from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
@@ -97,6 +99,16 @@ def _always(value: Any) -> Callable[..., Any]:
     return call
 
 
+def _of_host(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of torch for a GPU, which may be named last, as the host's."""
+    count = len(signature(function).parameters)
+
+    def call(*args: Any, **_: Any) -> Any:
+        return function(*args[:count])
+
+    return call
+
+
 def streams_on_host(torch: Any, gpu: MissingGpu) -> None:
     """Makes torch say that there is a GPU, and answer for its streams, events and graphs."""
     properties = SimpleNamespace(
@@ -113,8 +125,18 @@ def streams_on_host(torch: Any, gpu: MissingGpu) -> None:
         "get_device_name": properties.name, "get_device_properties": properties, "current_stream": _Stream(),
         "default_stream": _Stream(), "stream": nullcontext(), "device": nullcontext(), "memory_allocated": 0,
         "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None,
+        "is_current_stream_capturing": False,
     }  # fmt: skip
     for name, value in answers.items():
         setattr(torch.cuda, name, _always(value))
     torch.cuda.Stream, torch.cuda.Event = _Stream, _Event
     torch.cuda.CUDAGraph, torch.cuda.graph = partial(_Graph, gpu), _Capture
+
+
+def compiler_on_host(torch: Any) -> None:
+    """Lets `torch.compile` compile for the host although there is a GPU: its own questions are answered as without."""
+    for name in ("get_rng_state", "set_rng_state"):
+        setattr(torch.cuda, name, _of_host(getattr(torch, name)))
+    torch.accelerator.is_available = _always(False)
+    torch.accelerator.current_device_index = _always(0)
+    vars(import_module("torch.utils._triton"))["has_triton"] = _always(False)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from .memory import ALIGN
+from .host_memory import ALIGN
 
 
 def _is_gpu(device: Any) -> bool:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Products by mma.sync for matrices of any extents: D = act(scale_m * (A @ B^T) * scale_n + bias) * gate + residual.
 
-A block has 64 x 128 elements of D and goes through K by strips of 64, some of which are on their way by cp.async while
+A block has 64 x 128 elements of D and goes through K by strips of 64; cp.async loads some of them while
 one is multiplied. Elements are f16 or bf16; docs/gemm.md explains a faster main loop for whole tiles.
 """
 

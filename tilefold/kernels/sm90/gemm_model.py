@@ -39,7 +39,7 @@ EXCHANGE, EXCHANGE_SUMS = 3.0, 0.06
 NARROW = 64
 """Rows or columns of tiles that serve one wave alone: with more, they were up to 1.45 times slower than the model."""
 SHARING = ((128, 64), (128, 128), (128, 192), (128, 256), (256, 64), (256, 128))
-"""The tiles of which blocks share K."""
+"""The tiles whose K several blocks share."""
 LEAST_STRIPS = 8
 """The fewest strips of K of a block that shares them."""
 ROOM = 192 * 1024

@@ -77,7 +77,7 @@ class ScaledSums(Sums):
         return tuple([mode[k] for mode in some] for some in of_tile)
 
     def add(self, products: Any, of_rows: Any, of_columns: Any) -> None:
-        """Adds products, times their scales, of which a thread has those of two rows."""
+        """Adds products times their scales; a thread has those of two rows."""
         shape, stride = (2, (2, self.width // 8), len(of_columns)), (2, (1, 4), self.width // 2)
         by_rows = cute.make_layout(shape, stride=stride)
         products, sums = cute.composition(products, by_rows), cute.composition(self.sums, by_rows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tiles of which several blocks share K in equal parts, for products with fewer tiles than multiprocessors.
+"""Tiles whose K several blocks share in equal parts, for products with fewer tiles than multiprocessors.
 
 The blocks of all tiles begin together, so that those with the same rows or columns read them at the same time, which
 the L2 cache would not hold for long. The block with a tile's first strips writes it. Each other block leaves its sums

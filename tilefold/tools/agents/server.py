@@ -34,6 +34,11 @@ class Worker:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True)
 
+    @property
+    def process_id(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
     def execute(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The exit status, output and messages of a command."""
         assert self._process.stdin is not None
@@ -85,7 +90,7 @@ class Tools:
         `report` is the verdict with its faults. `stages` are some of cute, folded, atoms, index, instr, ptx, or all;
         `numbers` also looks for NaN, infinities and integers that wrap.
         """
-        options = [*_sizes(launch, grid, block, arguments, fills), *_given("--target", target)]
+        options = [*launch_words(launch, grid, block, arguments, fills), *_given("--target", target)]
         options += [word for stage in stages or () for word in ("--stage", stage)] + ["--numbers"] * numbers
         answer = self._of_file("check", file, text, [*options, "--format", "json"])
         return _with_report(answer)
@@ -105,7 +110,7 @@ class Tools:
         """Runs the launches of a kernel on the simulator and evaluates their checks; `counters` counts instructions and
         the costs of accesses to memory.
         """
-        options = [*_sizes(launch, grid, block, arguments, fills), "--device", "sim"]
+        options = [*launch_words(launch, grid, block, arguments, fills), "--device", "sim"]
         options += [] if file.endswith((".ptx", ".cu")) else ["--stage", stage]
         return self._of_file("run", file, text, [*options, *["--counters"] * counters])
 
@@ -122,8 +127,8 @@ class Tools:
         return self._worker.execute({"words": ["layout", "--", expression]})
 
     def show(self, words: list[str]) -> dict[str, Any]:
-        """Prints layouts as tables: the words of the command `tilefold show`, such as ["kernel.cute"] or
-        ["mma", "SM80_16x8x16_F32F16F16F32_TN"].
+        """Prints layouts as tables: the words of the command `tilefold show`, such as ["tiled-mma", "--atom",
+        "SM80_16x8x16_F32F16F16F32_TN", "--table"].
         """
         if problem := next((word for word in words if word.startswith(("-o", "--output", "--svg", "--png"))), None):
             return _refusal(f"{problem}: tables are printed, and no files written")
@@ -150,13 +155,14 @@ class Tools:
         return self._worker.execute({"words": [command, name, *options]})
 
 
-def _sizes(
-    launch: str | None,
-    grid: str | None,
-    block: str | None,
-    arguments: Mapping[str, str] | None,
-    fills: Mapping[str, str] | None,
+def launch_words(
+    launch: str | None = None,
+    grid: str | None = None,
+    block: str | None = None,
+    arguments: Mapping[str, str] | None = None,
+    fills: Mapping[str, str] | None = None,
 ) -> list[str]:
+    """The options of the commands for a launch: its name, its sizes, and its arguments with their fills."""
     words = [*_given("--launch", launch), *_given("--grid", grid), *_given("--block", block)]
     for option, values in (("--arg", arguments), ("--fill", fills)):
         words += [word for name, value in (values or {}).items() for word in (option, f"{name}={value}")]

@@ -54,7 +54,7 @@ def assembler_changes(program: Program, kernel: str, target: Target) -> tuple[st
 
 
 def find_dropped(entry: EntryOp, text: str) -> list[str]:
-    """The instructions of a kernel of which machine code, as nvdisasm prints it, has none of the kind."""
+    """The kernel's instructions of a kind that its machine code, as nvdisasm prints it, lacks."""
     parts = _FUNCTION.split(text)
     bodies = dict(zip(parts[1::2], parts[2::2], strict=True))
     have = set(_OPERATION.findall(bodies.get(entry.sym_name.data, "")))

@@ -56,7 +56,7 @@ class Instruction:
         return self.name == wanted.name or self.kind == wanted.kind
 
     def may_be(self, wanted: "Instruction") -> bool:
-        """Whether an instruction of the text may be that of an operation, of which LLVM may know more numbers."""
+        """Whether an instruction of the text may be that of an operation; LLVM may know more of its numbers."""
         if not self.is_like(wanted) or not self.is_known:
             return self.is_like(wanted)
         have = dict(self.numbers)

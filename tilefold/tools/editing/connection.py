@@ -53,7 +53,7 @@ class Connection(LanguageServerProtocol):
     def _handle(self, data: dict[str, Any]) -> None:
         number, method, is_request = data.get("id"), data.get("method"), "id" in data
         if "method" not in data and ("result" in data or "error" in data):
-            return  # an answer, of which the server asks for none
+            return  # an answer, which the server never asks for
         if data.get("jsonrpc") != self.VERSION or not isinstance(method, str) or not _is_id(number):
             known = number if _is_id(number) else None
             return self._refuse(known, lsp.ErrorCodes.InvalidRequest, "the message is not one of JSON-RPC 2.0")

@@ -3,7 +3,7 @@
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from tilefold.base.errors import TilefoldError
@@ -11,21 +11,27 @@ from tilefold.base.target import Target
 from tilefold.compiler.reports.kernel_report import KernelReport, make_report
 from tilefold.compiler.reports.listing import Hunk, Lister, Listing, changed_lines, hunks
 from tilefold.compiler.reports.source_map import CodeLine, SourceMap, Spot
-from tilefold.dialects.kernel import KernelOp
+from tilefold.dialects.kernel import KernelOp, kernels_in
+from tilefold.dialects.ptx import EntryOp
 from tilefold.driver.faults import Fault, merge
 from tilefold.driver.gaps import Gap
 from tilefold.driver.line_costs import Costs
 from tilefold.driver.lowering import Program, passes_to_instr
-from tilefold.driver.source_text import source_map
+from tilefold.driver.ptx_module import plain_symbol
+from tilefold.driver.ptx_program import PtxProgram
+from tilefold.driver.source_text import ptx_source_map, source_map
 from tilefold.passes.check_stage import CheckStagePass
 from tilefold.runtime.sim.faults import site_of
 
 
 @dataclass(frozen=True)
 class Observation:
-    """The results of a launch: its faults and gaps, or the costs of its lines, or why they are `missing`."""
+    """The results of a launch at some stages: its faults and gaps, or the costs of its lines, or why they are
+    `missing`.
+    """
 
     label: str
+    stages: tuple[str, ...]
     faults: tuple[Fault, ...] = ()
     gaps: tuple[Gap, ...] = ()
     costs: Costs | None = None
@@ -82,6 +88,8 @@ class Contents:
     faults: tuple[Fault, ...] = ()
     gaps: tuple[Gap, ...] = ()
     checked: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    """The stages at which the launches were checked."""
     notes: dict[Spot, list[Note]] = field(default_factory=dict[Spot, list[Note]])
     missing: list[str] = field(default_factory=list[str])
 
@@ -100,7 +108,9 @@ class Contents:
         kernels = [op for op in self.program.module.walk() if isinstance(op, KernelOp)]
         kernel = min(kernels, key=lambda op: self.launched(op.sym_name.data), default=None)
         site = None if kernel is None else site_of(kernel)
-        return None if site is None or not site.file else (site.file, site.line)
+        if site is not None and site.file:
+            return site.file, site.line
+        return next((spot for spot in self.code.spots() if spot[0] == self.program.source.name), None)
 
     def launched(self, kernel: str) -> int:
         """The place of a kernel among those that were checked; their number for one that was not."""
@@ -109,7 +119,7 @@ class Contents:
 
     def sources(self) -> Iterator[tuple[str, list[tuple[int, str]]]]:
         """The files that any code is from, each with its numbered lines; of others than the program's own those from
-        the first to the last of which code is.
+        the first to the last that has code.
         """
         spots = {*self.code.spots(), *self.notes, *([self.first] if self.first else [])}
         source = self.program.source
@@ -139,6 +149,8 @@ def contents_of(program: Program, launches: Iterable[Observation], target: Targe
     """Gathers a report. Raises ProgramError if a pass refuses the program, LaunchError for a launch that cannot
     begin.
     """
+    if isinstance(program, PtxProgram):
+        return _contents_of_ptx(program, launches)
     target = target or program.simulated_target("instr")
     program.reached("instr", target)  # verifies it, and says what a pass refuses
     lister = Lister()
@@ -149,6 +161,20 @@ def contents_of(program: Program, launches: Iterable[Observation], target: Targe
     contents.missing += [f"{form}: {why}" for form, why in contents.code.missing.items()]
     _resources(contents)
     _remarks(contents)
+    _add_launches(contents, launches)
+    return contents
+
+
+def _contents_of_ptx(program: PtxProgram, launches: Iterable[Observation]) -> Contents:
+    """The report of a program that was read from PTX: no pass of tilefold's compiler has a part in it."""
+    target = Target(program.read.module.target)
+    code, cubin = ptx_source_map(program, target)
+    contents = Contents(program, target, Lister().list(program.module), [], code)
+    contents.missing += [f"{form}: {why}" for form, why in code.missing.items()]
+    if cubin is not None:
+        named = replace(cubin, kernels={plain_symbol(name): used for name, used in cubin.kernels.items()})
+        text = program.read.compiled_text or program.source.text
+        contents.kernels = make_report(text, named, target, kernels_in(program.module, EntryOp)).kernels
     _add_launches(contents, launches)
     return contents
 
@@ -173,6 +199,7 @@ def _add_launches(contents: Contents, launches: Iterable[Observation]) -> None:
     faults, gaps, labels = list[Fault](), list[Gap](), list[str]()
     for observed in launches:
         labels.append(observed.label)
+        contents.stages = observed.stages
         faults += observed.faults
         gaps += observed.gaps
         if observed.missing:

@@ -57,7 +57,10 @@ def page_of(contents: Contents, lexer: Lexer | None = None) -> str:
         name=_name,
         title=Path(contents.program.source.name).name,
         version=VERSION,
-        stages=[("cute", contents.written), *((step.stage, step.listing) for step in contents.passes if step.listing)],
+        stages=[
+            (contents.program.stage, contents.written),
+            *((step.stage, step.listing) for step in contents.passes if step.listing),
+        ],
         charts=[chart for costs in contents.costs if (chart := chart_of(costs)) is not None],
         columns=COLUMNS,
         latency=LATENCY,

@@ -41,7 +41,7 @@ def _verdict(found: Contents) -> Summary:
         first, *others = found.gaps
         more = f", and {len(others)} more" if others else ""
         return Summary("cost", "Verdict: incomplete", f"no faults, but {first.message}{more}")
-    return Summary("good", "Verdict: clean", f"no faults at cute and instr: {', '.join(found.checked)}")
+    return Summary("good", "Verdict: clean", f"no faults at {' and '.join(found.stages)}: {', '.join(found.checked)}")
 
 
 def _told(faults: list[Fault]) -> str:

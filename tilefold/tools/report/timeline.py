@@ -169,9 +169,17 @@ def _merge(columns: Iterable[Act | None], acts: dict[Act, int]) -> Iterator[Slic
     for act, group in groupby(columns):
         begin, at = at, at + len(list(group))
         if act is not None:
-            name = act.text.removeprefix("to ").removeprefix("ptx.")
-            fits = act.kind in ("runs", "stalls") and _LETTER * len(name) < at - begin and len(name) < _MOST_LETTERS
-            yield Slice(act.kind, begin, at, acts.setdefault(act, len(acts)), name if fits else "")
+            yield Slice(act.kind, begin, at, acts.setdefault(act, len(acts)), _label(act, at - begin))
+
+
+def _label(act: Act, columns: int) -> str:
+    """The name of what a warp does, as long as there is room for it: the operation, or a part of its name."""
+    if act.kind not in ("runs", "stalls"):
+        return ""
+    name = act.text.partition(", to ")[0].replace("ptx.", "")
+    parts = name.split(".")
+    room = min(columns / _LETTER, _MOST_LETTERS)
+    return next((text for text in (name, ".".join(parts[-2:]), parts[0]) if 2 < len(text) < room), "")
 
 
 def _act(event: Event) -> Act:

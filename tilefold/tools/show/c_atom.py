@@ -12,8 +12,8 @@ from tilefold.layout.drawing.drawings import Table, make_thread_value_table
 from tilefold.layout.text.printing import Style, cxx_style, plain_style, print_layout_lines
 from tilefold.layout.tiling.tiled_copy import tile_of
 from tilefold.layout.tiling.tiled_mma import TiledMma
-from tilefold.tools.show.mma import read_tiled_mma
 from tilefold.tools.show.option_text import OptionText
+from tilefold.tools.show.tiled_mma import read_tiled_mma
 
 _RULE = "=" * 60
 _TRIED = 32  # numbers of values that a message looks among

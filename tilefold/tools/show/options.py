@@ -25,9 +25,9 @@ from tilefold.layout.tiling.tiled_copy_mma import BY_MMA
 from tilefold.tools.show.atom_names import atom_of, element_bits
 from tilefold.tools.show.cta_tile import read_cta_tile
 from tilefold.tools.show.layouts import tensor_layout, unswizzled_layout
-from tilefold.tools.show.mma import read_tiled_mma
 from tilefold.tools.show.option_text import OptionText
 from tilefold.tools.show.ragged import check_covered
+from tilefold.tools.show.tiled_mma import read_tiled_mma
 from tilefold.tools.show.view import Request, Tensor
 
 _POINTERS = {space.name: space.pointer for space in (GMEM, SMEM, RMEM)} | {RMEM.pointer: RMEM.pointer}
@@ -102,7 +102,7 @@ def _check_partition(text: OptionText, layout: LayoutLike, copy: TiledCopy, ragg
 
 
 def read_tiled_copy(args: argparse.Namespace, atom: OptionText, bits: int) -> tuple[TiledCopy, dict[str, Layout]]:
-    """The tiled copy, and the layouts of which it was made, by their roles."""
+    """The tiled copy, and the layouts that it was made of, by their roles."""
     copy_atom = atom.read(lambda text: atom_of(text, bits))
     ways = ("thr", "val", "tv", "tiler", "cotiled", "data", "mma")
     match [name for name in ways if getattr(args, name) is not None]:

@@ -57,8 +57,8 @@ def results(
 @contextmanager
 def workers_at(place: str | None, count: int | None) -> "Generator[Callable[[], Workers], None, None]":
     """What opens the workers of a place: processes of this machine, `count` of them, by default one for each core, or
-    those of Dask's scheduler at `dask:ADDRESS`. Raises TilefoldError (E4003) for another place, and E4001 where the
-    scheduler does not answer.
+    those of Dask's scheduler at `dask:ADDRESS` or of the Ray cluster at `ray:ADDRESS`. Raises TilefoldError (E4003) for
+    another place, and E4001 where no cluster answers.
     """
     if place is None:
         opened: list[Executor] = []
@@ -74,14 +74,16 @@ def workers_at(place: str | None, count: int | None) -> "Generator[Callable[[], 
                 pool.shutdown(wait=False, cancel_futures=True)
         return
     kind, _, address = place.partition(":")
-    if kind != "dask" or not address:
-        hint = "write dask:ADDRESS, the address of Dask's scheduler, such as dask:tcp://10.0.0.1:8786"
+    if kind not in _OPENERS or not address:
+        hint = "write dask:ADDRESS, the address of Dask's scheduler, such as dask:tcp://10.0.0.1:8786, or ray:ADDRESS"
         raise TilefoldError(Code.CLI_VALUE, f"--executor {place}: there are no such workers", hint)
-    try:
-        distributed: Any = import_module("distributed")
-    except ImportError:
-        message = f"--executor {place}: the package distributed is not installed"
-        raise TilefoldError(Code.CLI_VALUE, message, "pip install distributed") from None
+    with _OPENERS[kind](place, address) as opened_workers:
+        yield opened_workers
+
+
+@contextmanager
+def _dask(place: str, address: str) -> "Generator[Callable[[], Workers], None, None]":
+    distributed = _package(place, "distributed")
     try:
         client = distributed.Client(address, timeout=30)
     except (OSError, ValueError) as error:
@@ -90,3 +92,44 @@ def workers_at(place: str | None, count: int | None) -> "Generator[Callable[[], 
         yield lambda: client.get_executor(pure=False)
     finally:
         client.close()
+
+
+class RayExecutor(Executor):
+    """The workers of a Ray cluster, to which this process is connected. A call has `gpus` GPUs of its own. The package
+    `ray` is imported with the first call; a call whose worker is lost fails, and is not tried again.
+    """
+
+    def __init__(self, gpus: float = 0) -> None:
+        self.gpus = gpus
+
+    def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> "Future[R]":
+        """Queues a call."""
+        ray: Any = import_module("ray")
+        task = ray.remote(num_gpus=self.gpus, max_retries=0)(fn)
+        return task.remote(*args, **kwargs).future()
+
+
+@contextmanager
+def _ray(place: str, address: str) -> "Generator[Callable[[], Workers], None, None]":
+    ray = _package(place, "ray")
+    try:
+        ray.init(address=address, log_to_driver=False)
+    except (ConnectionError, ValueError) as error:
+        raise TilefoldError(Code.CLI_READ, f"{address}: {error}", "start a cluster there: ray start --head") from None
+    try:
+        yield RayExecutor
+    finally:
+        ray.shutdown()
+
+
+_OPENERS = {"dask": _dask, "ray": _ray}
+"""What opens the workers of a kind of cluster."""
+
+
+def _package(place: str, name: str) -> Any:
+    """A package. TilefoldError (E4003) where it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        message = f"--executor {place}: the package {name} is not installed"
+        raise TilefoldError(Code.CLI_VALUE, message, f"pip install {name}") from None

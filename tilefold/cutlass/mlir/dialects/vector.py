@@ -6,8 +6,8 @@ from typing import Any
 
 from xdsl.dialects.builtin import VectorType
 
+from tilefold.builder.tensors.allocation import make_rmem_tensor
 from tilefold.builder.tensors.fragments import Vec, load
-from tilefold.builder.tensors.memory import make_rmem_tensor
 from tilefold.builder.tensors.pointers import recast_tensor
 from tilefold.builder.tensors.vectors import from_elements as vector_of
 from tilefold.layout.algebra.core import Layout

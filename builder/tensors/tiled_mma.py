@@ -35,8 +35,8 @@ from ..scalars.dtypes import Boolean, Int32, dtype_of
 from ..scalars.values import convert, index_of
 from ..tracing.state import checked, current
 from ..tracing.stateful import Stateful
+from .allocation import make_rmem_tensor
 from .coordinates import as_layout, check_static, tuples
-from .memory import make_rmem_tensor
 from .modes import relaid
 from .nvgpu import MatrixOp
 from .pointers import make_tensor

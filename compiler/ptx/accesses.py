@@ -13,7 +13,8 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, LOCAL, MAP, SHARED, SHARED_CLUSTER, PtrType, split_vector
-from .inference import GENERIC_SHARED, SPACES
+from .environment import RESERVED_BYTES, RESERVED_SHARED
+from .inference import GENERIC, SPACES
 from .moves import Rule, address_of, is_float
 from .registers import Registers, bits_of, type_of
 from .syntax import TYPE_BITS, Address, Instruction, Integer, Operand, Register, Symbol, Vector
@@ -32,9 +33,9 @@ def address(r: Registers, operand: Operand, align: int, space: PtrType | None = 
     base: Operand = operand.base
     pointer = None if isinstance(base, Integer) else address_of(r, base)
     if pointer is None:
-        if space is None or space == LOCAL:
-            raise r.refuse("the address is a number of which no memory is known", "compute it from a parameter")
-        number = r.read(base, IntegerType(space.space.data.address_bits))
+        if space is None:
+            raise r.refuse("the address is a number whose memory is unknown", "compute it from a parameter")
+        number = r.number(base, space.space.data.address_bits)
         pointer = r.emit(ptx.IntToPtrOp(number, align, space))
     if space is not None and pointer.type != space:
         if (pointer.type, space) == (SHARED, SHARED_CLUSTER):
@@ -51,8 +52,8 @@ def accessed(
     align: int,
     access: Callable[[SSAValue], SSAValue | None],
 ) -> SSAValue | None:
-    """Appends an access to an address; its result, if it has one. A generic address of which no memory is known is
-    shared or global, as the number says.
+    """Appends an access to an address; its result, if it has one. A generic address whose memory is unknown is
+    global, local or shared, as the number says; atomic operations reach no local memory.
     """
     space = _space(i)
     is_number = isinstance(operand, Address) and (
@@ -61,21 +62,27 @@ def accessed(
     if space is not None or not is_number:
         return access(address(r, operand, align, space))
     assert isinstance(operand, Address)
-    number = r.read(operand.base, IntegerType(64))
-    is_global = r.emit(arith.CmpiOp(number, r.constant(GENERIC_SHARED, i64), "uge"))
-    outer, results, blocks = r.block, list[SSAValue | None](), list[Block]()
-    for kind in (GLOBAL, SHARED):
-        block = Block()
-        r.enter(block)
-        pointer = r.emit(ptx.IntToPtrOp(number if kind == GLOBAL else r.resized(number, 32), align, kind))
-        result = access(r.shifted(pointer, operand.offset))
-        r.add(scf.YieldOp(*([] if result is None else [result])))
-        results.append(result)
-        blocks.append(block)
-    r.enter(outer)
-    types = [result.type for result in results[:1] if result is not None]
-    op = r.add(scf.IfOp(is_global, types, [blocks[0]], [blocks[1]]))
-    return op.results[0] if types else None
+    number, offset = r.number(operand.base, 64), operand.offset
+    kinds = [GLOBAL, LOCAL, SHARED] if r.has_local and i.opcode not in ("atom", "red") else [GLOBAL, SHARED]
+
+    def reach(first: PtrType, *others: PtrType) -> SSAValue | None:
+        """The access, to the first of these memories whose addresses begin at or below the number."""
+        if not others:
+            pointer = r.emit(ptx.IntToPtrOp(r.resized(number, first.space.data.address_bits), align, first))
+            return access(r.shifted(pointer, offset))
+        begins = r.emit(arith.CmpiOp(number, r.constant(GENERIC[first], i64), "uge"))
+        outer, blocks = r.block, list[Block]()
+        result: SSAValue | None = None
+        for kinds in ((first,), others):
+            blocks.append(Block())
+            r.enter(blocks[-1])
+            result = reach(*kinds)
+            r.add(scf.YieldOp(*([] if result is None else [result])))
+        r.enter(outer)
+        op = r.add(scf.IfOp(begins, [] if result is None else [result.type], [blocks[0]], [blocks[1]]))
+        return None if result is None else op.results[0]
+
+    return reach(*kinds)
 
 
 def tensor_map(r: Registers, operand: Operand) -> tuple[SSAValue, list[SSAValue]]:
@@ -98,7 +105,7 @@ def _hints(r: Registers, i: Instruction, plain: tuple[str, ...]) -> str:
     """The cache hints among the modifiers before the type, as one text."""
     hints: list[str] = []
     for word in i.modifiers[:-1]:
-        if word in SPACES or word in ("v2", "v4", _HINT) or word in plain:
+        if word in SPACES or word in ("v2", "v4", "v8", _HINT) or word in plain:
             continue
         if word in ("nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt") or word.startswith(("L1::", "L2::")):
             hints.append(word)
@@ -184,6 +191,8 @@ def _load_ordered(r: Registers, i: Instruction, targets: Sequence[Operand], orde
         at = replace(source, offset=source.offset + bits // 8 * index)
 
         def access(pointer: SSAValue, element: Attribute = element) -> SSAValue:
+            if pointer.type == LOCAL:
+                return r.emit(ptx.LoadOp(pointer, element, bits // 8))
             return r.emit(ptx.LoadAcquireOp(pointer, element, scope, relaxed=order == "relaxed"))
 
         value = accessed(r, i, at, bits // 8, access)
@@ -269,6 +278,9 @@ def _store_ordered(r: Registers, i: Instruction, values: Sequence[SSAValue], ord
         at = replace(target, offset=target.offset + bits // 8 * index)
 
         def access(pointer: SSAValue, value: SSAValue = value) -> None:
+            if pointer.type == LOCAL:
+                r.add(ptx.StoreOp(value, pointer, bits // 8))
+                return
             r.add(ptx.StoreReleaseOp(value, pointer, scope=scope, relaxed=order == "relaxed"))
 
         accessed(r, i, at, bits // 8, access)
@@ -355,6 +367,20 @@ def _prefetch(r: Registers, i: Instruction) -> None:
     """A prefetch, a priority in a cache and an event of the profiler change nothing that is modelled."""
     if i.opcode == "prefetch" and i.modifiers[-1] not in ("L1", "L2", "L2::evict_last", "L2::evict_normal"):
         raise r.refuse("the instruction is not supported")
+
+
+def clear_reserved(r: Registers) -> None:
+    """Zeros in the reserved shared memory, before any thread goes on: CUDA's runtime leaves no garbage there."""
+    is_first = r.emit(arith.CmpiOp(r.thread(), r.constant(0, i32), "eq"))
+    outer, block = r.block, Block()
+    r.enter(block)
+    zeros = r.vector([r.constant(0, i32)] * 4)
+    for at in range(0, RESERVED_BYTES, 16):
+        r.add(ptx.StoreOp(zeros, r.shifted(r.symbols[RESERVED_SHARED], at), 16))
+    r.add(scf.YieldOp())
+    r.enter(outer)
+    r.add(scf.IfOp(is_first, [], [block]))
+    r.add(ptx.BarSyncOp(0, None, None))
 
 
 MEMORY: Mapping[str, Rule] = MappingProxyType({

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Swizzles of pointers as libraries use them: partitions by addresses that are swizzled once, in place of each."""
+
+from typing import Any
+
+import numpy as np
+
+from tilefold import cute
+from tilefold.cute import utils
+from tilefold.cute.nvgpu import warp, warpgroup
+
+
+def _swizzled(pointer: Any) -> Any:
+    """A pointer to the place to which the swizzle of its type maps its address."""
+    kind = pointer.type.swizzle_type
+    number, mask = pointer.toint(), ((1 << kind.num_bits) - 1) << kind.num_base + kind.num_shift
+    number = number ^ ((number & mask) >> kind.num_shift)
+    return cute.make_ptr(pointer.dtype, number, pointer.memspace, assumed_align=pointer.alignment)
+
+
+def _in_its_layout(tensor: Any) -> Any:
+    """The same tensor, the swizzle of whose pointer is one of its layout."""
+    kind, width = tensor.iterator.type.swizzle_type, tensor.element_type.width
+    inner = cute.make_swizzle(kind.num_bits, kind.num_base, kind.num_shift)
+    bytes = cute.make_composed_layout(inner, 0, cute.recast_layout(8, width, tensor.layout))
+    return cute.make_tensor(
+        cute.recast_ptr(tensor.iterator, dtype=tensor.element_type), cute.recast_layout(width, 8, bytes)
+    )
+
+
+@cute.kernel
+def store_fragments(x: cute.Tensor, by_address: cute.Constexpr[bool]):
+    kind = warpgroup.SmemLayoutAtomKind.K_SW128
+    layout: Any = cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, cute.Float16), (64, 64), (0, 1))
+    s = utils.SmemAllocator().allocate_tensor(cute.Float16, layout.outer, 1024, swizzle=layout.inner)
+    t, _, _ = cute.arch.thread_idx()
+    op = warp.MmaF16BF16Op(cute.Float16, cute.Float32, (16, 8, 16))
+    mma = cute.make_tiled_mma(op, cute.make_layout((4, 1, 1)), permutation_mnk=(64, 16, 16))
+    copy = cute.make_tiled_copy_C(cute.make_copy_atom(warp.StMatrix8x8x16bOp(num_matrices=4), cute.Float16), mma)
+    part = copy.get_slice(t)
+    target = part.partition_D(s)
+    if by_address:
+        target = cute.make_tensor(_swizzled(target.iterator), part.partition_D(_in_its_layout(s)).layout)
+    fragment = cute.make_rmem_tensor(mma.get_slice(t).partition_shape_C((64, 64)), cute.Float16)
+    for i in cute.range_constexpr(cute.size(fragment)):
+        fragment[i] = cute.Float16(t) + cute.Float16(i / 100)
+    cute.copy(copy, copy.retile(fragment), target)
+    cute.arch.sync_threads()
+    for i in range(t, 4096, 128):
+        x[i // 64, i % 64] = s[i // 64, i % 64]
+
+
+def test_a_partition_by_swizzled_addresses_is_the_partition() -> None:
+    plain, swizzled = np.zeros((64, 64), np.float16), np.zeros((64, 64), np.float16)
+    for array, by_address in ((plain, False), (swizzled, True)):
+        store_fragments(array, by_address).launch(grid=1, block=128)
+    assert len(np.unique(plain)) > 1000
+    np.testing.assert_array_equal(swizzled, plain)
+
+
+def test_a_pointer_knows_its_swizzle_and_the_alignment_behind_it() -> None:
+    seen: list[Any] = []
+
+    @cute.kernel
+    def look(x: cute.Tensor):
+        layout = cute.make_layout((64, 64), stride=(64, 1))
+        s = utils.SmemAllocator().allocate_tensor(cute.Float16, layout, 1024, swizzle=cute.make_swizzle(3, 4, 3))
+        row = s[(x.shape[0], None)]
+        t, _, _ = cute.arch.thread_idx()
+        moved = cute.local_tile(s, (1, 8), (t, t)).iterator
+        seen.extend([s.iterator.type.swizzle_type, s.iterator.alignment, moved.alignment, row.iterator.alignment])
+        seen.append(x.iterator.type.swizzle_type.num_bits)
+
+    look(np.zeros(4, np.float32)).launch(grid=1, block=8)
+    assert seen == [cute.make_swizzle(3, 4, 3), 1024, 16, 16, 0]
+
+
+def test_a_tensor_of_coordinates_is_a_tensor_to_programs() -> None:
+    @cute.kernel
+    def look(x: cute.Tensor):
+        assert isinstance(cute.make_identity_tensor((4, 4)), cute.Tensor)
+        assert not isinstance(x.layout, cute.Tensor)
+
+    look(np.zeros(4, np.float32)).launch(grid=1, block=1)
+
+
+def test_the_type_of_elements_is_a_type_to_programs() -> None:
+    @cute.kernel
+    def look(x: cute.Tensor):
+        assert isinstance(x.element_type, type)
+        assert not isinstance(x, type)
+
+    look(np.zeros(4, np.float32)).launch(grid=1, block=1)
+
+
+@cute.kernel
+def pack(x: cute.Tensor, out: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    out[t] = cute.arch.inline_ptx("cvt.rn.f16x2.f32 $0, $1, $2;", "=r,f,f", x[t], x[t + 4], results=cute.Int32)
+
+
+def test_the_text_that_packs_two_halves() -> None:
+    x, out = np.array([1.5, -2, np.nan, 1e9, 3, 4, 5, 1 / 3], np.float32), np.zeros(4, np.int32)
+    pack(x, out).launch(grid=1, block=4)
+    halves = out.view(np.float16).reshape(4, 2)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(halves, x.reshape(2, 4).T[:, ::-1].astype(np.float16))
+
+
+def test_a_part_of_shared_memory_behind_a_tensor() -> None:
+    @cute.kernel
+    def look(out: cute.Tensor):
+        s = utils.SmemAllocator().allocate_tensor(cute.Float32, cute.make_layout((2, 8), stride=(8, 1)), 16)
+        half = cute.local_tile(s, (2, 4), (0, 0))
+        t, _, _ = cute.arch.thread_idx()
+        s[t // 8, t % 8] = cute.Float32(t)
+        cute.arch.sync_threads()
+        out[t] = cute.domain_offset((0, 4), half)[t // 8, t % 4]
+
+    out = np.zeros(16, np.float32)
+    look(out).launch(grid=1, block=16)
+    np.testing.assert_array_equal(out, [4, 5, 6, 7, 4, 5, 6, 7, 12, 13, 14, 15, 12, 13, 14, 15])

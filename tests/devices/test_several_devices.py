@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Several simulated devices: symmetric and multicast memory, flags, races between devices, and waits in vain."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tilefold.base.errors import TilefoldError
+
+from tilefold import cute
+from tilefold.cute.several_devices import meet, multicast, peers, run_on_devices, symmetric
+from tilefold.cute.utils import distributed
+
+N, THREADS = 3, 32
+
+
+@cute.kernel
+def add_peers(own: cute.Tensor, first: cute.Tensor, second: cute.Tensor, out: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    out[t] = first[t] + second[t] + own[t] * 0
+
+
+@cute.kernel
+def all_reduce(
+    inputs: cute.Tensor,
+    outputs: cute.Tensor,
+    flag: cute.Tensor,
+    flags: cute.Tensor,
+    rank: cute.Constexpr[int],
+    scope: cute.Constexpr[str],
+    dtype: cute.Constexpr[Any],
+):
+    """Each device sums a part of all inputs, and writes it to the outputs of all."""
+    t, _, _ = cute.arch.thread_idx()
+    width = 128 // dtype.width
+    at = (rank * THREADS + t) * width
+    parts = distributed.multimem_ld_reduce(inputs.iterator + at, dtype=dtype, num_elements=width)
+    distributed.multimem_st(outputs.iterator + at, *parts)
+    cute.arch.sync_threads()
+    if t == 0:
+        distributed.multimem_red_add1(flags.iterator, order="release", scope=scope)
+        distributed.spin_lock_atom_cas_acquire_wait(flag.iterator, expected_val=N, reset_val=0, scope=scope)
+
+
+def reduced(dtype: Any, scope: str, rank: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The output of a device, and the expected one."""
+    count = N * THREADS * 128 // dtype.width
+    numpy_type = np.float16 if dtype.width == 16 else np.float32
+    inputs, outputs, flag = symmetric(count, numpy_type), symmetric(count, numpy_type), symmetric(1, np.int32)
+    inputs[:] = np.arange(count) % 31 * (rank + 1)
+    places = [multicast(array) for array in (inputs, outputs, flag)]
+    meet()
+    all_reduce(places[0], places[1], flag, places[2], rank, scope, dtype).launch(grid=1, block=THREADS)
+    assert flag[0] == 0
+    return outputs, np.stack(peers(inputs)).astype(np.float32).sum(0).astype(numpy_type)
+
+
+def test_a_kernel_reads_the_memory_of_its_peers() -> None:
+    def program(rank: int) -> NDArray[Any]:
+        own, out = symmetric(THREADS), np.zeros(THREADS, np.float32)
+        own[:] = 10.0**rank
+        meet()
+        add_peers(own, *peers(own), out).launch(grid=1, block=THREADS)
+        return out
+
+    for out in run_on_devices(2, program):
+        assert (out == 11).all()
+
+
+@pytest.mark.parametrize("dtype", [cute.Float32, cute.Float16], ids=str)
+def test_multicast_memory_is_summed_and_written_on_all_devices(dtype: Any) -> None:
+    for out, expected in run_on_devices(N, partial(reduced, dtype, "sys")):
+        np.testing.assert_array_equal(out, expected)
+
+
+def test_the_scope_of_a_gpu_does_not_reach_another_device() -> None:
+    with pytest.raises(TilefoldError, match=r'E3205.*of device 0(.|\n)*scope "sys"'):
+        run_on_devices(N, partial(reduced, cute.Float32, "gpu"))
+
+
+@cute.kernel
+def write_to_peer(peer: cute.Tensor, own: cute.Tensor, out: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    peer[t] = 1.0
+    out[t] = own[t]
+
+
+def test_accesses_of_two_devices_that_nothing_orders_are_a_race() -> None:
+    def program(rank: int) -> None:
+        own = symmetric(THREADS)
+        write_to_peer(peers(own)[1 - rank], own, np.zeros(THREADS, np.float32)).launch(grid=1, block=THREADS)
+
+    with pytest.raises(TilefoldError, match=r"E3205.*device 1: race: .*of device 0"):
+        run_on_devices(2, program)
+
+
+@cute.kernel
+def wait_for(flag: cute.Tensor, expected: cute.Constexpr[int]):
+    distributed.spin_lock_ld_lt_relaxed_wait(flag.iterator, expected_val=expected)
+
+
+def test_a_wait_for_a_flag_that_nobody_sets_is_found() -> None:
+    def program(rank: int) -> None:
+        wait_for(symmetric(1, np.int32), 1).launch(grid=1, block=1)
+
+    with pytest.raises(TilefoldError, match=r"E3231"):
+        run_on_devices(2, program)
+
+
+@cute.kernel
+def sum_of(array: cute.Tensor, out: cute.Tensor):
+    (out[0],) = distributed.multimem_ld_reduce(array.iterator)
+
+
+def test_multimem_takes_multicast_addresses_only() -> None:
+    def program(rank: int) -> None:
+        sum_of(symmetric(1), np.zeros(1, np.float32)).launch(grid=1, block=1)
+
+    with pytest.raises(TilefoldError, match=r"E3202.*not one of multicast memory"):
+        run_on_devices(2, program)
+
+
+def test_what_multimem_lacks_is_refused() -> None:
+    @cute.kernel
+    def too_wide(array: cute.Tensor):
+        distributed.multimem_ld_reduce(array.iterator, num_elements=8)
+
+    @cute.kernel
+    def three(array: cute.Tensor):
+        distributed.multimem_st(array.iterator, 1, 2, 3)
+
+    for kernel in (too_wide, three):
+        with pytest.raises(TilefoldError, match=r"E5002.*multimem"):
+            kernel(np.zeros(8, np.float32)).launch(grid=1, block=1)
+
+
+def test_devices_that_wait_for_each_other_in_vain_are_named() -> None:
+    def program(rank: int) -> None:
+        meet("the first barrier" if rank else "another one")
+
+    with pytest.raises(TilefoldError, match=r"E3105.*device 0 at another one, device 1 at the first barrier"):
+        run_on_devices(2, program)
+    with pytest.raises(TilefoldError, match=r"E3105.*device 1 at a barrier; device 0 ended"):
+        run_on_devices(2, lambda rank: meet() if rank else None)
+
+
+def test_grids_of_different_sizes_are_refused() -> None:
+    def program(rank: int) -> None:
+        out = symmetric(THREADS)
+        add_peers(out, out, out, out).launch(grid=1 + rank, block=THREADS)
+
+    with pytest.raises(TilefoldError, match=r"E3105.*different sizes"):
+        run_on_devices(2, program)
+
+
+def test_what_only_devices_have_is_refused_elsewhere() -> None:
+    with pytest.raises(TilefoldError, match=r"E0213.*there is one device"):
+        symmetric(1)
+
+    def program(rank: int) -> None:
+        with pytest.raises(TilefoldError, match=r"E0213.*not symmetric"):
+            peers(np.zeros(1))
+        run_on_devices(2, lambda rank: None)
+
+    with pytest.raises(TilefoldError, match=r"E0213.*devices run in devices"):
+        run_on_devices(2, program)

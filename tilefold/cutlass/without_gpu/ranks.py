@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A program for several GPUs, each of which a process of its own would run, on simulated devices of this process.
+
+Every device runs the program in a thread. It finds its rank where torchrun puts it, in the environment; the functions
+of `torch.distributed` here exchange the host's tensors; symmetric memory of torch and of nvshmem is that of
+`tilefold.cute.several_devices`.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tilefold.cute.host.streams import torch_module
+from tilefold.cute.several_devices import meet, multicast, peers, run_on_devices, symmetric, world
+
+
+def run_ranks(count: int, program: Callable[[], None]) -> None:
+    """Runs a program once for each of some devices. Raises the first error of one of them."""
+    os.environ.__class__ = _environment(type(os.environ))
+    if find_spec("torch") is not None:
+        torch = torch_module()
+        torch.cuda.device_count = lambda: count
+        torch.cuda.current_device = lambda: world().rank
+        _collectives(torch, import_module("torch.distributed"))
+        _symmetric_memory(torch)
+        _nvshmem(torch)
+    _libraries()
+
+    def run(_: int) -> None:
+        program()
+
+    run_on_devices(count, run)
+
+
+def _environment(kind: Any) -> Any:
+    """The class of an environment that has the rank of the device whose program asks."""
+
+    class Environment(kind):
+        def __getitem__(self, key: str) -> str:
+            if key in ("RANK", "LOCAL_RANK"):
+                return str(world().rank)
+            return str(world().count) if key in ("WORLD_SIZE", "LOCAL_WORLD_SIZE") else kind.__getitem__(self, key)
+
+    return Environment
+
+
+def _collectives(torch: Any, distributed: Any) -> None:
+    """Lets torch.distributed exchange tensors between the devices of this process."""
+    state = SimpleNamespace(ready=False)
+    ops = {"SUM": torch.sum, "AVG": torch.mean, "MAX": torch.amax, "MIN": torch.amin, "PRODUCT": torch.prod}
+
+    def begin(*_: Any, **__: Any) -> None:
+        state.ready = True
+
+    def end(*_: Any, **__: Any) -> None:
+        meet("destroy_process_group")
+
+    def exchanged(name: str, tensor: Any) -> list[Any]:
+        return meet(name, tensor.clone())
+
+    def all_reduce(tensor: Any, op: Any = distributed.ReduceOp.SUM, *_: Any, **__: Any) -> None:
+        name = str(op).rpartition(".")[2].upper()
+        tensor.copy_(ops[name](torch.stack(exchanged("all_reduce", tensor)), 0))
+
+    def broadcast(tensor: Any, src: int = 0, *_: Any, **__: Any) -> None:
+        tensor.copy_(exchanged("broadcast", tensor)[src])
+
+    def all_gather(tensors: list[Any], tensor: Any, *_: Any, **__: Any) -> None:
+        for target, source in zip(tensors, exchanged("all_gather", tensor), strict=True):
+            target.copy_(source)
+
+    def all_gather_into_tensor(target: Any, tensor: Any, *_: Any, **__: Any) -> None:
+        target.copy_(torch.cat(exchanged("all_gather_into_tensor", tensor)).view(target.shape))
+
+    def reduce_scatter_tensor(target: Any, tensor: Any, *_: Any, **__: Any) -> None:
+        total = torch.sum(torch.stack(exchanged("reduce_scatter_tensor", tensor)), 0)
+        target.copy_(total.chunk(world().count)[world().rank].view(target.shape))
+
+    def all_gather_object(objects: list[Any], value: Any, *_: Any, **__: Any) -> None:
+        objects[:] = meet("all_gather_object", value)
+
+    def barrier(*_: Any, **__: Any) -> None:
+        meet("barrier")
+
+    def get_rank(*_: Any, **__: Any) -> int:
+        return world().rank
+
+    def get_world_size(*_: Any, **__: Any) -> int:
+        return world().count
+
+    functions: Mapping[str, Callable[..., Any]] = {
+        "init_process_group": begin, "destroy_process_group": end, "is_initialized": lambda: state.ready,
+        "get_rank": get_rank, "get_world_size": get_world_size, "barrier": barrier,
+        "all_reduce": all_reduce, "broadcast": broadcast, "all_gather": all_gather,
+        "all_gather_into_tensor": all_gather_into_tensor, "reduce_scatter_tensor": reduce_scatter_tensor,
+        "all_gather_object": all_gather_object,
+    }  # fmt: skip
+    for name, function in functions.items():
+        setattr(distributed, name, function)
+    distributed.group.WORLD = SimpleNamespace(group_name="world")
+
+
+def _symmetric_memory(torch: Any) -> None:
+    """Makes the symmetric memory of torch that of the devices of this process."""
+    module: Any = import_module("torch.distributed._symmetric_memory")
+
+    def empty(*size: Any, dtype: Any = None, device: Any = None) -> Any:
+        shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+        return _allocated(torch, shape, dtype or torch.float32)
+
+    def rendezvous(tensor: Any, group: Any = None) -> Any:
+        buffers = peers_of(tensor)
+        shape_of: Callable[..., Any] = partial(_buffer, buffers)
+        return SimpleNamespace(get_buffer=shape_of, rank=world().rank, world_size=world().count)
+
+    module.empty, module.rendezvous = empty, rendezvous
+
+
+def _buffer(buffers: list[Any], rank: int, sizes: Any, dtype: Any, storage_offset: int = 0) -> Any:
+    count = int(np.prod(tuple(sizes)))
+    return buffers[rank].view(-1).view(dtype)[storage_offset : storage_offset + count].view(tuple(sizes))
+
+
+def _allocated(torch: Any, shape: Any, dtype: Any) -> Any:
+    """A symmetric tensor."""
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    count = int(np.prod(sizes)) * torch.empty(0, dtype=dtype).element_size()
+    return torch.from_numpy(symmetric(count, np.uint8)).view(dtype).view(sizes)
+
+
+def _memory(tensor: Any) -> Any:
+    """The array of all bytes of a symmetric tensor."""
+    return world().symmetric[tensor.untyped_storage().data_ptr()][world().rank]
+
+
+def peers_of(tensor: Any) -> list[Any]:
+    """The tensors of all devices, by rank, that were allocated with a symmetric one."""
+    torch = torch_module()
+    return [torch.from_numpy(array).view(tensor.dtype).view(tensor.shape) for array in peers(_memory(tensor))]
+
+
+def _nvshmem(torch: Any) -> None:
+    """A module `nvshmem.core` with the functions that allocate symmetric memory and multicast addresses."""
+    package, core = ModuleType("nvshmem"), ModuleType("nvshmem.core")
+
+    def tensor(shape: Any, dtype: Any = None, **_: Any) -> Any:
+        return _allocated(torch, shape, dtype or torch.float32)
+
+    def get_peer_tensor(tensor: Any, pe: int) -> Any:
+        return peers_of(tensor)[pe]
+
+    def get_multicast_tensor(_: Any, tensor: Any) -> Any:
+        return torch.from_numpy(multicast(_memory(tensor))).view(tensor.dtype).view(tensor.shape)
+
+    def get_unique_id(**_: Any) -> Any:
+        return SimpleNamespace(_data=np.zeros(16, np.uint8))
+
+    def nothing(*_: Any, **__: Any) -> None:
+        """Memory lives as long as the devices."""
+
+    functions = {
+        "tensor": tensor, "get_peer_tensor": get_peer_tensor, "get_multicast_tensor": get_multicast_tensor,
+        "get_unique_id": get_unique_id, "free_tensor": nothing, "init": nothing, "finalize": nothing,
+        "my_pe": lambda: world().rank, "n_pes": lambda: world().count, "Teams": SimpleNamespace(TEAM_NODE=0),
+    }  # fmt: skip
+    vars(core).update(functions)
+    vars(package).update(core=core, __path__=[])
+    sys.modules.update({"nvshmem": package, "nvshmem.core": core})
+
+
+class _Device:
+    """A device of cuda-core, which has nothing to choose."""
+
+    def __init__(self, *_: Any) -> None: ...
+
+    def set_current(self) -> None:
+        """It is the one of its thread."""
+
+    def create_stream(self, *_: Any, **__: Any) -> Any:
+        """A stream that has nothing to wait for."""
+        return SimpleNamespace(sync=lambda: None)
+
+
+def _libraries() -> None:
+    """Lets cuda-core name the devices, and cuda-pathfinder find the library of nvshmem."""
+    if find_spec("cuda") is None:
+        return
+    if find_spec("cuda.core") is not None:
+        vars(import_module("cuda.core"))["Device"] = _Device
+    if find_spec("cuda.pathfinder") is not None:
+        pathfinder = import_module("cuda.pathfinder")
+        load = pathfinder.load_nvidia_dynamic_lib
+
+        def found(name: str) -> Any:
+            return SimpleNamespace(abs_path=None) if name == "nvshmem_host" else load(name)
+
+        vars(pathfinder)["load_nvidia_dynamic_lib"] = found
