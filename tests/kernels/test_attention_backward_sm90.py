@@ -5,6 +5,7 @@ f64, without a fault that `check` finds; and its machine code.
 
 from dataclasses import dataclass, replace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -34,19 +35,20 @@ class Problem:
     causal: bool = False
     dtype: Any = np.float16
 
-    def arrays(self) -> tuple[list[Array], list[slice], list[slice]]:
+    def arrays(self) -> tuple[list[Array], Any, Any]:
         """dO, Q, K and V, and the rows and keys of each sequence."""
         random, ends, ends_k = np.random.default_rng(0), np.cumsum(self.rows), np.cumsum(self.keys)
         shapes = [(1, ends[-1], self.heads, self.depth)] * 2 + [(1, ends_k[-1], 1, self.depth)] * 2
         given = [random.standard_normal(shape, np.float32).astype(self.dtype) for shape in shapes]
-        parts = (
+        parts, parts_k = (
             [slice(b - n, b) for b, n in zip(e, c, strict=True)] for e, c in ((ends, self.rows), (ends_k, self.keys))
         )
-        return given, *parts
+        return given, parts, parts_k
 
     def check(self, monkeypatch: pytest.MonkeyPatch, config: Backward, is_checked: bool = False) -> None:
         """Compares the gradients, which begin as NaN."""
-        monkeypatch.setattr(attentions, "chosen_backward", lambda *_: replace(config, causal=self.causal))
+        chosen = replace(config, causal=self.causal)
+        monkeypatch.setattr(attentions, "chosen_backward", Mock(return_value=chosen))
         (do, q, k, v), parts, parts_k = self.arrays()
         out, lse = np.empty(q.shape), np.empty((1, self.heads, q.shape[1]), np.float32)
         wanted = [np.empty(x.shape) for x in (q, k, v)]
