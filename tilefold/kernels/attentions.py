@@ -30,6 +30,7 @@ def attention(
     bias: Callable[[Any, Any, Any, Any], Any] | None = None,
     starts: Array | None = None,
     starts_k: Array | None = None,
+    deterministic: bool = False,
     device: str = "auto",
     target: str | None = None,
 ) -> Array:
@@ -41,13 +42,14 @@ def attention(
     the last so many of these. `softcap` replaces a score s by softcap * tanh(s / softcap). `bias` is a function of
     batch, head, row and key, values of the kernel, that gives a number to be added to a score; it has no gradient.
     Packed sequences are one batch, with the first token of each and the number of tokens in `starts` and `starts_k`
-    (i32). A row that sees no key is 0. There are gradients for D of 64 and 128, without softcap; each launch gives the
-    same bits. LaunchError (E3106) for other shapes and elements.
+    (i32). A row that sees no key is 0. There are gradients for D of 64 and 128, without softcap. Where `deterministic`,
+    or where torch.use_deterministic_algorithms says so, each launch gives the same bits of them; on sm_90a blocks add
+    parts of that of q in any order else, which is faster. LaunchError (E3106) for other shapes and elements.
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     if bias is not None:
         return _with_bias(q, k, v, causal, scale, window, softcap, bias, starts, starts_k, device)
-    return ATTENTION(q, k, v, causal, scale, window, softcap, starts, starts_k, device, target)[0]
+    return ATTENTION(q, k, v, causal, scale, window, softcap, starts, starts_k, device, target, deterministic)[0]
 
 
 def decode_attention(
@@ -95,7 +97,7 @@ def _check(function: str, q: Array, k: Array, v: Array) -> None:
 
 def _places(
     q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float, starts: Any, starts_k: Any,
-    device: str, target: str | None,
+    device: str, target: str | None, *_: Any,
 ) -> tuple[Array, ...]:  # fmt: skip
     _check("attention", q, k, v)
     if starts is None and k.shape[0] != q.shape[0]:
@@ -116,7 +118,7 @@ def _readable(x: Array) -> Array:
 
 def _launch(
     places: tuple[Array, ...], q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float,
-    starts: Any, starts_k: Any, device: str, target: str | None,
+    starts: Any, starts_k: Any, device: str, target: str | None, *_: Any,
 ) -> Launches:  # fmt: skip
     if 0 in q.shape or 0 in k.shape:
         for place in places:
@@ -164,7 +166,7 @@ def _with_bias(
 
 
 def _keep(ctx: Any, inputs: Any, output: Any) -> None:
-    q, k, v, ctx.causal, ctx.scale, ctx.window, ctx.softcap, starts, starts_k, ctx.device, _ = inputs
+    q, k, v, ctx.causal, ctx.scale, ctx.window, ctx.softcap, starts, starts_k, *ctx.options = inputs
     ctx.save_for_backward(q, k, v, output[0], output[1], starts, starts_k)
     ctx.mark_non_differentiable(output[1])
 
@@ -173,14 +175,16 @@ def _gradient(ctx: Any, do: Any, _: Any) -> Any:
     q, k, v, out, lse, starts, starts_k = ctx.saved_tensors
     if ctx.softcap:
         refuse("attention", "there is no gradient with a softcap", "call it under torch.no_grad()")
-    grads = ATTENTION_BACKWARD(do, q, k, v, out, lse, ctx.causal, ctx.scale, ctx.window, starts, starts_k, ctx.device)
-    return *grads, *[None] * 8
+    device, target, deterministic = ctx.options
+    deterministic |= sys.modules["torch"].are_deterministic_algorithms_enabled()
+    given = do, q, k, v, out, lse, ctx.causal, ctx.scale, ctx.window, starts, starts_k
+    return *ATTENTION_BACKWARD(*given, device, target, deterministic), *[None] * 9
 
 
 ATTENTION = Operator(
     "attention",
     "(Tensor q, Tensor k, Tensor v, bool causal, float scale, int window, float softcap, Tensor? starts,"
-    " Tensor? starts_k, str device, str? target) -> (Tensor, Tensor)",
+    " Tensor? starts_k, str device, str? target, bool deterministic) -> (Tensor, Tensor)",
     _places, _launch, Gradient(_keep, _gradient), spare=lambda *_: (1,),
 )  # fmt: skip
 
@@ -191,11 +195,8 @@ def _backward_places(do: Array, q: Array, k: Array, v: Array, *_: Any) -> tuple[
 
 def _backward(
     places: tuple[Array, ...], do: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, causal: bool,
-    scale: float, window: int, starts: Any, starts_k: Any, device: str,
+    scale: float, window: int, starts: Any, starts_k: Any, device: str, target: str | None, deterministic: bool,
 ) -> Launches:  # fmt: skip
-    from .sm80.attention import backward
-    from .sm80.masks import Mask
-
     _check_depth(q.shape[3], MMA_DEPTHS)
     if 0 in q.shape or 0 in k.shape:
         for place in places:
@@ -203,13 +204,20 @@ def _backward(
         yield None
         return
     do, q, k, v = (_readable(x) for x in (do, q, k, v))
-    yield from backward(places, do, q, k, v, out, lse, Mask(causal, window), scale, starts, starts_k)
+    arch, given = at_hand(device, target)[0], (places, do, q, k, v, out, lse)
+    if arch == HOPPER and not window and not deterministic:
+        yield from kernel_for("attention_backward", arch)(*given, causal, scale, starts, starts_k)
+        return
+    from .sm80.masks import Mask
+
+    launch = kernel_for("attention_backward", "sm_80")
+    yield from launch(*given, Mask(causal, window), scale, starts, starts_k)
 
 
 ATTENTION_BACKWARD = Operator(
     "attention_backward",
     "(Tensor do, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, bool causal, float scale, int window,"
-    ' Tensor? starts, Tensor? starts_k, str device) -> (Tensor, Tensor, Tensor)',
+    " Tensor? starts, Tensor? starts_k, str device, str? target, bool deterministic) -> (Tensor, Tensor, Tensor)",
     _backward_places, _backward,
 )  # fmt: skip
 

@@ -7,15 +7,18 @@ from typing import Any
 
 from tilefold.runtime.arrays.signature import Dynamic, Marked
 
-from ..arguments import Array
-from ..replay import Launch, Launches
+from ..arguments import Array, like
+from ..replay import Launch, Launches, Scratch
 from ..stream_memory import zeros
 from .attention import attention_kernel
+from .attention_backward import attention_backward_kernel
+from .attention_backward_rows import CONSUMERS, OWN, THREADS, chosen_backward, finish_kernel, prepare_kernel
 from .attention_decode import decode_kernel, decode_plan
 from .attention_parts import is_decode
-from .attention_tiles import Config, chosen_config
+from .attention_tiles import WARPGROUP, Config, chosen_config
 
 _TOKENS, _STATISTICS, _STARTS = Dynamic(modes=(0, 1)), Dynamic(modes=(0, 2)), Dynamic()
+_TILES = Dynamic(modes=(0, 1))
 
 
 @lru_cache(maxsize=4096)
@@ -44,6 +47,31 @@ def forward(
         starts, starts_k = (None if x is None else Marked(x, _STARTS) for x in (starts, starts_k))
     given = q, k, v, out, scale, counter, config, starts, starts_k, lse
     yield Launch(attention_kernel, given, grid, config.threads, {"use_pdl": True})
+
+
+def backward(
+    places: tuple[Array, ...], do: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, causal: bool,
+    scale: float, starts: Any, starts_k: Any,
+) -> Launches:  # fmt: skip
+    """The gradients of q, k and v."""
+    batch, rows, heads, depth = q.shape
+    config, sequences = chosen_backward(depth, causal), None if starts is None else starts.shape[0] - 1
+    tiles = config.tiles(rows, sequences)
+    statistics = like(q, (batch * heads, tiles, 2 * config.rows), "float32")
+    sums = like(q, (batch * heads, tiles, config.rows * depth), "float32")
+    grid = -(-rows // config.rows), heads, sequences or batch
+    by_keys = -(-k.shape[1] // OWN) * k.shape[2] * (sequences or batch)
+    yield Scratch(statistics)
+    yield Scratch(sums)
+    dq, dk, dv = (Marked(x, _TOKENS) for x in places)
+    q, k, v, do, out = (Marked(x, _TOKENS) for x in (q, k, v, do, out))
+    statistics, sums = (Marked(x, _TILES) for x in (statistics, sums))
+    starts, starts_k = (None if x is None else Marked(x, _STARTS) for x in (starts, starts_k))
+    given = out, do, Marked(lse, _STATISTICS), statistics, sums, config, starts
+    yield Launch(prepare_kernel, given, grid, WARPGROUP)
+    given = q, k, v, do, statistics, sums, dk, dv, scale, config, starts, starts_k
+    yield Launch(attention_backward_kernel, given, by_keys, THREADS, {"use_pdl": True})
+    yield Launch(finish_kernel, (sums, dq, scale, config, starts), grid, CONSUMERS * WARPGROUP, {"use_pdl": True})
 
 
 def decode(
