@@ -42,7 +42,7 @@ def _barrier(r: Registers, i: Instruction) -> None:
         return
     words = [word for word in i.modifiers if word not in ("cta", "aligned")]
     unaligned = is_unaligned(i)
-    i = replace(i, operands=tuple(map(r.known, i.operands)))
+    written, i = i.operands[:1], replace(i, operands=tuple(map(r.known, i.operands)))
     match words:
         case ["warp", "sync"] if isinstance(i.operands[0], Integer):
             r.add(
@@ -65,7 +65,7 @@ def _barrier(r: Registers, i: Instruction) -> None:
             else:
                 r.add(ptx.BarArriveOp(first, count, offset, unaligned=unaligned))
         case ["red", kind, "pred" | "u32"] if kind in ptx.BarRedOp.KINDS and isinstance(i.operands[1], Integer):
-            target, number, *more = i.operands
+            (target,), (number, *more) = written, i.operands[1:]
             threads = more[0] if len(more) > 1 else None
             assert isinstance(number, Integer)
             if threads is not None and not isinstance(threads, Integer):

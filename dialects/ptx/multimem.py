@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr, VectorType, bf16, f16, f32, i32, i64
+from xdsl.dialects.builtin import AnyFloat, StringAttr, VectorType, bf16, f16, f32, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AnyAttr, IRDLOperation, VarConstraint, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
@@ -36,20 +36,23 @@ _INTEGERS: Mapping[str, str] = MappingProxyType(
 )
 """How PTX spells the type of a reduction of integers."""
 
+
+def _pairs(half: AnyFloat, before: str = "") -> dict[Attribute, str]:
+    """Vectors of floats of 16 bits, as PTX spells them: one, two or four pairs."""
+    return {
+        VectorType(half, [count]): f"{before}{words}{half.name}x2" for count, words in ((2, ""), (4, "v2."), (8, "v4."))
+    }
+
+
 _FLOATS: Mapping[Attribute, str] = MappingProxyType({
     f32: "f32", VectorType(f32, [2]): "v2.f32", VectorType(f32, [4]): "v4.f32",
-    **{
-        VectorType(half, [count]): f"acc::f32.{words}{half.name}x2"
-        for half in (f16, bf16)
-        for count, words in ((2, ""), (4, "v2."), (8, "v4."))
-    },
+    **_pairs(f16, "acc::f32."), **_pairs(bf16, "acc::f32."),
 })  # fmt: skip
 """The types of floats that are added, as PTX spells them; sums of 16 bits are rounded once, from f32."""
 
 _STORED: Mapping[Attribute, str] = MappingProxyType({
     i32: "b32", i64: "b64", f32: "f32", VectorType(f32, [2]): "v2.f32", VectorType(f32, [4]): "v4.f32",
-    VectorType(f16, [2]): "f16x2", VectorType(f16, [4]): "v2.f16x2", VectorType(f16, [8]): "v4.f16x2",
-    VectorType(bf16, [2]): "bf16x2", VectorType(bf16, [4]): "v2.bf16x2", VectorType(bf16, [8]): "v4.bf16x2",
+    **_pairs(f16), **_pairs(bf16),
 })  # fmt: skip
 """The types of values that are stored, as PTX spells them."""
 

@@ -17,7 +17,7 @@ from ...layout.algebra.inttuple import show
 class Remedies:
     """The hints of `check_tiles`: where to promise a divisor, and how to do without one."""
 
-    promise: str = " in the type or cute.dynamic(array, divisibility=...) in Python"
+    promise: str = " in the type or by cute.dynamic(array, divisibility=...)"
     ragged: str = "add `ragged` and copy under predicates"
 
 

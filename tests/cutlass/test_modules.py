@@ -93,7 +93,7 @@ def test_another_package_of_the_name_is_not_replaced() -> None:
 NEAREST = {
     "cute.arch.thread_indx": ("cute.arch has no 'thread_indx'", "did you mean thread_idx"),
     "cute.nvgpu.cpasync.CopyG2sOp": ("cute.nvgpu.cpasync has no 'CopyG2sOp'", "did you mean CopyG2SOp"),
-    "cute.nvgpu.tcgen05.Tmem": ("cute.nvgpu.tcgen05 has no 'Tmem'", "of sm_100 or later"),
+    "cute.nvgpu.tcgen05.Tmem": ("cute.nvgpu.tcgen05 has no 'Tmem'", "to sm_100 and later"),
     "cute.make_layot": ("cute has no 'make_layot'", "did you mean make_layout"),
     "cute.runtime.from_dlpak": ("cute.runtime has no 'from_dlpak'", "did you mean from_dlpack"),
     "utilities": ("cutlass has no 'utilities'", "did you mean utils"),

@@ -78,6 +78,7 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
         "bar.",
         "shfl",
         "vote",
+        "multimem",
         "match",
         "redux",
         "elect",

@@ -11,7 +11,7 @@ from tests.kernels.harness import ALL_LAUNCHES, LAUNCH_IDS, kernel_ptx, launches
 _BRANCH = re.compile(r"^\s+(?:@|bra)", re.MULTILINE)
 _COUNTED = re.compile(
     r"(?:ld|st|cp|mbarrier|ldmatrix|stmatrix|movmatrix|mma|wgmma|setmaxnreg|elect|fence|griddepcontrol|prefetch|bar|barrier"
-    r"|shfl|red|tcgen05|ex2|rcp|rsqrt|call|ret)(?:\.(?!param|local)|$)"
+    r"|shfl|red|tcgen05|clusterlaunchcontrol|ex2|rcp|rsqrt|call|ret)(?:\.(?!param|local)|$)"
 )
 """Memory, matrices, barriers, exchange, functions and calls; parameters, and printf's arguments on the stack, are the
 calling convention's.

@@ -20,6 +20,14 @@ from tilefold.commands.cli import COMMANDS
 from tilefold.cutlass.modules import MODULES as cutlass_modules  # noqa: N811  # it is a table
 
 OTHERS = {
+    "tilefold/cute/tensor_options.py": {
+        "--init",
+        "--init_normal",
+        "--normal_mean",
+        "--normal_std",
+        "--normal",
+    },  # of programs
+    "compiler/machine/nvrtc.py": {"--pre-include"},  # NVRTC's
     "tilefold/driver/map_arguments.py": {"box", "swizzle", "fill"},  # the words of --arg NAME=map(...)
     "compiler/machine/nvptx.py": {
         "--nvptx-short-ptr",
@@ -39,7 +47,7 @@ OTHERS = {
         "nvidia.ncu",
         "profile.ncu",
     },  # of Nsight Compute
-    "tilefold/cutlass/__main__.py": {"--missing", "--json"},  # its own options
+    "tilefold/cutlass/__main__.py": {"--missing", "--json", "--devices"},  # its own options
     "tilefold/cute/drawing.py": {"tile.svg"},  # a file
     "runtime/sim/timeline.py": {"ptx.cp.async.bulk"},  # the beginning of names
     "tilefold/cutlass/modules.py": set(cutlass_modules),  # those of CuTe programs

@@ -129,7 +129,7 @@ def test_other_commands_say_which_take_such_files(tmp_path: Path, capsys: pytest
     assert "`tilefold check` and `tilefold run`" in capsys.readouterr().err
     given = ["--arg", "A=f32[64]", "--arg", "k=3", "--arg", "n=40", "--block", "64"]
     assert main(["explain", str(file), *given]) == 1
-    assert "--costs shows" in capsys.readouterr().err
+    assert "--costs a table of costs" in capsys.readouterr().err
 
 
 @needs_nvrtc

@@ -44,7 +44,7 @@ def world() -> World:
     """The devices of this process. TilefoldError (E0213) outside of `run_on_devices`."""
     found = devices_of_process().world
     if found is None:
-        raise TilefoldError(Code.BAD_ARGUMENT, "there is one device", "use tilefold.cute.run_on_devices(n, program)")
+        raise TilefoldError(Code.BAD_ARGUMENT, "there is one device", "call it in a program of run_on_devices")
     return found
 
 
