@@ -31,7 +31,7 @@ def check_everywhere(problem: Problem) -> None:
 
 
 @pytest.mark.parametrize(("make", "type"), KERNELS, ids=IDS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_every_operation_at_the_edges_of_its_type(make: Callable[[str], Kernel], type: str) -> None:
     k = make(type)
     check_everywhere(problem_of(k, results(k)))
