@@ -184,7 +184,6 @@ class StoreOp(_Access):
         self.check_cache("store", self.ptr.type, STORE_HINTS)
 
 
-@fields
 @row
 class StoreBulkOp(PtxOp):
     """`ptx.st.bulk %p, %bytes`: fills bytes of shared memory with zeros (PTX ISA, st.bulk). Preconditions: the address
@@ -200,6 +199,7 @@ class StoreBulkOp(PtxOp):
     assembly_format = "$ptr `,` $bytes attr-dict"
 
 
+@fields
 class _Alloc(PtxOp):
     """Memory of a fixed size, with its alignment."""
 
