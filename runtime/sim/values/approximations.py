@@ -22,25 +22,25 @@ _UP = np.float32(2.0**24)
 _ONE = np.float32(1)
 
 
-def _scaled(name: str, after: float) -> Callable[[Singles], Singles]:
-    """A function of a multiple of subnormal operands; `after` undoes it in the result."""
+def _beyond(
+    name: str, is_beyond: Callable[[Singles], Any], by: np.float32, back: Callable[[Singles], Singles]
+) -> Callable[[Singles], Singles]:
+    """A function that the unit computes of operands beyond its range multiplied `by` a power of two; `back` makes its
+    result that of the operand.
+    """
 
     def compute(x: Singles) -> Singles:
-        small = np.abs(x) < _LEAST_NORMAL
-        if not small.any():
+        beyond = is_beyond(x)
+        if not beyond.any():
             return function_unit(name, x)
-        y = function_unit(name, np.where(small, x * _UP, x))
-        return np.where(small, y * np.float32(after), y)
+        y = function_unit(name, np.where(beyond, x * by, x))
+        return np.where(beyond, back(y), y)
 
     return compute
 
 
-def _logarithm(x: Singles) -> Singles:
-    small = np.abs(x) < _LEAST_NORMAL
-    if not small.any():
-        return function_unit("lg2", x)
-    y = function_unit("lg2", np.where(small, x * _UP, x))
-    return np.where(small, y - np.float32(24), y)
+def _of_subnormals(name: str, back: Callable[[Singles], Singles]) -> Callable[[Singles], Singles]:
+    return _beyond(name, lambda x: np.abs(x) < _LEAST_NORMAL, _UP, back)
 
 
 def _reciprocal(x: Singles) -> Singles:
@@ -52,17 +52,12 @@ def _reciprocal(x: Singles) -> Singles:
     return by * function_unit("rcp", x * by)
 
 
-def _power(x: Singles) -> Singles:
-    low = x < np.float32(-126)
-    if not low.any():
-        return function_unit("ex2", x)
-    y = function_unit("ex2", np.where(low, x * np.float32(0.5), x))
-    return np.where(low, y * y, y)
-
-
 _WITH_SUBNORMALS: Mapping[str, Callable[[Singles], Singles]] = MappingProxyType({
-    "ex2": _power, "lg2": _logarithm, "rcp": _reciprocal, "rsqrt": _scaled("rsqrt", 2.0**12),
-    "sqrt": _scaled("sqrt", 2.0**-12),
+    "ex2": _beyond("ex2", lambda x: x < np.float32(-126), np.float32(0.5), lambda y: y * y),
+    "lg2": _of_subnormals("lg2", lambda y: y - np.float32(24)),
+    "rcp": _reciprocal,
+    "rsqrt": _of_subnormals("rsqrt", lambda y: y * np.float32(2.0**12)),
+    "sqrt": _of_subnormals("sqrt", lambda y: y * np.float32(2.0**-12)),
 })  # fmt: skip
 """The instructions that ptxas writes for the forms without .ftz, where they are several."""
 
