@@ -6,26 +6,23 @@ from typing import Any
 
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import TMEM
-from ...base.target import WARP
 from ...dialects import ptx
+from ...dialects.ptx.tcgen05.memory import MAX_COLUMNS, MIN_COLUMNS
 from ..scalars.dtypes import Int32, Uint16, as_dtype
 from ..scalars.values import Int, convert
 from ..tensors.nvgpu import CtaGroup
 from ..tensors.tensors import Pointer, Tensor, address_of, tensor_at
 from ..tracing.state import emit
 
-TMEM_COLUMNS = 512
-"""The columns of tensor memory, of all targets that have it."""
-
 
 def get_max_tmem_alloc_cols(compute_capability: str = "sm_100") -> int:
     """The most columns that a block can allocate; all targets with tensor memory have as many."""
-    return TMEM_COLUMNS
+    return MAX_COLUMNS
 
 
 def get_min_tmem_alloc_cols(compute_capability: str = "sm_100") -> int:
     """The least columns that a block can allocate, of all targets with tensor memory."""
-    return WARP
+    return MIN_COLUMNS
 
 
 def alloc_tmem(num_columns: "Int | int", smem_ptr_to_write_address: Any, is_two_cta: bool | None = None) -> None:

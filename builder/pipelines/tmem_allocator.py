@@ -4,18 +4,12 @@
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ...base.target import WARP
+from ...dialects.ptx.tcgen05.memory import MAX_COLUMNS, MIN_COLUMNS
 from ..control.control_functions import if_
 from ..instructions import cluster
 from ..instructions.arch import warp_idx
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wait
-from ..instructions.tensor_core import (
-    TMEM_COLUMNS,
-    alloc_tmem,
-    dealloc_tmem,
-    relinquish_tmem_alloc_permit,
-    retrieve_tmem_ptr,
-)
+from ..instructions.tensor_core import alloc_tmem, dealloc_tmem, relinquish_tmem_alloc_permit, retrieve_tmem_ptr
 from ..instructions.warp import elect_one
 from ..scalars.dtypes import Float32
 from ..tensors.tensors import Pointer, Tensor
@@ -87,7 +81,7 @@ class TmemAllocator:
         """Frees the columns, `num_columns` or those of the last allocation, after all their uses in the block; of a
         pair, once the other block is as far.
         """
-        columns = num_columns or (self.columns[-1] if self.columns else TMEM_COLUMNS)
+        columns = num_columns or (self.columns[-1] if self.columns else MAX_COLUMNS)
 
         def act() -> None:
             bar = self.two_cta_tmem_dealloc_mbar_ptr
@@ -111,7 +105,7 @@ def get_num_tmem_alloc_cols(tmem_tensors: Any, rounding: bool = True, *, arch: s
 
     given = cast("list[Tensor]", tmem_tensors if isinstance(tmem_tensors, list | tuple) else [tmem_tensors])
     needed = sum(find_tmem_tensor_col_offset(tensor) for tensor in given)
-    columns = max(WARP, 1 << (needed - 1).bit_length()) if rounding else needed
-    if columns > TMEM_COLUMNS:
-        raise pipeline_error(f"the tensors need {needed} columns", f"tensor memory has {TMEM_COLUMNS}")
+    columns = max(MIN_COLUMNS, 1 << (needed - 1).bit_length()) if rounding else needed
+    if columns > MAX_COLUMNS:
+        raise pipeline_error(f"the tensors need {needed} columns", f"tensor memory has {MAX_COLUMNS}")
     return columns

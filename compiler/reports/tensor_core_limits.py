@@ -13,19 +13,19 @@ from math import prod
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from ...base.target import WARP
 from ...dialects import ptx
 from ...dialects.ptx.tcgen05.base import constant_of
 from ...dialects.ptx.tcgen05.mma import TensorMmaBase
 from ...dialects.run import LaunchOp
+from ...layout.tmem.cells import COLUMNS
 
 MODEL = "model of a B200, not measured"
 MULTIPROCESSORS = 148
-COLUMNS = 512
 SHARED_RATE = 128
 """The bytes of shared memory that the tensor core reads a clock."""
 EXPONENTIALS = 16
 """Those of a clock."""
-WARP = 32
 
 
 def tensor_core_limits(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
