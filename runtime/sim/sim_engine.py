@@ -139,13 +139,17 @@ class SimEngine:
         """Runs a kernel on each of some devices at the same time, over grids of the same size. Tensors of several
         devices that share memory do so here. Raises as `launch`.
         """
-        engine = replace(self, multicasts=multicasts)
         if self.display is None:
-            return engine._launch(launches, config)
+            return self._launch(launches, config, multicasts)
         with self.display.following(config) as progress:
-            return replace(engine, progress=progress)._launch(launches, config)
+            return replace(self, progress=progress)._launch(launches, config, multicasts)
 
-    def _launch(self, launches: Sequence[tuple[SimProgram, Mapping[str, Argument]]], config: LaunchConfig) -> RunResult:
+    def _launch(
+        self,
+        launches: Sequence[tuple[SimProgram, Mapping[str, Argument]]],
+        config: LaunchConfig,
+        multicasts: Sequence[Multicast],
+    ) -> RunResult:
         began = time.perf_counter()
         grids = [Grid(program.find(), args) for program, args in launches]
         for grid in grids:
@@ -154,7 +158,7 @@ class SimEngine:
         kernel = grids[0].kernel
         config = config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
         printed: list[str] = []
-        engine = replace(self, fragments=program.fragments, tiles=program.tiles)
+        engine = replace(self, fragments=program.fragments, tiles=program.tiles, multicasts=multicasts)
         sink = sys.stdout.write if self.sink is None else self.sink
 
         def emit(text: str) -> None:
@@ -176,7 +180,7 @@ class SimEngine:
             try:
                 run = run_agreed(compared)
             except SimulationError as fault:
-                self._explain(fault, grids, config)
+                engine._explain(fault, grids, config)
                 raise
             emit("".join(texts)[length:])
         for binding in run.bindings:

@@ -193,7 +193,7 @@ Home: TypeAlias = tuple[int, int, int]
 
 def reaches(scope: str, own: Home, other: Home) -> bool:
     """Whether a scope around a thread of one block has the threads of the other."""
-    shared = {"cta": 3, "cluster": 2, "gpu": 1, "sys": 0}[scope]
+    shared = len(WIDENING) - 1 - WIDENING.index(scope)
     return own[:shared] == other[:shared]
 
 
