@@ -12,10 +12,11 @@ from .writer import FunctionWriter, Rule, call_rule, rule
 def _changing(w: FunctionWriter, op: ptx.AtomOp | ptx.AtomCasOp) -> None:
     values = [op.value] if isinstance(op, ptx.AtomOp) else [op.compare, op.value]
     places = ", ".join(f"${index + 2}" for index in range(len(values)))
-    _with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1], {places};", values)
+    with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1], {places};", values)
 
 
-def _with_result(w: FunctionWriter, op: Operation, ptr: SSAValue, text: str, values: list[SSAValue]) -> None:
+def with_result(w: FunctionWriter, op: Operation, ptr: SSAValue, text: str, values: list[SSAValue]) -> None:
+    """Writes an instruction on an address and values, whose result comes in a register."""
     (result,) = op.results
     type, constraint = register(result.type, op)
     letters = [f"={constraint}", *(register(value.type, op)[1] for value in (ptr, *values))]
@@ -37,10 +38,11 @@ def _red(w: FunctionWriter, op: ptx.RedOp) -> None:
 
 
 def _load(w: FunctionWriter, op: ptx.LoadAcquireOp) -> None:
-    _with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1];", [])
+    with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1];", [])
 
 
-def _store(w: FunctionWriter, op: ptx.StoreReleaseOp) -> None:
+def without_result(w: FunctionWriter, op: ptx.StoreReleaseOp | ptx.MultimemRedOp | ptx.MultimemStOp) -> None:
+    """Writes an instruction on an address and the value in its register."""
     letters = [register(value.type, op)[1] for value in (op.ptr, op.value)]
     w.emit(effect(f"{op.mnemonic()} [$0], $1;", letters, [w.typed(op.ptr), in_register(w, op.value, op)]))
 
@@ -50,7 +52,7 @@ PTX_ATOMIC: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.AtomCasOp, _changing),
     rule(ptx.RedOp, _red),
     rule(ptx.LoadAcquireOp, _load),
-    rule(ptx.StoreReleaseOp, _store),
+    rule(ptx.StoreReleaseOp, without_result),
     (ptx.FenceOp, ordered()),
     (ptx.NanosleepOp, call_rule("@llvm.nvvm.nanosleep")),
 )

@@ -3,7 +3,7 @@
 turn, by the rules of atomic accesses.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,12 +11,14 @@ from ....base.errors import Code
 from ....dialects import ptx
 from ..events import Step
 from ..faults import Site, site_of
-from ..memory.spaces import Atomic
+from ..memory.spaces import Access, Atomic
 from ..translate import Rules, Translator
-from ..values import Value, narrow
+from ..values import Value, ValueKind, narrow
 from ..warp import Warp
 from .ptx_atomic import changes
 from .ptx_memory import from_bytes, to_bytes
+
+_Op: TypeAlias = ptx.MultimemLdReduceOp | ptx.MultimemStOp | ptx.MultimemRedOp
 
 
 def _places(warp: Warp, site: Site, address: Value) -> list[Value]:
@@ -36,11 +38,17 @@ def _places(warp: Warp, site: Site, address: Value) -> list[Value]:
     warp.fault(Code.SIM_OUT_OF_BOUNDS, site, lane, text, hint)
 
 
+def _access(op: _Op, t: Translator, what: str, kind: ValueKind) -> Access:
+    """The access by an operation to the memory of any device."""
+    access = t.access(op, t.spaces.global_.row, what, kind.bytes)
+    access.scope, access.home = op.scope_name, None  # the address is none of the memory that is accessed
+    return access
+
+
 def _ld_reduce(op: ptx.MultimemLdReduceOp, t: Translator) -> Step:
     pointer, result, kind = t.slot(op.ptr), t.slot(op.result), t.kind(op.result)
     space, site, acquires = t.spaces.global_, site_of(op), op.order_name == "acquire"
-    access = t.access(op, space.row, "load", kind.bytes)
-    access.scope, access.home = op.scope_name, None  # the address is none of the memory that is accessed
+    access = _access(op, t, "load", kind)
     combine = changes(op.kind.data, kind, t.launch.exact)
     is_half = kind.is_float and kind.dtype.itemsize == 2
 
@@ -62,8 +70,7 @@ def _ld_reduce(op: ptx.MultimemLdReduceOp, t: Translator) -> Step:
 def _st(op: ptx.MultimemStOp, t: Translator) -> Step:
     pointer, value, kind = t.slot(op.ptr), t.slot(op.value), t.kind(op.value)
     space, site, releases = t.spaces.global_, site_of(op), op.order_name == "release"
-    access = t.access(op, space.row, "store", kind.bytes)
-    access.scope, access.home = op.scope_name, None  # the address is none of the memory that is accessed
+    access = _access(op, t, "store", kind)
 
     def step(warp: Warp) -> None:
         content = to_bytes(warp, warp.registers[value], kind)
@@ -77,8 +84,7 @@ def _red(op: ptx.MultimemRedOp, t: Translator) -> Step:
     pointer, value, kind = t.slot(op.ptr), t.slot(op.value), t.kind(op.value)
     space, site, releases = t.spaces.global_, site_of(op), op.order_name == "release"
     change = changes(op.kind.data, kind, t.launch.exact)
-    access = t.access(op, space.row, "atomic", kind.bytes)
-    access.scope, access.home = op.scope_name, None  # the address is none of the memory that is accessed
+    access = _access(op, t, "atomic", kind)
 
     def step(warp: Warp) -> None:
         given = to_bytes(warp, warp.registers[value], kind)
