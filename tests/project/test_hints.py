@@ -21,7 +21,7 @@ from tilefold.cutlass.modules import MODULES as cutlass_modules  # noqa: N811  #
 
 OTHERS = {
     "tilefold/tools/suite/farm.py": {"--head"},  # that of ray
-    "tilefold/cute/tensor_options.py": {
+    "tilefold/cute/testing.py": {
         "--init",
         "--init_normal",
         "--normal_mean",
