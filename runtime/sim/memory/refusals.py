@@ -185,17 +185,19 @@ def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conf
 def _is_wide(warp: Warp, conflict: Conflict) -> bool:
     """Whether accesses of several warps conflict."""
     pairs = conflict.pairs if len(conflict.pairs) else np.array([(conflict.index, conflict.agent)])
-    own, agents = warp.active_agents()[pairs[:, 0]] - 1, (pairs[:, 1] & AGENT) - 1
-    threads = warp.launch.config.threads
-    same = (own // threads == agents // threads) & (own % threads // WARP == agents % threads // WARP)
+    same = _in_one_warp(warp, warp.active_agents()[pairs[:, 0]] - 1, (pairs[:, 1] & AGENT) - 1)
     others = ASYNC if conflict.with_write else ASYNC | BEYOND_WARP
     return bool((~same | (pairs[:, 1] & others != 0)).any())
 
 
 def _of_one_warp(warp: Warp, agent: int) -> bool:
-    first, threads = int(warp.agents[0]) - 1, warp.launch.config.threads
-    same_block = (agent - 1) // threads == first // threads
-    return not agent & ASYNC and same_block and (agent - 1) % threads // WARP == first % threads // WARP
+    return not agent & ASYNC and bool(_in_one_warp(warp, int(warp.agents[0]) - 1, agent - 1))
+
+
+def _in_one_warp(warp: Warp, first: Any, second: Any) -> Any:
+    """Whether threads of the launch, by their numbers, are of the same warp."""
+    threads = warp.launch.config.threads
+    return (first // threads == second // threads) & (first % threads // WARP == second % threads // WARP)
 
 
 def remedy(warp: Warp, lane: int, conflict: Conflict, access: Access) -> str:
