@@ -20,6 +20,7 @@ from .branches import branch
 from .building import Nameable, discarded, name_value, truth
 from .builtin import builtin
 from .conditions import Thunk, and_, and_value, chain, choose, contains, decide, not_, or_, or_value
+from .exits import ends_thread
 from .loop_range import Range, make_range
 from .loops import conditional_loop, counted_loop, write_bounded_loop
 from .variables import MISSING, PENDING, Cell, Variable, cells_of, reachable_variables
@@ -28,7 +29,8 @@ STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""
 
 __all__ = [
-    "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decide", "elected", "for_statement",
+    "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decide", "elected", "ends_thread",
+    "for_statement",
     "if_statement", "named", "not_", "or_", "or_value", "while_statement",
 ]  # fmt: skip
 

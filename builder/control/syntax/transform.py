@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .elected import lower_elected
+from .exits import lower_exits
 from .flow import JUMPS, lower_flow
 from .leaving import is_endless, leaves_around
 from .matching import lower_match
@@ -42,12 +43,14 @@ Refuse = Callable[[ast.AST, str, str], Exception]
 """Makes the error for a node that cannot be rewritten, from the form and a hint."""
 
 
-def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "") -> None:
-    """Rewrites a function, and those within it, in place; `owner` is the class around it. Raises `refuse`'s error
-    for a form that cannot be rewritten.
+def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "", is_kernel: bool = False) -> None:
+    """Rewrites a function, and those within it, in place; `owner` is the class around it. That of a kernel may end a
+    thread. Raises `refuse`'s error for a form that cannot be rewritten.
     """
     _check(function, refuse)
     _without_places(function)
+    if is_kernel:
+        function.body = lower_exits(function.body, RUNTIME)
     kinds = {type(node) for statement in function.body for node in own_nodes(statement)}
     if ast.With in kinds:
         function.body = lower_elected(function.body, RUNTIME)
