@@ -34,7 +34,9 @@ def in_tiles(scales: np.ndarray) -> np.ndarray:
 
 def test_fp4(product: Any) -> None:
     rng, (m, n, k) = np.random.default_rng(0), (256, 128, 128)
-    operands, scales, bytes = [], [], []
+    operands: list[Any] = []
+    scales: list[Any] = []
+    bytes: list[Any] = []
     for rows in (m, n):
         codes = rng.integers(0, 16, (rows, k), dtype=np.uint8)
         operands.append(np.where(codes < 8, 1, -1) * E2M1[codes & 7])
@@ -54,8 +56,11 @@ def test_wrong_number_of_scales(product: Any) -> None:
 
 def test_other_scales_are_those_of_torch() -> None:
     given: list[Any] = []
-    names = {"float8_e4m3fn": "e4m3", "float8_e8m0fnu": "ue8m0", "_scaled_mm": lambda *args: given.append(args)}
-    fake: Any = SimpleNamespace(**names)
+
+    def of_torch(*args: Any) -> None:
+        given.append(args)
+
+    fake: Any = SimpleNamespace(float8_e4m3fn="e4m3", float8_e8m0fnu="ue8m0", _scaled_mm=of_torch)
     scaled_products_on_host(fake)
     scale = SimpleNamespace(dtype="f32")
     fake._scaled_mm(1, 2, scale, scale)
