@@ -70,7 +70,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _reduce_ptx(args: argparse.Namespace) -> int:
     """Reduces the text of a PTX file."""
-    from tilefold.tools.reduction.ptx_lines import reduced_ptx
+    from tilefold.tools.reduction.command import reduced_ptx
 
     text = program_text(args)
     is_interesting = _by_fault(args, text) if args.test is None else _by_command(args, text)
