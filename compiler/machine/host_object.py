@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Object files for the processor at hand, which programs in C link: a function that computes numbers, and data.
 
-The function is a kernel of one thread, whose text for NVPTX is made for the processor: its parameters are what a launch
-passes, and its state spaces are the machine's one.
+The function is a kernel of one thread, whose text for NVPTX is made for the processor: its parameters are those of a
+launch, and all its state spaces are the machine's memory.
 """
 
 import re

@@ -54,7 +54,7 @@ class PtrAddOp(PtxOp):
 
     @property
     def fixed(self) -> Fixed:
-        """The integers of coordinates and the extents of their modes: what `within` says."""
+        """The integers of coordinates and the extents of their modes, from `within`."""
         return fixed_pairs(self.within, self.bounds)
 
     def verify_(self) -> None:

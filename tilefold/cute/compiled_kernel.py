@@ -153,8 +153,8 @@ class CompiledKernel(Inspection):
 
 
 def _warn_of_functions(traced: Traced) -> None:
-    """A RuntimeWarning at each line of inline PTX that the simulator executes by a function of Python alone: it refuses
-    this line in the text of the kernel.
+    """A RuntimeWarning at each line of inline PTX that the simulator can only execute by a function of Python: it
+    refuses this line in the text of the kernel.
     """
     if not traced.texts:
         return

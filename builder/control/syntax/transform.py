@@ -100,7 +100,7 @@ def _declared_nonlocal(function: ast.FunctionDef) -> set[str]:
 @dataclass
 class _Rewriter(ast.NodeTransformer):
     """Rewrites the statements of one function. `shared` are the variables that the functions made of bodies assign,
-    `tested` the expressions whose truth alone matters.
+    `tested` the expressions of which only the truth matters.
     """
 
     refuse: Refuse
@@ -278,7 +278,7 @@ class _Rewriter(ast.NodeTransformer):
                 self._test(operand)
 
     def _condition(self, node: ast.expr) -> ast.expr:
-        """An expression whose truth alone matters."""
+        """An expression of which only the truth matters."""
         self._test(node)
         return self.visit(node)
 

@@ -12,7 +12,7 @@ from tilefold.compiler.pipeline import DIALECTS
 @dataclass(frozen=True, slots=True)
 class Word:
     """A kind of word: a regular expression that Python and Oniguruma read alike, its Pygments token and its TextMate
-    scope. Those `within` a kind are looked for in its text alone.
+    scope. Those `within` a kind are looked for only in its text.
     """
 
     pattern: str
