@@ -25,7 +25,7 @@ class AllocateSmemPass(ModulePass):
     """Assigns shared memory: each allocation gets an offset, and the kernel gets the total size.
 
     Allocations are placed in order, each with its alignment. Those of the two branches of a condition share their
-    place where all threads of the block take one of them, and only once: outside of loops. Refuses a kernel that needs
+    place where all threads of the block take one of them, and only once: outside loops. Refuses a kernel that needs
     more shared memory than the target allows per block.
 
     Before: `%s = ptx.smem.alloc 4096 align 128`. After: `%s = ptx.smem.addr 0 bytes 4096`, and `shared(4096)` on the

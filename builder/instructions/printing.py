@@ -161,7 +161,7 @@ def assert_(condition: Any, message: str = "") -> None:
     The simulator stops with E3213 where it does not hold. On a GPU the message and its place are printed and the launch
     fails, where the kernel is compiled with `cute.EnableAssertions`; without it nothing is left of the assertion. In a
     host function the condition is checked in each call. Raises TilefoldError: E5002 for a condition that is no
-    number or a message that is not a text, E3213 where Python runs the call outside of both and it does not hold.
+    number or a message that is not a text, E3213 for a condition that is false where Python runs the call outside both.
     """
     if not isinstance(message, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected a message as text, got {type(message).__name__}")

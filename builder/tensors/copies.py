@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copy atoms, tiled copies, a thread's part of them, and copying (CuTe's copy_atom.hpp and copy.hpp).
 
-Atoms and tiled copies are static, so that they can be made inside and outside of kernels.
+Atoms and tiled copies are static, so that they can be made inside and outside kernels.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The modes of tensors, layouts and tuples, by the functions of CuTe (int_tuple.hpp, layout.hpp, tensor_impl.hpp).
 
-Of a tensor the result is a view. Everything raises `LayoutError` if the algebra does.
+The result for a tensor is a view. Everything raises `LayoutError` if the algebra does.
 """
 
 from collections.abc import Callable

@@ -48,7 +48,7 @@ class Compilation:
 
 
 USUAL = Compilation()
-"""How kernels are compiled where nothing is said."""
+"""How kernels are compiled by default."""
 
 
 @dataclass(repr=False, eq=False)

@@ -262,7 +262,7 @@ class _Rewriter(ast.NodeTransformer):
     def _function(
         self, name: str, body: Sequence[ast.stmt], like: ast.stmt, binders: Sequence[ast.AST] | None = None
     ) -> ast.FunctionDef:
-        """A function of a body, whose variables are those of the function around it."""
+        """A function made of a body; it has the variables of the function around it."""
         bound = sorted(assigned_names(binders if binders is not None else body))
         self.shared.update(bound)
         new = visit_statements(self, body)

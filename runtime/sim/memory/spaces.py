@@ -222,7 +222,7 @@ class Space(SpaceState):
             self.releases.read(warp, row * access.width, acquires, access.scope, is_seen)
 
     def attribute(self, warp: Warp, rows: NDArray[Any], width: int, agent: int) -> None:
-        """Records that the changes of rows that the active lanes have just made are those of an asynchronous agent."""
+        """Records that an asynchronous agent made the changes of rows that the active lanes have just made."""
         if self.shadow is not None:
             self.shadow.attribute(warp, rows, width, agent)
 
