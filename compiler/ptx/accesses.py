@@ -105,6 +105,8 @@ def _hints(r: Registers, i: Instruction, plain: tuple[str, ...]) -> str:
     """The cache hints among the modifiers before the type, as one text."""
     hints: list[str] = []
     for word in i.modifiers[:-1]:
+        if "nc" in hints and word in ("ca", "cg", "cs"):
+            continue  # hints of a load that only reads have no effect besides
         if word in SPACES or word in ("v2", "v4", "v8", _HINT) or word in plain:
             continue
         if word in ("nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt") or word.startswith(("L1::", "L2::")):
@@ -137,7 +139,7 @@ def _element(r: Registers, i: Instruction, targets: tuple[Operand, ...]) -> Attr
 def _order(r: Registers, i: Instruction, order: str) -> tuple[str, str]:
     """The memory order of a load or a store, empty of a weak one, and its scope. A volatile one is relaxed."""
     if "volatile" in i.modifiers:
-        return ("relaxed", "sys") if TYPE_BITS[i.modifiers[-1]] >= 32 else ("", "")
+        return "relaxed", "sys"
     found = next((word for word in i.modifiers if word in (order, "relaxed", "mmio")), "")
     scope = next((word for word in i.modifiers if word in _SCOPES), "gpu")
     return ("relaxed", "sys") if found == "mmio" else (found, scope)
@@ -184,8 +186,6 @@ def _load_ordered(r: Registers, i: Instruction, targets: Sequence[Operand], orde
     """A load with a memory order: of each element of a vector one of its own (PTX ISA, Vector Data-types)."""
     bits, source = TYPE_BITS[i.modifiers[-1]], i.operands[1]
     assert isinstance(source, Address)
-    if bits < 32:
-        raise r.refuse("ordered loads of less than 32 bits are not supported")
     for index, part in enumerate(targets):
         element = _element(r, i, (part,))
         at = replace(source, offset=source.offset + bits // 8 * index)
@@ -272,8 +272,6 @@ def _store_ordered(r: Registers, i: Instruction, values: Sequence[SSAValue], ord
     """A store with a memory order, of each element of a vector one of its own."""
     bits, target = TYPE_BITS[i.modifiers[-1]], i.operands[0]
     assert isinstance(target, Address)
-    if bits < 32:
-        raise r.refuse("ordered stores of less than 32 bits are not supported")
     for index, value in enumerate(values):
         at = replace(target, offset=target.offset + bits // 8 * index)
 
@@ -315,8 +313,11 @@ def _copy(r: Registers, i: Instruction) -> None:
 
 
 def _atomic(r: Registers, i: Instruction) -> None:
-    """atom and red: of integers and floats."""
+    """atom and red: of integers and floats, of a vector for each element (PTX ISA, atom: vector types)."""
     words = list(i.modifiers)
+    if {"v2", "v4", "v8"}.intersection(words):
+        _atomic_elements(r, i)
+        return
     order = next((word for word in words if word in ("relaxed", "acquire", "release", "acq_rel")), None)
     scope = next((word for word in words if word in _SCOPES), None)
     type = words[-1]
@@ -347,6 +348,19 @@ def _atomic(r: Registers, i: Instruction) -> None:
     result = accessed(r, i, where, bits_of(held) // 8, access)
     if returns and result is not None:
         r.write(i.operands[0], result)
+
+
+def _atomic_elements(r: Registers, i: Instruction) -> None:
+    words = tuple(word for word in i.modifiers if word not in ("v2", "v4", "v8"))
+    first = 1 if i.opcode == "atom" else 0
+    where, values = i.operands[first : first + 2]
+    targets = i.operands[0] if first else values
+    if not isinstance(where, Address) or not isinstance(values, Vector) or not isinstance(targets, Vector):
+        raise r.refuse("the operands are not supported")
+    for index, (target, value) in enumerate(zip(targets.items, values.items, strict=True)):
+        at = replace(where, offset=where.offset + TYPE_BITS[words[-1]] // 8 * index)
+        operands = (target, at, value) if first else (at, value)
+        _atomic(r, replace(i, modifiers=words, operands=operands))
 
 
 def _fence(r: Registers, i: Instruction) -> None:
