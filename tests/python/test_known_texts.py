@@ -157,7 +157,7 @@ def vectors(A: cute.Tensor, B: cute.Tensor) -> None:
     cute.arch.inline_ptx("fence.acq_rel.gpu;", "", results=())
     text = "ld.global.nc.L1::no_allocate.v2.b32 {$0, $1}, [$2];"
     x, y = cute.arch.inline_ptx(text, "=r,=r,l", B.ptr(2 * t), results=(cute.Uint32, cute.Uint32))
-    cute.arch.inline_ptx("st.global.cs.u32 [$0], $1;", "l,r", A.iterator.toint() + 512 + 4 * t, x * y, results=())
+    cute.arch.inline_ptx("st.global.cs.u32 [$0], $1;", "l,r", A.ptr(128 + t), x * y, results=())
 
 
 def test_accesses_with_cache_hints_and_fences() -> None:
