@@ -154,9 +154,6 @@ class Kernel(KernelFunction):
             raise TilefoldError(Code.BUILD_FORM, message, hint)
         from .host.launching import HostKernelCall
 
-        if "_name_prefix" in kwargs:  # as public programs give it in a call
-            kwargs = dict(kwargs)
-            self.set_name_prefix(kwargs.pop("_name_prefix"))
         return HostKernelCall(self, args, kwargs)
 
     def built_for_host(
