@@ -119,9 +119,16 @@ class StructView:
 
 @dataclass(frozen=True, eq=False)
 class ScalarMember(Ordered, Bits):
-    """A member of one element: `ptr` points to it. Operators and conditions raise TilefoldError (E5002)."""
+    """A member of one element: `ptr` points to it, and it is an address where one is expected. Operators and conditions
+    raise TilefoldError (E5002).
+    """
 
     ptr: Pointer
+
+    @property
+    def address(self) -> Pointer:
+        """Where it lies: `address_of` reads it."""
+        return self.ptr
 
     def __bool__(self) -> bool:
         return self._unary("not")

@@ -68,3 +68,19 @@ def test_a_promise_below_the_size_of_an_element() -> None:
     x = np.zeros(4, np.float32)
     host(cute.runtime.from_dlpack(x, assumed_align=2))
     assert x[0] == 5
+
+
+def test_a_call_names_its_kernel() -> None:
+    @cute.kernel
+    def kernel(x: cute.Tensor) -> None:
+        for i in cutlass.range(4, unroll=-1):
+            x[i] = i
+
+    @cute.jit
+    def host(x: cute.Tensor) -> None:
+        kernel(x, _name_prefix="four numbers").launch(grid=1, block=1)
+
+    x = np.zeros(4, np.int32)
+    host(x)
+    np.testing.assert_array_equal(x, np.arange(4))
+    assert ".entry four_numbers_kernel(" in kernel.last.ptx("sm_80")
