@@ -11,7 +11,7 @@ from ...dialects.ptx.tcgen05.memory import MAX_COLUMNS, MIN_COLUMNS
 from ..scalars.dtypes import Int32, Uint16, as_dtype
 from ..scalars.values import Int, convert
 from ..tensors.nvgpu import CtaGroup
-from ..tensors.tensors import Pointer, Tensor, address_of, tensor_at
+from ..tensors.tensors import Pointer, Tensor, address_of, pointed, tensor_at
 from ..tracing.state import emit
 
 
@@ -50,7 +50,7 @@ def retrieve_tmem_ptr(element_type: object, alignment: int, ptr_to_buffer_holdin
 
 def pointer_to(place: Any) -> Pointer:
     """A pointer, or that to where a tensor begins. Raises TilefoldError (E5002) for anything else."""
-    pointer = place.iterator if isinstance(place, Tensor) else place
+    pointer = place.iterator if isinstance(place, Tensor) else pointed(place)
     if not isinstance(pointer, Pointer):
         message = f"expected a pointer to shared memory, got {type(place).__name__}"
         raise TilefoldError(Code.BUILD_VALUE, message, "write tensor.iterator")

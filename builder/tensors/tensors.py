@@ -201,6 +201,12 @@ def address_of(x: object) -> Address:
     return x
 
 
+def pointed(x: Any) -> Any:
+    """The pointer to a member of a structure; anything else as it is."""
+    at = getattr(x, "address", x)
+    return at if isinstance(at, Pointer) else x
+
+
 class Tensor(Elements):
     """Elements in memory, with a layout.
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`@cute.kernel`: functions that become kernels when they are launched, or looked at."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial, update_wrapper
@@ -62,7 +63,7 @@ class KernelFunction(ABC):
 
     def set_name_prefix(self, prefix: str) -> None:
         """Makes the names of kernels built from now on begin with `prefix`."""
-        self.prefix = prefix
+        self.prefix = re.sub(r"\W", "_", prefix, flags=re.ASCII)
 
     def __getitem__(self, sizes: Any) -> Any:
         name = self.function.__name__
@@ -173,7 +174,8 @@ class Kernel(KernelFunction):
 
         o = self.options
         bounds = LaunchBounds(tuple(block), o.min_blocks or min_blocks, o.max_registers, o.cluster, o.non_portable)
-        return trace(self.rewritten, arguments, bounds, o.name, o.contract)
+        name = o.name or (f"{self.prefix}_{self.function.__name__}" if self.prefix else "")
+        return trace(self.rewritten, arguments, bounds, name, o.contract)
 
     @cached_property
     def on_gpus(self) -> "GpuLaunches":
