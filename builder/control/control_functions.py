@@ -33,7 +33,7 @@ def if_(condition: object, then: Callable[[], Any], otherwise: Callable[[], Any]
 def for_(counts: "Range | Int | int", body: Callable[..., Any], *carried: Any) -> Any:
     """A loop of the kernel: `body(i, *carried)` for each `i` of a `cute.range`, or of the numbers below an integer.
 
-    The body returns what the next iteration gets: nothing, one thing, or a tuple of as many as `carried` has. Returns
+    The body returns the values of the next iteration: None, one value, or a tuple of as many as `carried` has. Returns
     the same after the last iteration. Raises TilefoldError (E5006) where it changes its type from one iteration to the
     next.
     """

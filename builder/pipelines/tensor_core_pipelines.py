@@ -74,12 +74,12 @@ class MmaCluster:
         return rank - rank % PAIR if self.is_paired else None
 
     def pair(self) -> Any:
-        """The mask of the blocks that multiply together; None for the block alone."""
+        """The mask of the blocks that multiply together; None for a block by itself."""
         return None if not self.is_paired else PAIR + 1 << self.leader()
 
     def sharing(self, modes: tuple[int, int]) -> Any:
         """The mask of the blocks whose copies fill stages of this block, or of its pair: those along N, which share A,
-        and along M, which share B, as `modes` (M, N) say; None for the block alone.
+        and along M, which share B, as `modes` (M, N) say; None for a block by itself.
         """
         if self.blocks == 1:
             return None

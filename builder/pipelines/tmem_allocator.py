@@ -98,8 +98,8 @@ class TmemAllocator:
 
 
 def get_num_tmem_alloc_cols(tmem_tensors: Any, rounding: bool = True, *, arch: str = "sm_100") -> int:
-    """The columns that tensors in tensor memory need together, rounded up to what can be allocated. All targets with
-    tensor memory have as many, so `arch` changes nothing. Raises TilefoldError (E5011) for more than 512.
+    """The columns that tensors in tensor memory need together, rounded up to a number that can be allocated. All
+    targets with tensor memory have as many, so `arch` changes nothing. Raises TilefoldError (E5011) for more than 512.
     """
     from ..tensors.tensor_memory import find_tmem_tensor_col_offset
 

@@ -104,7 +104,7 @@ def mbarrier_inval(bar: object) -> None:
 
 def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, relaxed: bool = False, *, count: Any = 1) -> Any:
     """Arrives at an mbarrier of the block, and returns the state, which names the phase; or, by a pointer of `mapa`, at
-    one of another block, without a state. With the scope CLUSTER, the other block sees what was written before; a
+    one of another block, without a state. With the scope CLUSTER, the other block sees earlier writes; a
     `relaxed` arrival releases no less. A `count` of more than 1 arrives as often, without a state.
     """
     at = address(bar)

@@ -223,7 +223,7 @@ class Tcgen05InstrDesc:
         negate_b: bool = False,
         saturate: bool = False,
     ) -> "Tcgen05InstrDesc":
-        """Of types, f16 where none is given, of M and N, and of majors: 0 where K is contiguous, else 1. Operands of
+        """From types, f16 where none is given, M and N, and majors: 0 where K is contiguous, else 1. Operands of
         Float32 count as TFloat32, whose bits beyond the first 19 the tensor core does not read.
         """
         codes = [0 if x is None else code_of(_operand(x), _CODES) for x in (a_dtype, b_dtype)]

@@ -48,7 +48,7 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
 
 
 def at_run_time(attribute: CoordAttr, operands: list[SSAValue]) -> tuple[CoordAttr, list[SSAValue]]:
-    """A split coordinate with values in place of its numbers: outside of the shape, it is a fault of who executes it,
+    """A split coordinate with values in place of its numbers: outside the shape, executing it is a fault,
     not of the kernel.
     """
     rest = iter(operands)

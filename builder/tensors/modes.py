@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The modes of tensors, layouts and tuples, by the functions of CuTe (int_tuple.hpp, layout.hpp, tensor_impl.hpp).
 
-Of a tensor the result is a view. Everything raises `LayoutError` if the algebra does.
+The result for a tensor is a view. Everything raises `LayoutError` if the algebra does.
 """
 
 from collections.abc import Callable
@@ -67,9 +67,12 @@ def take(target: object, begin: int, end: int) -> Any:
 
 
 def group_modes(input: object, begin: int, end: int | None = None) -> Any:
-    """Modes `begin` to `end - 1` become one mode; by default all from `begin` on."""
-    last = rank_of(input) if end is None else end
-    _check_range(begin, last, rank_of(input))
+    """Modes `begin` to `end - 1` become one mode; by default all from `begin` on. An integer has one mode."""
+    rank = 1 if isinstance(input, int) else rank_of(input)
+    last = rank if end is None else end
+    _check_range(begin, last, rank)
+    if isinstance(input, int):
+        return input
     if isinstance(input, AnyTensor):
         return input.view(GroupModesOp, [], {"modes": DenseArrayBase.from_list(i64, [begin, last])})
     if isinstance(input, tuple):

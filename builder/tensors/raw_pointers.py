@@ -58,7 +58,7 @@ class RawPointer:
     """The address of an element: `offset` elements after the first one of `base`.
 
     `p + n` is `n` elements further on; `p[i]` is an element, `p[i] = v` writes it. Accesses to several elements are as
-    wide as the alignment allows that is known. The simulator refuses accesses outside of the memory of `base`.
+    wide as the alignment allows that is known. The simulator refuses accesses outside the memory of `base`.
     """
 
     __slots__ = ("base", "offset")

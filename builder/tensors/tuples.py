@@ -56,7 +56,7 @@ def E(mode: int | Sequence[int]) -> Basis:
 
 
 def flatten_to_tuple(a: Any) -> tuple[Any, ...]:
-    """The leaves of a tuple; for an integer, a tuple of it alone."""
+    """The leaves of a tuple; for an integer, a tuple with only that integer."""
     return as_tuple(flatten(tuples(a)))
 
 
@@ -90,7 +90,7 @@ def find(t: Any, x: Any, hierarchical: bool = True) -> Any:
 
 
 def wrap(x: Any) -> tuple[Any, ...]:
-    """A tuple as it is, anything else as a tuple of it alone."""
+    """A tuple as it is, anything else as a tuple with one element."""
     return as_tuple(x)
 
 

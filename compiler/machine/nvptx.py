@@ -96,7 +96,7 @@ def _machine_of(target: Target) -> Any:
 def optimise(llvm_ir: str, target: Target) -> Any:
     """LLVM IR text as a module of llvmlite after the passes that `compile_llvm` runs. Its callers hold signals back.
 
-    Raises what `compile_llvm` raises.
+    Errors are those of `compile_llvm`.
     """
     with STARTING:
         llvm, machine = bindings(), _machine_of(target)
@@ -113,7 +113,7 @@ def optimise(llvm_ir: str, target: Target) -> Any:
 @holding_signals
 def stack_names(llvm_ir: str, target: Target) -> dict[str, list[str]]:
     """The names of the stack memory that each function has after the passes of `compile_llvm`, which make registers of
-    the rest, and parts of some. Raises what `compile_llvm` raises.
+    the rest, and parts of some. Errors are those of `compile_llvm`.
     """
     with optimise(llvm_ir, target) as module:
         return {

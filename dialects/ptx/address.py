@@ -33,7 +33,7 @@ class PtrAddOp(PtxOp):
 
     `%q = ptx.ptr_add %p, %bytes within (%m < 8, %k < %n : i64)` names the coordinates of the address and the extents of
     their modes, as wide as the program has them; without a type they have that of the offset. If a coordinate is
-    outside of its mode, the address must not be accessed. The simulator checks this; the instructions are the same.
+    outside its mode, the address must not be accessed. The simulator checks this; the instructions are the same.
 
     Preconditions: the offset is an integer (i32 is sign-extended) and the sum stays in the allocation or one past it,
     if something is accessed there.
@@ -54,7 +54,7 @@ class PtrAddOp(PtxOp):
 
     @property
     def fixed(self) -> Fixed:
-        """The integers of coordinates and the extents of their modes: what `within` says."""
+        """The integers of coordinates and the extents of their modes, from `within`."""
         return fixed_pairs(self.within, self.bounds)
 
     def verify_(self) -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Coordinate tensors: their creation, one of their coordinates, and which of them lie within bounds.
 
-A coordinate tensor is viewed as the tensor is whose elements it numbers; then it says of each element of a part which
+A coordinate tensor is viewed like the tensor whose elements it numbers; then it tells for each element of a part which
 one of the whole it is (CuTe's identity tensors).
 """
 

@@ -2,7 +2,7 @@
 """Coordinates to indices and back (CuTe's stride.hpp).
 
 An integer stands for the coordinate with that place in colexicographic order: the first mode runs fastest.
-The last mode takes what is left, so an index beyond the shape runs on in the last mode.
+The last mode takes the rest, so an index beyond the shape runs on in the last mode.
 """
 
 from collections.abc import Iterator

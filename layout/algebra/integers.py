@@ -25,7 +25,7 @@ from .display import Displayed
 if TYPE_CHECKING:
 
     class DynamicInt:
-        """Stands, for the type checker alone, for every kind of dynamic integer but `Unknown`."""
+        """For the type checker, every kind of dynamic integer but `Unknown`."""
 
 
 _LARGEST_DIV = 1 << 62
@@ -158,7 +158,7 @@ IntTuple: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | tuple[IntTuple
 Coord: TypeAlias = "int | Unknown | DynamicInt | tuple[Coord, ...] | None"
 """A coordinate; `None` is CuTe's underscore, which keeps a mode whole."""
 Tree: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | Displayed | tuple[Tree, ...] | None"
-"""Any of these, or a tiler with layouts: the argument of functions that look at the nesting alone."""
+"""Any of these, or a tiler with layouts: the argument of functions that look only at the nesting."""
 
 
 def is_static(x: object) -> TypeGuard[int]:

@@ -15,6 +15,11 @@ def test_a_number_divided_by_a_tuple_is_divided_by_its_product() -> None:
     assert cute.ceil_div(1000, (8, (4, 2))) == 16
 
 
+def test_an_integer_is_one_mode() -> None:
+    assert cute.group_modes(8192, 0, 1) == 8192
+    assert cute.group_modes((4, 2), 0, 2) == ((4, 2),)
+
+
 def test_a_copy_without_a_width_takes_nested_modes() -> None:
     """CuTe peels a mode that the instruction does not fit, and AutoVectorizingCopy fits every one."""
 

@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def prepare(folder: Path) -> None:
-    """Lets all commands write into the folder alone and start no process, and warms up."""
+    """Lets all commands write only into the folder and start no process, and warms up."""
     os.environ["TILEFOLD_SIM_PROGRESS"] = "0"
     os.environ["TILEFOLD_SIM_PROCESSES"] = "1"
     os.environ["TILEFOLD_CACHE_LIMIT"] = "0"

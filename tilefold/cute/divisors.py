@@ -16,7 +16,7 @@ class FastDivmodDivisor(Stateful):
     """
 
     def __init__(self, divisor: Any) -> None:
-        """Raises TilefoldError (E5002) for anything but an integer, E5001 outside of functions of the program."""
+        """Raises TilefoldError (E5002) for anything but an integer, E5001 outside functions of the program."""
         self.divisor: Value = Int32(divisor)
 
     def __extract_mlir_values__(self) -> list[Value]:

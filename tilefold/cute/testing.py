@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.builder.instructions.assertions import assert_ as assert_
+from tilefold.builder.instructions.printing import assert_ as assert_
 from tilefold.runtime.arrays.array import Array, array_of
 from tilefold.runtime.arrays.library_types import ELEMENTS
 from tilefold.runtime.errors import LaunchError

@@ -75,7 +75,7 @@ class Trial:
         return Outcome(arguments, result.output, history, None, result.seconds, result.exact, executed)
 
     def writer(self, module: ModuleOp, difference: Difference) -> Sighting | None:
-        """The operation that writes the byte that differs last. None for a byte that the launch leaves alone."""
+        """The operation that writes the byte that differs last. None for a byte that the launch does not write."""
         arguments = self.arguments()
         tensor = arguments[difference.argument or ""]
         assert isinstance(tensor, TensorArgument)
