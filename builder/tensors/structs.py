@@ -92,7 +92,7 @@ class StructView:
     def __init__(self, struct: Struct, pointer: object, offset: int) -> None:
         if not isinstance(pointer, Pointer):
             raise _struct_error(
-                f"{struct!r} begins at a {type(pointer).__name__}", "give what allocator.allocate(n) gave"
+                f"{struct!r} begins at a {type(pointer).__name__}", "give the result of allocator.allocate(n)"
             )
         object.__setattr__(self, "_struct", struct)
         object.__setattr__(self, "_base", (pointer.tensor, offset))

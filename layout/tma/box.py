@@ -29,7 +29,7 @@ def compute_box(
     `to_mode` takes positions in shared memory to coordinates of `gmem`, both of values of `val_bits` bits. With `merge`
     modes that are contiguous in both are one dimension, as in CuTe, but the innermost has at most `row` elements then:
     those that a swizzle spans. A mode longer than a box can be takes several instructions. Modes of the tensor outside
-    of the tile follow with extent 1. Where there are too many, the last dimension stands for the rest.
+    the tile follow with extent 1. Where there are too many, the last dimension stands for the rest.
 
     Raises `LayoutError` (E0323) if neighbours in shared memory lie apart in the tensor, or the last dimension stands
     for modes that the tile extends along as no box does.
@@ -131,7 +131,7 @@ def _outside(gmem: Layout, paths: list[Path]) -> list[Path]:
     ]
 
 
-def _is(x: Any, value: int) -> bool:
+def _is(x: object, value: int) -> bool:
     return is_static(x) and x == value
 
 

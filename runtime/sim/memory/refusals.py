@@ -82,7 +82,7 @@ def _other_phase(warp: Warp, operation: Operation) -> str:
 
 
 def out_of_bounds(space: SpaceState, warp: Warp, access: Access, index: int, address: int, loading: bool) -> NoReturn:
-    """Raises the fault of an active lane whose access is outside of every allocation."""
+    """Raises the fault of an active lane whose access is outside every allocation."""
     warp.leave_lockstep(is_fault=True)
     view = warp.launch.outside.describe(address)
     beyond, hint = f"through {view}", HINT
