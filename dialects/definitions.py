@@ -211,7 +211,7 @@ def row(cls: type[Op]) -> type[Op]:
     properties = {name: field.converter for name, field in given.items() if field.converter is not None}
     places = [name for name, field in given.items() if not field.kw_only]
 
-    def init(self: IRDLOperation, *arguments: Any, **named: Any) -> None:
+    def init(self: IRDLOperation, *arguments: object, **named: object) -> None:
         values: dict[str, Any] = defaults | dict(zip(places, arguments, strict=False)) | named
         if len(arguments) > len(places) or not required <= values.keys() or not values.keys() <= given.keys():
             raise TypeError(f"{cls.__name__} takes the arguments {', '.join(given)}")

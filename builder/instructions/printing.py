@@ -114,7 +114,7 @@ def _emit_printf(format: str, given: Sequence[Any]) -> None:
     emit(PrintfOp(format, [*args, *(as_value(value).ssa for value in given[len(args) :])]))
 
 
-def _format_part(x: object, printed: list[Any], nested: bool = False) -> str:
+def _format_part(x: object, printed: list[object], nested: bool = False) -> str:
     """A thing in a format: its text, with conversions for its values, which go to `printed`."""
     if isinstance(x, Value) or (is_scalar(x) and not nested):
         value = as_value(x)

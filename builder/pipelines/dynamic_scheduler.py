@@ -52,8 +52,8 @@ class ClcDynamicPersistentTileScheduler(Stateful):
     def create(
         cls,
         params: ClcDynamicPersistentTileSchedulerParams,
-        block_idx: tuple[Any, Any, Any],
-        grid_dim: tuple[Any, Any, Any],
+        block_idx: tuple[object, object, object],
+        grid_dim: tuple[object, object, object],
         clc_response_ptr: Pointer,
     ) -> "ClcDynamicPersistentTileScheduler":
         """The scheduler of a block in a grid of `get_grid_shape`."""

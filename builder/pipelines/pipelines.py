@@ -297,7 +297,7 @@ class PipelineTmaAsync(CountedStages):
         )
 
     @staticmethod
-    def init_empty_barrier_arrive_signal(cta_layout_vmnk: Layout, tidx: Any) -> tuple[Any, Any]:
+    def init_empty_barrier_arrive_signal(cta_layout_vmnk: Layout, tidx: object) -> tuple[Any, Any]:
         """The rank of the block that a thread signals when its warp is done with a stage, and whether it does: lane i
         of a warp signals block i, whatever `tidx`. For pipelines that programs make of their parts.
         """

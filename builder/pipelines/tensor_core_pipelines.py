@@ -121,7 +121,7 @@ class _TensorCoreStages(Stages):
         made = cls._made(num_stages, producers, consumers, storage, defer_sync, blocks.blocks, tx_count)
         return replace(made, mma_cluster=blocks)
 
-    def _commit(self, at: Address, mask: Any) -> None:
+    def _commit(self, at: Address, mask: object) -> None:
         commit(at, mask, self.mma_cluster.group)
 
     def _arrive_at_leader(self, at: Address) -> None:

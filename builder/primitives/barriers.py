@@ -55,7 +55,7 @@ def griddepcontrol(kind: GridDepAction) -> None:
     (arch.griddepcontrol_wait if wait else arch.griddepcontrol_launch_dependents)()
 
 
-def elect_sync(membermask: Any = warp.FULL_MASK) -> Any:
+def elect_sync(membermask: object = warp.FULL_MASK) -> Any:
     """Whether this is the one lane of the mask that is chosen (sm_90)."""
     return warp.elect_one(membermask)
 

@@ -53,10 +53,10 @@ class Tcgen05MMABlockScale(Enum):
 
 def tcgen05_cp(
     shape: str,
-    tmem_ptr: Any,
+    tmem_ptr: object,
     smem_desc: Tcgen05SmemDesc,
     *,
-    group: Any = CTAGroup.CTA_1,
+    group: object = CTAGroup.CTA_1,
     multicast: str | None = None,
     src_format: Tcgen05CpSrcFormat | None = None,
 ) -> None:

@@ -169,7 +169,7 @@ def _may_be_outside(begin: tuple[Any, ...], layout: Any, is_shared: bool) -> boo
     return any(x < 0 if type(x) is int else isinstance(x, Int) and not x.nonnegative for x in begin)
 
 
-def _is_flat(coord: tuple[Any, ...], layout: object) -> bool:
+def _is_flat(coord: tuple[object, ...], layout: object) -> bool:
     """Whether a coordinate has one integer for each mode of a layout, whose modes have one stride each."""
     if not isinstance(layout, Layout) or not isinstance(layout.stride, tuple) or len(coord) != len(layout.stride):
         return False
@@ -183,7 +183,7 @@ def rank_of(target: object) -> int:
     return len(target) if isinstance(target, tuple) else len(layout_of(target))  # pyright: ignore[reportUnknownArgumentType]
 
 
-def check_modes(modes: list[Any], rank: int) -> None:
+def check_modes(modes: list[object], rank: int) -> None:
     """Raises TilefoldError (E0208) unless these are modes of something that has `rank`."""
     for mode in modes:
         if isinstance(mode, Value) or type(mode) is not int or not 0 <= mode < rank:

@@ -155,7 +155,7 @@ def _sums(llvm_ir: str) -> int:
     return max(sum(map(function.count, _SUMS)) for function in llvm_ir.split("\ndefine "))
 
 
-def _ptx_of(module: Any, target: Target) -> str:
+def _ptx_of(module: object, target: Target) -> str:
     ptx = _machine_of(target).emit_assembly(module)
     # `volatile` kept LLVM from changing the accesses; PTX's `.volatile` would change how they are cached.
     return wrap_integers(_LABELS.sub("", _CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx)))))

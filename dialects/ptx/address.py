@@ -88,7 +88,7 @@ class PtrAddOp(PtxOp):
         parser.parse_punctuation("->")
         result = parser.parse_type()
 
-        def resolved(x: Any) -> Any:
+        def resolved(x: object) -> Any:
             return parser.resolve_operand(x, bounds_type or width) if isinstance(x, UnresolvedOperand) else x
 
         operands = [parser.resolve_operand(pointer, type), parser.resolve_operand(offset, width)]
@@ -186,7 +186,7 @@ def _split(fixed: Fixed) -> tuple[CoordAttr | None, list[SSAValue]]:
     return CoordAttr(within) if fixed else None, [x for pair in fixed for x in pair if isinstance(x, SSAValue)]
 
 
-def fixed_pairs(within: CoordAttr | None, values: Sequence[Any]) -> Fixed:
+def fixed_pairs(within: CoordAttr | None, values: Sequence[object]) -> Fixed:
     """The bounds of `within`, with `values` for its operands."""
     rest = iter(values)
     pairs: Any = () if within is None else within.data

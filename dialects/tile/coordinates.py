@@ -183,7 +183,7 @@ class BoundsOp(_OfCoordinates):
         super().verify_()
 
 
-def _fits(bounds: Any, start: Any) -> bool:
+def _fits(bounds: object, start: object) -> bool:
     """Whether bounds have the profile of a coordinate; `_` stands for any part."""
     if bounds is None or not isinstance(start, tuple):
         return not isinstance(bounds, tuple)

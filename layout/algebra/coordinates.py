@@ -112,7 +112,7 @@ def increment(coord: Tree, shape: Tree) -> Any:
     return _increment(coord, shape, 1, last=True)[0]
 
 
-def _increment(coord: Tree, shape: Tree, carry: Any, last: bool) -> tuple[Any, Any]:
+def _increment(coord: Tree, shape: Tree, carry: object, last: bool) -> tuple[Any, Any]:
     """`coord` advanced by `carry` (0 or 1), and the carry into the next mode."""
     if isinstance(shape, tuple):
         modes: list[Any] = []

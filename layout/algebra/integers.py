@@ -204,7 +204,7 @@ def _add_tuples(a: Tree, b: Tree) -> Any:
     return (*(add(x, y) for x, y in zip(a, b, strict=False)), *a[len(b) :])
 
 
-def as_coordinate(x: Any) -> Any:
+def as_coordinate(x: object) -> Any:
     """The coordinate that a scaled basis stands for, `3@1` being (0, 3); anything else unchanged."""
     if type(x) is not ScaledBasis:
         return x
@@ -268,7 +268,7 @@ def mod(a: Any, b: Any) -> Any:
     return a % b
 
 
-def ceil_div_int(a: Any, b: Any) -> Any:
+def ceil_div_int(a: object, b: object) -> Any:
     """`a / b` rounded up."""
     if type(a) is int and type(b) is int and b != 0:
         return -(-a // b)
@@ -312,7 +312,7 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
     return own(a, b) if own is not None else b + (a - b) * condition
 
 
-def shape_div_int(a: Any, b: Any) -> Any:
+def shape_div_int(a: object, b: object) -> Any:
     """`a / b` where one divides the other, and at least 1."""
     for x in (a, b):
         if (own := getattr(x, "shape_div", None)) is not None:
@@ -320,7 +320,7 @@ def shape_div_int(a: Any, b: Any) -> Any:
     return ceil_div_int(a, b)
 
 
-def signum(a: Any) -> int:
+def signum(a: object) -> int:
     """-1, 0 or 1; a dynamic integer counts as positive."""
     if type(a) is int:
         return (a > 0) - (a < 0)

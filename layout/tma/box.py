@@ -131,7 +131,7 @@ def _outside(gmem: Layout, paths: list[Path]) -> list[Path]:
     ]
 
 
-def _is(x: Any, value: int) -> bool:
+def _is(x: object, value: int) -> bool:
     return is_static(x) and x == value
 
 

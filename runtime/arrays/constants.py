@@ -25,7 +25,7 @@ def is_exact(value: object) -> bool:
     return kind in _EXACT or (kind.__module__.partition(".")[0] == "tilefold" and _has_hash(value))
 
 
-def constant_key(name: str, value: Any) -> object:
+def constant_key(name: str, value: object) -> object:
     """A key that is equal for constants of the same meaning: class and value; of containers, NumPy arrays and
     dataclasses their present contents. An object that is hashed by its identity stands for itself, and the key keeps it
     alive.

@@ -101,5 +101,5 @@ class Launcher:
         return tuple(parts)
 
 
-def _nothing_yet(args: Args, block: Any, grid: Any, stream: Any, attributes: LaunchAttributes) -> Any:
+def _nothing_yet(args: Args, block: object, grid: object, stream: object, attributes: LaunchAttributes) -> Any:
     return NotImplemented

@@ -38,7 +38,7 @@ class FastDivmodDivisor(Stateful):
 FastDivmodDivisorV2 = FastDivmodDivisor
 
 
-def fast_divmod_create_divisor(divisor: Any, **unused: Any) -> FastDivmodDivisor:
+def fast_divmod_create_divisor(divisor: object, **unused: object) -> FastDivmodDivisor:
     """The divisor of many divisions by one number."""
     return FastDivmodDivisor(divisor)
 

@@ -48,7 +48,7 @@ class KernelFunction(ABC):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Binds arguments."""
 
-    def _in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    def _in_order(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[Any, ...] | None:
         """The arguments of any call in the order of the parameters; None for a function that is not called so.
 
         TypeError if they do not fit.
@@ -157,7 +157,7 @@ class Kernel(KernelFunction):
         return HostKernelCall(self, args, kwargs)
 
     def built_for_host(
-        self, arguments: Mapping[str, Any], block: Dim3, min_blocks: int | None, how: "Compilation"
+        self, arguments: Mapping[str, object], block: Dim3, min_blocks: int | None, how: "Compilation"
     ) -> "tuple[CompiledKernel, Mapping[str, SSAValue]]":
         """The kernel that a host function launches, one for each text and each set of compile options; and the values
         of the host that it captures, by its parameters.
@@ -168,7 +168,7 @@ class Kernel(KernelFunction):
         self._last = self._for_host.setdefault((compiled.text, how), compiled)
         return self._last, compiled.traced.captured
 
-    def _traced(self, arguments: Mapping[str, Any], block: Sequence[int], min_blocks: int | None = None) -> "Traced":
+    def _traced(self, arguments: Mapping[str, object], block: Sequence[int], min_blocks: int | None = None) -> "Traced":
         from tilefold.builder.trace import trace
         from tilefold.dialects.kernel import LaunchBounds
 
@@ -330,7 +330,7 @@ class KernelCall(DebuggableCall):
             )  # without a hash
             raise shown(error) from error.__cause__
 
-    def submit(self, grid: Any, block: Any, request: "LaunchRequest", options: SimOptions) -> "RunResult | None":
+    def submit(self, grid: object, block: object, request: "LaunchRequest", options: SimOptions) -> "RunResult | None":
         """Launches the kernel where no launch is prepared; see `launch`."""
         from .launch import place_of, simulate
 

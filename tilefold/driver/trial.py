@@ -119,7 +119,7 @@ def _different_faults(first: SimulationError | None, second: SimulationError | N
 
 
 def _different_tensors(
-    name: str, before: TensorArgument, after: TensorArgument, exact: bool, numbers: tuple[Any, Any] | None
+    name: str, before: TensorArgument, after: TensorArgument, exact: bool, numbers: tuple[object, object] | None
 ) -> Difference | None:
     """The smallest coordinate at which two tensors of a layout differ, or the first element of their storage; by the
     exact `numbers` in them, if they have such.

@@ -114,7 +114,7 @@ def _axes(start: Any, shape: Any, path: tuple[int, ...] = ()) -> list[tuple[tupl
     return [(path, start, shape)]
 
 
-def _fault(warp: Warp, op: Operation, guard: Guard, bad: Any) -> None:
+def _fault(warp: Warp, op: Operation, guard: Guard, bad: object) -> None:
     if anywhere(bad):
         where, hint = "in a view that goes beyond it", HINT
         if guard.tiles is not None:

@@ -128,7 +128,7 @@ class LaunchedKernel(Protocol):
         ...
 
     def built_for_host(
-        self, arguments: Mapping[str, Any], block: Dim3, min_blocks: int | None, how: Compilation
+        self, arguments: Mapping[str, object], block: Dim3, min_blocks: int | None, how: Compilation
     ) -> tuple[CompiledKernel, Mapping[str, SSAValue]]: ...
 
 
@@ -220,7 +220,7 @@ class HostKernelCall:
     def _traced(
         self,
         host: HostTrace,
-        grid: Any,
+        grid: object,
         block: Dim3,
         min_blocks: int | None,
         request: LaunchRequest,
@@ -241,7 +241,7 @@ def _is_of_host(leaf: object) -> bool:
     return isinstance(leaf, Value | Pointer | Tensor)
 
 
-def _argument(host: HostTrace, value: Any, annotation: object) -> Any:
+def _argument(host: HostTrace, value: object, annotation: object) -> Any:
     """The kernel's form of an argument: numbers are host values."""
     if is_constexpr(annotation):
         return value
