@@ -20,7 +20,6 @@ from .branches import branch
 from .building import Nameable, discarded, name_value, truth
 from .builtin import builtin
 from .conditions import Thunk, and_, and_value, chain, choose, contains, decide, not_, or_, or_value
-from .exits import ends_thread
 from .loop_range import Range, make_range
 from .loops import conditional_loop, counted_loop, write_bounded_loop
 from .variables import MISSING, PENDING, Cell, Variable, cells_of, reachable_variables
@@ -67,6 +66,13 @@ def if_statement(test: object, then: Thunk, otherwise: Thunk, names: Sequence[st
         then()
     else:
         otherwise()
+
+
+def ends_thread(function: object) -> bool:
+    """Whether a function that a kernel calls is `primitives.exit`."""
+    from .exits import exit
+
+    return function is exit
 
 
 def elected(test: object) -> Bool:

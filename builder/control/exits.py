@@ -14,8 +14,3 @@ def exit() -> None:
         "'exit' ends a thread only in the kernel's own function",
         "return whether to end, and exit there",
     )
-
-
-def ends_thread(function: object) -> bool:
-    """Whether a function that a kernel calls is `exit`."""
-    return function is exit

@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .elected import lower_elected
-from .exits import lower_exits
 from .flow import JUMPS, lower_flow
 from .leaving import is_endless, leaves_around
 from .matching import lower_match
@@ -49,7 +48,10 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
     """
     _check(function, refuse)
     _without_places(function)
-    if is_kernel:
+    names = [_name(node) for node in ast.walk(function) if isinstance(node, ast.Attribute | ast.Name)]
+    if is_kernel and "exit" in names:
+        from .exits import lower_exits
+
         function.body = lower_exits(function.body, RUNTIME)
     kinds = {type(node) for statement in function.body for node in own_nodes(statement)}
     if ast.With in kinds:
@@ -70,6 +72,10 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
         dead = ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], [])
         body.insert(start, place_like(dead, function))
     function.body = body
+
+
+def _name(node: ast.Attribute | ast.Name) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id
 
 
 def _without_places(function: ast.FunctionDef) -> None:
