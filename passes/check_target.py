@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import BFloat16Type, ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..base.errors import Code
+from ..base.errors import Code, TilefoldError
 from ..base.target import DEFAULT_ARCH, Target, TargetFamily, Targets
 from ..dialects.kernel import KernelOp
 from ..dialects.ptx import EntryOp, PtxOp
@@ -56,6 +56,15 @@ def check_target(root: Operation, target: Target) -> None:
                 _check(op, target, op.mnemonic() or op.name, op.targets)
             case _:
                 pass
+
+
+def lacks_an_operation(root: Operation, target: Target) -> bool:
+    """Whether the target lacks an operation at or under `root`. How much memory it has does not matter."""
+    try:
+        check_target(root, target)
+    except TilefoldError as error:
+        return error.code == Code.TARGET_TOO_OLD
+    return False
 
 
 def _check(op: Operation, target: Target, subject: str, targets: TargetFamily | Targets) -> None:

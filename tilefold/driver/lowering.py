@@ -177,23 +177,34 @@ class Program:
         """
         if self.target is not None:
             return self.target
-        refused: TilefoldError | None = None
+        from tilefold.passes.check_target import lacks_an_operation
+
         passed = STAGE_NAMES[STAGE_NAMES.index(self.stage) + 1 : STAGE_NAMES.index(stage)] if by_stages else ()
+        checked_first = self.stage in (STAGE_NAMES[0], stage)
+        without_memory: TilefoldError | None = None
         for arch in SIMULATED:
+            if checked_first and lacks_an_operation(self.module, Target(arch)):
+                continue
             try:
-                for name in passed:
-                    self.at(name, Target(arch))
-                if self.at(stage, Target(arch)) is self.module:  # no pass on the way has checked it
-                    run_pipeline(self.context, self.module, [f"check-target{{target={arch}}}"], source=self.source)
+                self._lower_for(arch, stage, passed)
             except TilefoldError as error:
                 if error.code not in (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
                     raise
-                if refused is None or (refused.code, error.code) == (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
-                    refused = error
+                if error.code == Code.TARGET_SHARED_MEMORY and without_memory is None:
+                    without_memory = error
             else:
                 return Target(arch)
-        assert refused is not None, "there is a target"
-        raise refused
+        if without_memory is None:
+            self._lower_for(SIMULATED[0], stage, passed)  # raises, with the place in the text, which takes a second run
+        assert without_memory is not None, "there is a target"
+        raise without_memory
+
+    def _lower_for(self, arch: str, stage: str, passed: "Sequence[str]") -> None:
+        """Lowers the program to each stage of `passed` and to `stage`. ProgramError if the target lacks something."""
+        for name in passed:
+            self.at(name, Target(arch))
+        if self.at(stage, Target(arch)) is self.module:  # no pass on the way has checked it
+            run_pipeline(self.context, self.module, [f"check-target{{target={arch}}}"], source=self.source)
 
     @cached_property
     def tensor_cores(self) -> Target | None:
