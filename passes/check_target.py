@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`check-target`: refuses operations that the target cannot execute, before LLVM sees them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -58,8 +59,14 @@ def check_target(root: Operation, target: Target) -> None:
                 pass
 
 
-def lacks_an_operation(root: Operation, target: Target) -> bool:
-    """Whether the target lacks an operation at or under `root`. How much memory it has does not matter."""
+def capable_targets(root: Operation, names: Sequence[str]) -> Sequence[str]:
+    """The targets that have every operation at or under `root`, of those with these names; all where none has, so that
+    compiling for the first says why. How much memory a target has does not matter.
+    """
+    return [name for name in names if not _lacks_an_operation(root, Target(name))] or names
+
+
+def _lacks_an_operation(root: Operation, target: Target) -> bool:
     try:
         check_target(root, target)
     except TilefoldError as error:

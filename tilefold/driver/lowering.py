@@ -23,6 +23,7 @@ from tilefold.dialects.gpu.launch import FuncOp
 from tilefold.dialects.kernel import KernelOp, kernels_in
 from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.check_stage import CheckStagePass, fulfils
+from tilefold.passes.check_target import capable_targets
 from tilefold.passes.errors import LoweringError
 from tilefold.runtime.settings import keeps_assertions, writes_lines
 
@@ -173,44 +174,32 @@ class Program:
         """The target that the simulator runs a stage for: that of the program, else the first one that has all of it.
         With `by_stages` the stages on the way are kept too, which `remarks` needs.
 
-        Raises ProgramError if none has, in the words for the default target, or for the first that lacks only memory.
+        Raises ProgramError if none has, in the words for the first that has the operations as written, or lacks memory.
         """
         if self.target is not None:
             return self.target
-        from tilefold.passes.check_target import lacks_an_operation
-
+        refused: TilefoldError | None = None
         passed = STAGE_NAMES[STAGE_NAMES.index(self.stage) + 1 : STAGE_NAMES.index(stage)] if by_stages else ()
         checked_first = self.stage in (STAGE_NAMES[0], stage)
-        without_memory: TilefoldError | None = None
-        for arch in SIMULATED:
-            if checked_first and lacks_an_operation(self.module, Target(arch)):
-                continue
+        for arch in capable_targets(self.module, SIMULATED) if checked_first else SIMULATED:
             try:
-                self._lower_for(arch, stage, passed)
+                for name in passed:
+                    self.at(name, Target(arch))
+                if self.at(stage, Target(arch)) is self.module:  # no pass on the way has checked it
+                    run_pipeline(self.context, self.module, [f"check-target{{target={arch}}}"], source=self.source)
             except TilefoldError as error:
                 if error.code not in (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
                     raise
-                if error.code == Code.TARGET_SHARED_MEMORY and without_memory is None:
-                    without_memory = error
+                if refused is None or (refused.code, error.code) == (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
+                    refused = error
             else:
                 return Target(arch)
-        if without_memory is None:
-            self._lower_for(SIMULATED[0], stage, passed)  # raises, with the place in the text, which takes a second run
-        assert without_memory is not None, "there is a target"
-        raise without_memory
-
-    def _lower_for(self, arch: str, stage: str, passed: "Sequence[str]") -> None:
-        """Lowers the program to each stage of `passed` and to `stage`. ProgramError if the target lacks something."""
-        for name in passed:
-            self.at(name, Target(arch))
-        if self.at(stage, Target(arch)) is self.module:  # no pass on the way has checked it
-            run_pipeline(self.context, self.module, [f"check-target{{target={arch}}}"], source=self.source)
+        assert refused is not None, "there is a target"
+        raise refused
 
     @cached_property
     def tensor_cores(self) -> Target | None:
-        """The target whose tensor cores the simulator imitates, at all stages: that of the program, else the first one
-        that has the instructions of the program as it was written; None if none has.
-        """
+        """The target whose tensor cores the simulator imitates: that of the program as it was written, if any."""
         try:
             return self.simulated_target(self.stage)
         except TilefoldError:
