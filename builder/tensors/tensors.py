@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntAttr
 
@@ -23,6 +23,7 @@ from ..tracing.truth import refuse_presence
 from .address_space import AddressSpace
 from .coordinates import as_tuple, counted_from_end, has_none, show_layout, split_coordinate
 from .fragments import Vec, load, store
+from .packed import load_packed
 from .raw_pointers import Address, RawPointer
 from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, slice_modes
 
@@ -236,8 +237,10 @@ class Tensor(Elements):
         return Address(emit(PtrOp.inferred([self.ssa, operands], {"coord": attribute})).results[0], self.element_type)
 
     def load(self) -> Vec:
-        """All elements as a value in the tensor's shape, on which arithmetic works element by element."""
-        return load(self)
+        """All elements as a value in the tensor's shape, on which arithmetic works element by element; those of
+        Float4E2M1FN can only be converted, by `to`.
+        """
+        return cast("Vec", load_packed(self)) if self.ir_type.is_packed else load(self)
 
     def store(self, value: object) -> None:
         """Writes a value of the tensor's shape, or the same number everywhere, with the conversions of `x.to`."""

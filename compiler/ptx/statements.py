@@ -4,6 +4,7 @@
 from dataclasses import dataclass, field, replace
 
 from ...base.errors import Code
+from .lexer import Text
 from .syntax import (
     Address,
     Arguments,
@@ -51,6 +52,11 @@ class _Scope:
 
 class StatementParser(Tokens):
     """A parser of function bodies and of variables."""
+
+    def __init__(self, text: Text) -> None:
+        super().__init__(text)
+        self.of_module: dict[str, Variable] = {}
+        """The variables of the module that have been read."""
 
     def body(
         self, parameters: tuple[Parameter, ...] = ()
@@ -185,7 +191,7 @@ class StatementParser(Tokens):
                     own = scope.own(name)
                     self._registers[own] = type
                     return Register(own)
-        return Register(name) if name.startswith("%") else None  # a special register
+        return Register(name) if name.startswith("%") and name not in self.of_module else None  # a special register
 
     def _instruction(self) -> None:
         place, guard = self.place(), None
@@ -317,6 +323,8 @@ class StatementParser(Tokens):
                 lanes = int(word[1])
             elif self.is_type(word):
                 type = word
+            elif word in ("tex", "texref", "samplerref", "surfref"):
+                self.fail("textures and surfaces are not supported", Code.PTX_UNSUPPORTED, place=place)
             else:
                 self.fail(f"unknown directive '.{word}'", place=place)
         if not space or not type:
