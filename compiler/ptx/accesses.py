@@ -155,6 +155,9 @@ def _load(r: Registers, i: Instruction) -> None:
             return
         i = replace(i, modifiers=i.modifiers[1:])  # a structure's address knows its memory
     targets = target.items if isinstance(target, Vector) else (target,)
+    if (map := _map_at(r, source)) is not None:
+        _load_map(r, i, targets, map)
+        return
     element = _element(r, i, targets)
     bytes, signed = bits_of(element) // 8 * len(targets), i.modifiers[-1][0] == "s"
     order, scope = _order(r, i, "acquire")
@@ -172,6 +175,24 @@ def _load(r: Registers, i: Instruction) -> None:
     assert value is not None
     for index, part in enumerate(targets):
         r.write(part, r.extract(value, index) if len(targets) > 1 else value, signed=signed)
+
+
+def _map_at(r: Registers, operand: Operand) -> SSAValue | None:
+    """The tensor map that an address is of, if it is a parameter's."""
+    if not isinstance(operand, Address) or isinstance(operand.base, Integer):
+        return None
+    pointer = address_of(r, operand.base)
+    return pointer if pointer is not None and pointer.type == MAP else None
+
+
+def _load_map(r: Registers, i: Instruction, targets: Sequence[Operand], map: SSAValue) -> None:
+    """Loads words of a tensor map that is a parameter, as kernels do that copy it to memory."""
+    source = i.operands[1]
+    assert isinstance(source, Address)
+    if TYPE_BITS[i.modifiers[-1]] != 64:
+        raise r.refuse("a tensor map is loaded by words of 64 bits")
+    for index, part in enumerate(targets):
+        r.write(part, r.emit(ptx.LoadTensorMapOp(map, source.offset + 8 * index)))
 
 
 def _is_private(r: Registers, operand: Operand) -> bool:
