@@ -100,7 +100,10 @@ def cases(multiprocessors: int) -> list[Case]:
                  partial(_compile, p, "float8_e4m3fn", multiprocessors))
             for p in NARROW
         ),
-        *(Case(f"gradient {_title(p)}", (), partial(_gradient, problem=p), 1.0) for p in BACKWARDS),
+        *(
+            Case(f"gradient {_title(p)}", (), partial(_gradient, problem=p), 1.0, partial(_compile_gradient, p))
+            for p in BACKWARDS
+        ),
     ]  # fmt: skip
 
 
@@ -112,6 +115,14 @@ def _compile(problem: Problem, dtype: str, blocks: int) -> None:
         build(attentions.forward(out, None, q, k, k, bool(causal), scale, None, None, blocks))
     else:
         build(attention_fp8.forward(out, q, k, k, None, None, None, bool(causal), scale, blocks))
+
+
+def _compile_gradient(problem: Problem) -> None:
+    batch, rows, keys, heads, heads_k, depth, causal = problem
+    q, k = (without_memory(x, "bfloat16") for x in ((batch, rows, heads, depth), (batch, keys, heads_k, depth)))
+    lse, scale = without_memory((batch, heads, rows), "float32"), depth**-0.5
+    build(attentions.forward(q, lse, q, k, k, bool(causal), scale, None, None, 132))
+    build(attentions.backward((q, k, k), q, q, k, k, q, lse, bool(causal), scale, None, None))
 
 
 def _exact(torch: Any, problem: Problem, q: Any, k: Any, v: Any) -> Any:
