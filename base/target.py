@@ -133,7 +133,7 @@ class Target:
 
     @cached_property
     def suffix(self) -> str:
-        """`a` (this GPU alone), `f` (its family) or nothing (this and every later GPU)."""
+        """`a` (only this GPU), `f` (its family) or nothing (this and every later GPU)."""
         return self.arch.removeprefix(f"sm_{self.sm}")
 
     @property
@@ -200,7 +200,7 @@ class TargetFamily:
         other = f"or use an instruction that {target} has"
         only = f"sm_{self.min_sm}a"
         if self.suffix == "a" and target.arch != only:
-            return f"{instruction} is an instruction of {only} alone, not of {target}", f"compile for --target {only}"
+            return f"{instruction} is an instruction of {only} only, not of {target}", f"compile for --target {only}"
         if target.sm < self.min_sm or target.ptx_version < self.min_ptx:
             return (
                 f"{instruction} needs sm_{self.min_sm} and PTX {_version(self.min_ptx)}; {target} is older",
@@ -213,7 +213,7 @@ class TargetFamily:
             )
         if self.generation is not None and target.sm // 10 != self.generation:
             return (
-                f"{instruction} is an instruction of sm_{self.generation}x alone, not of {target}",
+                f"{instruction} is an instruction of sm_{self.generation}x only, not of {target}",
                 f"compile for --target sm_{self.generation}0f, {other}",
             )
         return None

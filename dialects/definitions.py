@@ -189,7 +189,7 @@ else:
 
 @dataclass_transform(field_specifiers=(operand, optional_operand, prop, optional_prop), eq_default=False)
 def fields(cls: type[Op]) -> type[Op]:
-    """For a class that has fields of rows and is none itself."""
+    """For a base class of rows: it has fields, but is no row itself."""
     return cls
 
 
@@ -211,7 +211,7 @@ def row(cls: type[Op]) -> type[Op]:
     properties = {name: field.converter for name, field in given.items() if field.converter is not None}
     places = [name for name, field in given.items() if not field.kw_only]
 
-    def init(self: IRDLOperation, *arguments: Any, **named: Any) -> None:
+    def init(self: IRDLOperation, *arguments: object, **named: object) -> None:
         values: dict[str, Any] = defaults | dict(zip(places, arguments, strict=False)) | named
         if len(arguments) > len(places) or not required <= values.keys() or not values.keys() <= given.keys():
             raise TypeError(f"{cls.__name__} takes the arguments {', '.join(given)}")

@@ -201,7 +201,7 @@ def kernels_in(program: Operation, kind: type[KernelT]) -> list[KernelT]:
 
 
 def kernel_of(op: Operation) -> KernelOp | None:
-    """The kernel that an operation is in; None outside of kernels."""
+    """The kernel that an operation is in; None outside kernels."""
     around = op.parent_op()
     while around is not None and not isinstance(around, KernelOp):
         around = around.parent_op()

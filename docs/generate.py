@@ -23,7 +23,6 @@ from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.instructions import Absent
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.ptx_text import copy_text, mma_mnemonic
-from tilefold.layout.atoms.reach import instructions_of
 from tilefold.layout.atoms.tmem_copy import CP_SHAPES, SHAPES
 from tilefold.layout.atoms.umma import UMMA_KINDS
 from tilefold.layout.drawing.scene import Picture
@@ -35,7 +34,8 @@ from docs import folders, route
 from docs.describe import dialect, docstring
 from docs.figures import SHOWING, with_tables
 from docs.python_api import in_a_row, python_pages
-from tilefold.tools.editing.textmate import grammar
+from docs.spaces import instructions_of
+from tilefold.tools.editing.highlighting import grammar
 
 REFERENCE = Path(__file__).parent / "reference"
 GRAMMAR = Path(__file__).parent.parent / "editors" / "vscode" / "syntaxes" / "cute.tmLanguage.json"

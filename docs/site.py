@@ -85,7 +85,7 @@ _LEXERS = {"mlir": "cute", "elisp": "emacs-lisp", ".py": "python", ".cute": "cut
 
 
 def page_of(path: str) -> str:
-    """The page of the site for a path of the repository: `docs/gemm.md` is `gemm.md`, a file outside of docs/ a page
+    """The page of the site for a path of the repository: `docs/gemm.md` is `gemm.md`, a file outside docs/ a page
     under `files/`.
     """
     if path in AT_THE_ROOT:

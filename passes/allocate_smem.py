@@ -25,7 +25,7 @@ class AllocateSmemPass(ModulePass):
     """Assigns shared memory: each allocation gets an offset, and the kernel gets the total size.
 
     Allocations are placed in order, each with its alignment. Those of the two branches of a condition share their
-    place where all threads of the block take one of them, and only once: outside of loops. Refuses a kernel that needs
+    place where all threads of the block take one of them, and only once: outside loops. Refuses a kernel that needs
     more shared memory than the target allows per block.
 
     Before: `%s = ptx.smem.alloc 4096 align 128`. After: `%s = ptx.smem.addr 0 bytes 4096`, and `shared(4096)` on the
@@ -43,7 +43,7 @@ class AllocateSmemPass(ModulePass):
             entry.shared_bytes = IntegerAttr(self._place_all(entry.body, end, limit, around, once=True), i64)
 
     def _place_all(self, region: Region, end: int, limit: int, around: Set[Operation], *, once: bool) -> int:
-        """Places what a region allocates from `end` on, and returns where the last one ends. Allocations are in the
+        """Places the allocations of a region from `end` on, and returns where the last one ends. Allocations are in the
         operations `around`. `once` is False in loops.
         """
         for op in [op for block in region.blocks for op in block.ops]:
@@ -107,7 +107,7 @@ def _is_of_block(value: SSAValue) -> bool:
 
 
 def _causes(value: SSAValue) -> Sequence[SSAValue] | None:
-    """The values that alone decide a value, if the threads of a block then agree on it; None where they may not."""
+    """The only values that a value depends on, if the threads of a block then agree on it; None where they may not."""
     owner = value.owner
     if isinstance(owner, Block):
         return () if isinstance(owner.parent_op(), EntryOp) else None

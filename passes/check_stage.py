@@ -36,7 +36,7 @@ LEGAL_TILE_OPS: Mapping[str, frozenset[str] | None] = MappingProxyType({
 })  # fmt: skip
 """The operations of the `tile` dialect that are legal at each stage, beside the common dialects; None means all.
 
-At `folded` so are those that passes put in place of others on the way to `atoms`: a program between two passes is one
+`folded` also allows those that passes write on the way to `atoms`: a program between two passes is one
 of the stage before.
 """
 

@@ -37,9 +37,8 @@ from ..layout.tiling.copy_loops import Repeat, is_constant, repeats, with_outer
 from .analysis.vector_width import MAX_BITS, choose_vector
 from .errors import LoweringError
 from .writing.adjacent_registers import adjacent, move_registers
-from .writing.copy_parts import make_part
 from .writing.emitter import Emitter, erase_unused, remark
-from .writing.tensor_copies import expand_tensor_copy
+from .writing.tensor_copies import expand_tensor_copy, make_part
 from .writing.tensor_scalars import Scalars
 
 

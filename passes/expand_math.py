@@ -13,9 +13,8 @@ from ..base.errors import Code
 from ..dialects.math.functions import Function, function_of
 from ..dialects.ptx.base import float_bits, split_vector
 from .errors import LoweringError
-from .writing.emitter import Emitter
+from .writing.emitter import Emitter, extract_elements, join_vector
 from .writing.ssa_arithmetic import SsaArithmetic, SsaNumber
-from .writing.vector_elements import extract_elements, join_vector
 
 
 @dataclass(frozen=True)

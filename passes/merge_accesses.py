@@ -198,7 +198,7 @@ def _merge_from(places: dict[int, Access], start: int, aligned: int, type: Attri
 
 def _join(parts: Sequence[Access], start: int, type: Attribute, width: int, sums: Sums) -> None:
     """Replaces accesses of adjacent elements, lowest address first, by one."""
-    from .writing.vector_elements import extract_elements, join_vector
+    from .writing.emitter import extract_elements, join_vector
 
     order = {op: index for index, op in enumerate(_block_of(parts[0]).ops)}
     wide = VectorType(type, [len(parts)])

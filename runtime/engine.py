@@ -147,7 +147,7 @@ Argument: TypeAlias = TensorArgument | int | float | np.generic
 """An argument of a launch: a tensor, or a scalar of the argument's type."""
 
 
-def pack_argument(name: str, kind: ParameterKind, value: Any) -> bytes:
+def pack_argument(name: str, kind: ParameterKind, value: object) -> bytes:
     """The bytes that a kernel reads for an argument. LaunchError (E3106) for a value that the kind cannot hold."""
     try:
         return kind.pack(value)

@@ -33,7 +33,7 @@ def value_words(parameters: Iterable[Given]) -> list[str]:
     return words
 
 
-def _unknown(tree: Any, path: str) -> Iterator[str]:
+def _unknown(tree: object, path: str) -> Iterator[str]:
     """The modes of the `?` of a shape or a stride."""
     if isinstance(tree, tuple):
         for number, part in enumerate(cast("tuple[Any, ...]", tree)):

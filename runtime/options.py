@@ -198,7 +198,7 @@ def _check_fallback(fallback: Dim3, cluster: Dim3) -> None:
         raise LaunchError(Code.RUN_LAUNCH, problem, "give sizes that divide those of the cluster, or leave it out")
 
 
-def _check_switch(name: str, value: Any) -> None:
+def _check_switch(name: str, value: object) -> None:
     """LaunchError (E3105) unless it is True, False, 1, 0, or None, which stands for False."""
     if value is not None and not (isinstance(value, int) and value in (0, 1)):
         raise LaunchError(Code.RUN_LAUNCH, f"{name} is {shown(value)}", "give True or False")
@@ -210,7 +210,7 @@ def _check_number(name: str, value: Any) -> None:
         raise LaunchError(Code.RUN_LAUNCH, f"{name} is {shown(value)}", "give an integer, or leave it out")
 
 
-def _check_nothing(name: str, value: Any) -> None:
+def _check_nothing(name: str, value: object) -> None:
     """An option that is checked where it is used."""
 
 
@@ -231,7 +231,7 @@ _OPTIONS: Mapping[str, Callable[[str, Any], None]] = MappingProxyType(
 )
 
 
-def check_smem(smem: Any) -> None:
+def check_smem(smem: object) -> None:
     """LaunchError (E3105) unless it is None or a number of bytes."""
     if smem is not None and (type(smem) is not int or not 0 <= smem < 1 << 31):
         raise LaunchError(

@@ -97,7 +97,7 @@ class _Compiled:
         return cls(call, sizes, WARP * compiled.metadata.num_warps, compiled.metadata.shared)
 
 
-def _parts(launcher: Any) -> tuple[Any, Any]:
+def _parts(launcher: object) -> tuple[Any, Any]:
     """The kernel and the grid of `kernel[grid]`, which is a function of Triton's."""
     nonlocals: Mapping[str, Any] = inspect.getclosurevars(launcher).nonlocals if inspect.isfunction(launcher) else {}
     if not {"self", "grid"} <= set(nonlocals):
@@ -141,7 +141,7 @@ def _compile(kernel: Any, values: Mapping[str, Any], fixed: set[str], options: d
         raise TilefoldError(Code.FOREIGN_REFUSED, f"Triton does not compile {kernel.fn.__name__}: {text}") from error
 
 
-def _place_of(name: str, value: Any) -> int:
+def _place_of(name: str, value: object) -> int:
     """A number that Triton tests for divisibility by 16: an address, or an integer."""
     if is_array(value):
         return array_of(name, value).place

@@ -32,7 +32,7 @@ def _range(*arguments: Any, **hints: Any) -> Any:
 
 
 def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    def extreme(*arguments: Any, **options: Any) -> Any:
+    def extreme(*arguments: object, **options: object) -> Any:
         given: list[Any] = list(arguments)
         if len(given) == 1 and isinstance(given[0], Vec) and not options:
             return getattr(given[0], name)()
@@ -52,8 +52,10 @@ def _sum(items: Any, /, start: Any = 0) -> Any:
     return items.sum() + start if isinstance(items, Vec) else sum(items, start)
 
 
-def _quantifier(function: Callable[[Iterable[Any]], bool], join: Callable[..., Any]) -> Callable[[Iterable[Any]], Any]:
-    def quantifier(items: Iterable[Any]) -> Any:
+def _quantifier(
+    function: Callable[[Iterable[object]], bool], join: Callable[..., object]
+) -> Callable[[Iterable[Any]], Any]:
+    def quantifier(items: Iterable[object]) -> Any:
         if isinstance(items, Vec):
             return getattr(items, function.__name__)()
         given = list(items)
@@ -64,7 +66,7 @@ def _quantifier(function: Callable[[Iterable[Any]], bool], join: Callable[..., A
     return quantifier
 
 
-def _convert(function: Callable[..., Any], kind: str) -> Callable[..., Any]:
+def _convert(function: Callable[..., object], kind: str) -> Callable[..., Any]:
     def converted(*arguments: Any, **options: Any) -> Any:
         given: list[Any] = list(arguments)
         if len(given) == 1 and isinstance(given[0], Vec) and kind != "bool":
@@ -93,7 +95,7 @@ def is_instance(x: object, kinds: Any) -> bool:
     return stands_for is not None and stands_for in as_tuple(known)
 
 
-def _type(*arguments: Any) -> Any:
+def _type(*arguments: object) -> Any:
     """The type that programs name for a value of the kernel: `type(x) is cute.Float32`."""
     value = arguments[0]
     if len(arguments) != 1 or not isinstance(value, Value):

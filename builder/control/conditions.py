@@ -52,7 +52,7 @@ def _itself(value: object) -> Any:
     return value
 
 
-def _join(value: object, rest: Sequence[Thunk], stop_at: bool, result_from: Callable[[Any], Any]) -> Any:
+def _join(value: object, rest: Sequence[Thunk], stop_at: bool, result_from: Callable[[object], object]) -> Any:
     if not rest:
         return value
     if not isinstance(value, Value):

@@ -30,10 +30,10 @@ def if_(condition: object, then: Callable[[], Any], otherwise: Callable[[], Any]
     return result_of(result)
 
 
-def for_(counts: "Range | Int | int", body: Callable[..., Any], *carried: Any) -> Any:
+def for_(counts: "Range | Int | int", body: Callable[..., object], *carried: object) -> Any:
     """A loop of the kernel: `body(i, *carried)` for each `i` of a `cute.range`, or of the numbers below an integer.
 
-    The body returns what the next iteration gets: nothing, one thing, or a tuple of as many as `carried` has. Returns
+    The body returns the values of the next iteration: None, one value, or a tuple of as many as `carried` has. Returns
     the same after the last iteration. Raises TilefoldError (E5006) where it changes its type from one iteration to the
     next.
     """
@@ -66,14 +66,14 @@ def _check_functions(*functions: object) -> None:
             raise TilefoldError(Code.BUILD_VALUE, message, "such as lambda: x + 1")
 
 
-def _as_single(carried: tuple[Any, ...]) -> Any:
+def _as_single(carried: tuple[object, ...]) -> Any:
     return carried[0] if len(carried) == 1 else carried or None
 
 
-def _many(state: Box, carried: tuple[Any, ...]) -> tuple[Any, ...]:
+def _many(state: Box, carried: tuple[object, ...]) -> tuple[Any, ...]:
     value: Any = result_of(state)
     return (value,) if len(carried) == 1 else tuple(value or ())
 
 
-def _drop_unless_carried(value: object, carried: tuple[Any, ...]) -> Any:
+def _drop_unless_carried(value: object, carried: tuple[object, ...]) -> Any:
     return None if not carried else value

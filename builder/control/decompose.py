@@ -153,7 +153,7 @@ coordinates, the number of this tensor among others.
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """A value with its parts, and all else of it: values that are equal in that differ in their parts alone."""
+    """A value's parts, and the rest of it: two values with equal rests differ only in their parts."""
 
     value: Any
     key: Any

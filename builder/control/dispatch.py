@@ -126,7 +126,7 @@ def for_statement(
 
 
 def _kernel_loop(
-    range: Range, body: Callable[[Any], object], variables: list[Variable], carried: int, flag: Variable | None
+    range: Range, body: Callable[[object], object], variables: list[Variable], carried: int, flag: Variable | None
 ) -> None:
     for target in variables[carried:]:
         if not is_scalar(target.get()):  # its value where the loop is not executed

@@ -135,11 +135,11 @@ def make_range(
     """`range(stop)`, `range(start, stop)` or `range(start, stop, step)` as a loop of the kernel (`scf.for`).
 
     `unroll` iterations are done in one, or all with `unroll_full`, if the kernel's code can know their number; with 1
-    the assembler, too, leaves the loop as it is.
-    Without either, it unrolls the loop where it expects a gain, and LLVM does so only if the bounds are static and the
-    body indexes fragments at run time, which registers do not allow. `prefetch_stages`, `vectorize` and other hints
-    have no effect: the loop neither prefetches nor joins iterations. Raises TilefoldError (E5002) for anything but
-    integers and for a step of 0, E2007 for a number of iterations that is not possible.
+    the assembler, too, leaves the loop as it is. Without either, or with -1, it unrolls the loop where it expects a
+    gain, and LLVM does so only if the bounds are static and the body indexes fragments at run time, which registers do
+    not allow. `prefetch_stages`, `vectorize` and other hints have no effect: the loop neither prefetches nor joins
+    iterations. Raises TilefoldError (E5002) for anything but integers and for a step of 0, E2007 for a number of
+    iterations that is not possible.
     """
     if prefetch_stages is not None:
         check_integer("the number of stages to prefetch", prefetch_stages)
@@ -149,6 +149,7 @@ def make_range(
         check_integer(f"the {word} of a range", given)
     if isinstance(by, int) and by == 0:
         raise TilefoldError(Code.BUILD_VALUE, "the step of a range is 0")
+    unroll = None if unroll == -1 else unroll
     if unroll is not None and unroll not in range(1, MAX_UNROLL + 1):
         raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}, but must be 1 to {MAX_UNROLL}")
     first, last, by = (convert(bound, Index) if isinstance(bound, Int) else bound for bound in (first, last, by))

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
@@ -32,7 +31,7 @@ def _tell(kind: str, variables: Sequence[Variable]) -> None:
         watcher(kind, variables)
 
 
-def counted_loop(range: Range, body: Callable[[Any], object], variables: Sequence[Variable]) -> None:
+def counted_loop(range: Range, body: Callable[[object], object], variables: Sequence[Variable]) -> None:
     """An `scf.for` whose body is given the counter, of type `index`."""
     builder = current()
     carried = LoopVariables(variables)
@@ -132,7 +131,7 @@ def conditional_loop(test: Callable[[], Scalar], body: Callable[[], object], var
 
 
 def write_bounded_loop(
-    range: Range, stopped: Variable, body: Callable[[Any], object], variables: Sequence[Variable]
+    range: Range, stopped: Variable, body: Callable[[object], object], variables: Sequence[Variable]
 ) -> None:
     """A counted loop that `stopped` ends early, as an `scf.while`. Raises TilefoldError (E2007) for a loop that is to
     be unrolled.

@@ -52,7 +52,7 @@ class WhileLoop:
         self.results = self._values(loop.res)
 
 
-def while_generate(inputs: Sequence[Any], condition: Callable[..., Any]) -> WhileLoop:
+def while_generate(inputs: Sequence[object], condition: Callable[..., object]) -> WhileLoop:
     """A loop as long as `condition(*values)` holds, which begins with the values `inputs`. A program that is written
     anew says `while`.
     """

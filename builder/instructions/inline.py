@@ -17,6 +17,7 @@ from ..tensors.tensors import Address, Pointer, address_of
 from ..tracing.state import current, emit
 from .arch import APPROXIMATIONS, approx
 from .cluster_texts import cluster_operation
+from .fence_texts import plain_operation
 from .memory_texts import memory_operation
 
 _NAMED = re.compile(r"\{\$([wr])(\d+)\}")
@@ -52,7 +53,9 @@ def inline_ptx(
     warp, that gives such arrays of the results: `sim=lambda a, b, c: a ^ b ^ c`. It knows nothing of memory. The
     text of the kernel lacks it, and `to_cute` warns. Texts that the simulator understands need none: one
     approximation of a Float32, such as `tanh.approx.f32 $0, $1;`; accesses to global memory with an order,
-    `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number; `mapa.shared::cluster.u32`; `st.async`; and
+    `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number, and those with cache hints and of vectors, such
+    as `st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};`; `mapa.shared::cluster.u32`; `st.async`; fences and other
+    instructions without operands, such as `fence.proxy.async;`; and
     instructions of arithmetic, of bits (`bfe`, `bfi`, `brev`, `lop3`), comparisons, `selp` and `vote.sync`, one after
     the other, on special registers and on those that the text declares:
     `{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; }`.
@@ -71,6 +74,10 @@ def inline_ptx(
         return approx(known[1], operands[0], known[2] is not None)
     if sim is not None:
         current().texts[text] = sim
+    plain = plain_operation(text) if sim is None and not operands and results == () else None
+    if plain is not None:
+        emit(plain)
+        return ()
     several = isinstance(results, tuple | list)
     types = [as_dtype(result) for result in (cast("Sequence[Any]", results) if several else (results,))]
     values = memory_operation(text, operands, types) if sim is None else None

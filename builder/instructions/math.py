@@ -204,5 +204,5 @@ def all_(x: Vec) -> Any:
     return x.to(Boolean).reduce("and")
 
 
-def _has_fragment(*xs: Any) -> bool:
+def _has_fragment(*xs: object) -> bool:
     return any(isinstance(x, Vec) for x in xs)

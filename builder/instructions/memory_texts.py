@@ -9,15 +9,22 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
 
 from ...dialects import ptx
+from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
+from ..scalars.casts import from_vector, in_vector
 from ..scalars.dtypes import DTYPES, DType, Int64, of_sign
 from ..scalars.values import Int, as_value, convert, wrap
 from ..tensors.raw_pointers import Address
 from ..tracing.state import emit
 
 _ACCESS = re.compile(r"\s*(?P<word>(?:ld|st|atom|red)(?:\.\w+)+)\s+(?:\$0\s*,\s*)?\[\$\d\](?:\s*,\s*\$\d)?\s*;?\s*")
+_WEAK = re.compile(
+    r"\s*(?P<name>ld|st)(?:\.weak)?\.global(?P<hint>(?:\.(?!v[248]\b)[\w:]+)*?)(?:\.v(?P<count>[248]))?\.(?P<type>\w+)\s+"
+    r"(?P<first>\$0|\[\$0\]|\{[^{}]*\})\s*,\s*(?P<second>\$1|\[\$\d+\]|\{[^{}]*\})\s*;?\s*"
+)
 _ORDERS = {
     "ld": ("acquire", "relaxed"),
     "st": ("release", "relaxed"),
@@ -38,9 +45,11 @@ def memory_operation(text: str, operands: Sequence[Any], results: Sequence[DType
     """The results of an access to global memory with an order that is written as text; None for any other text, and for
     values of other types than the text says.
     """
+    weak = _WEAK.fullmatch(text)
+    made = None if weak is None else _weak_access(weak, operands, results)
     known = _ACCESS.fullmatch(text)
-    if known is None:
-        return None
+    if known is None or made is not None:
+        return made
     name, *words = known["word"].split(".")
     order, scope, change, type = (_only(words, names) for names in (_ORDERS[name], _SCOPES, _CHANGES, TYPES))
     changes, reads = name in ("atom", "red"), name in ("ld", "atom")
@@ -68,6 +77,38 @@ def memory_operation(text: str, operands: Sequence[Any], results: Sequence[DType
     return tuple(convert(wrap(ssa, dtype), result) for ssa, result in zip(made, results, strict=True))
 
 
+def _weak_access(text: re.Match[str], operands: Sequence[Any], results: Sequence[DType]) -> tuple[Any, ...] | None:
+    """The results of a load or store without an order; None for operands that are not those of the text."""
+    loads, hint, count = text["name"] == "ld", text["hint"].removeprefix("."), int(text["count"] or 1)
+    dtype = TYPES.get(text["type"])
+    registers = ", ".join(f"${number + (not loads)}" for number in range(count))
+    value = f"{{{registers}}}" if text["count"] else registers
+    at = f"[${count if loads else 0}]"
+    if dtype is None or hint not in ("", *(LOAD_HINTS if loads else STORE_HINTS)) or count * dtype.bits > 128:
+        return None
+    if ["".join(part.split()) for part in (text["first"], text["second"])] != [
+        "".join(part.split()) for part in ((value, at) if loads else (at, value))
+    ]:
+        return None
+    place, *given = operands or (0,)
+    values = [as_value(each) for each in given]
+    types = [*results, *(each.dtype for each in values)]
+    if len(types) != count or len(values) != (0 if loads else count) or not _is_global(place):
+        return None
+    if any((x.kind, x.bits) != (dtype.kind, dtype.bits) for x in types):
+        return None
+    size = count * dtype.bits // 8
+    to = _address(place, dtype, size)
+    if not loads:
+        each = [convert(value, dtype).ssa for value in values]
+        emit(ptx.StoreOp(each[0] if count == 1 else in_vector(each), to, size, hint))
+        return ()
+    type = dtype.ir if count == 1 else VectorType(dtype.ir, [count])
+    loaded = emit(ptx.LoadOp(to, type, size, hint)).results[0]
+    parts = [loaded] if count == 1 else from_vector(loaded, count)
+    return tuple(convert(wrap(part, dtype), result) for part, result in zip(parts, results, strict=True))
+
+
 def _only(words: Sequence[str], names: Iterable[str]) -> str | None:
     return next((word for word in words if word in names), None)
 
@@ -79,7 +120,7 @@ def _is_global(at: object) -> bool:
     return isinstance(at, Int) and at.dtype.bits == 64
 
 
-def _address(at: Any, dtype: DType) -> SSAValue:
+def _address(at: Any, dtype: DType, align: int = 0) -> SSAValue:
     if isinstance(at, Address):
         return at.ssa
-    return emit(ptx.IntToPtrOp(convert(at, Int64).ssa, dtype.bits // 8, ptx.GLOBAL)).results[0]
+    return emit(ptx.IntToPtrOp(convert(at, Int64).ssa, align or dtype.bits // 8, ptx.GLOBAL)).results[0]

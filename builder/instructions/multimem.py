@@ -97,10 +97,10 @@ def spin_lock_ld_lt_relaxed_wait(lock_ptr: Pointer, *, expected_val: Scalar, sco
 
 
 def _spin(lock_ptr: Pointer, expected: Scalar, reset: Scalar, order: str, scope: str) -> None:
-    def swap(*_: Any) -> Any:
+    def swap(*_: object) -> Any:
         return atomic_cas(lock_ptr, expected, reset, order, scope)
 
-    def differs(before: Any) -> Any:
+    def differs(before: object) -> Any:
         return before != expected
 
     while_(differs, swap, swap())

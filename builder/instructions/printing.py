@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Printing from a kernel."""
+"""Printing from a kernel, and assertions that each thread checks."""
 
 from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.cf import AssertOp
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code, TilefoldError
@@ -15,7 +16,7 @@ from ...dialects.tile.printing import MAX_ELEMENTS, MAX_VALUES, elements_in_prin
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import leaves
 from ...layout.text.printing import plain_style, print_layout_lines
-from ..scalars.dtypes import DType, Float32, Float64, Int32, Int64
+from ..scalars.dtypes import Boolean, DType, Float32, Float64, Int32, Int64
 from ..scalars.values import Value, as_value, convert, is_scalar
 from ..tensors.address_space import AddressSpace
 from ..tensors.coordinates import check_static, show_layout
@@ -23,7 +24,7 @@ from ..tensors.fragments import Vec
 from ..tensors.raw_pointers import Address
 from ..tensors.tensor_base import tensor_type
 from ..tensors.tensors import CoordTensor, Pointer, Tensor, address_of
-from ..tracing.state import emit, host
+from ..tracing.state import emit, host, is_building
 
 
 def print_tensor(tensor: Tensor | Vec | CoordTensor, text: str = "tensor", *, verbose: bool = False) -> None:
@@ -113,7 +114,7 @@ def _emit_printf(format: str, given: Sequence[Any]) -> None:
     emit(PrintfOp(format, [*args, *(as_value(value).ssa for value in given[len(args) :])]))
 
 
-def _format_part(x: object, printed: list[Any], nested: bool = False) -> str:
+def _format_part(x: object, printed: list[object], nested: bool = False) -> str:
     """A thing in a format: its text, with conversions for its values, which go to `printed`."""
     if isinstance(x, Value) or (is_scalar(x) and not nested):
         value = as_value(x)
@@ -152,3 +153,19 @@ def _in_width(value: Any, conversion: str) -> Any:
     if value.dtype.kind == "float":
         return value if value.dtype == Float64 else convert(value, Float32)
     return convert(value, Int64 if conversion.startswith("ll") else Int32)
+
+
+def assert_(condition: Any, message: str = "") -> None:
+    """Checks a condition in each thread that gets here: `assert_(i < n, "i is beyond the end")`.
+
+    The simulator stops with E3213 where it does not hold. On a GPU the message and its place are printed and the launch
+    fails, where the kernel is compiled with `cute.EnableAssertions`; without it nothing is left of the assertion. In a
+    host function the condition is checked in each call. Raises TilefoldError: E5002 for a condition that is no
+    number or a message that is not a text, E3213 for a condition that is false where Python runs the call outside both.
+    """
+    if not isinstance(message, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TilefoldError(Code.BUILD_VALUE, f"expected a message as text, got {type(message).__name__}")
+    if is_building():
+        emit(AssertOp(convert(condition, Boolean).ssa, message))
+    elif not condition:
+        raise TilefoldError(Code.SIM_ASSERT, f"assertion failed: {message}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Random numbers from counters: Philox4x32-10 (J. Salmon and others, Parallel random numbers: as easy as 1, 2, 3).
 
-A number depends on its seed and its counter alone, so threads need no state, and any thread can compute it again.
+A number depends only on its seed and its counter, so threads need no state, and any thread can compute it again.
 """
 
 from typing import Any

@@ -11,7 +11,7 @@ from ...dialects.ptx.tcgen05.memory import MAX_COLUMNS, MIN_COLUMNS
 from ..scalars.dtypes import Int32, Uint16, as_dtype
 from ..scalars.values import Int, convert
 from ..tensors.nvgpu import CtaGroup
-from ..tensors.tensors import Pointer, Tensor, address_of, tensor_at
+from ..tensors.tensors import Pointer, Tensor, address_of, pointed, tensor_at
 from ..tracing.state import emit
 
 
@@ -25,7 +25,7 @@ def get_min_tmem_alloc_cols(compute_capability: str = "sm_100") -> int:
     return MIN_COLUMNS
 
 
-def alloc_tmem(num_columns: "Int | int", smem_ptr_to_write_address: Any, is_two_cta: bool | None = None) -> None:
+def alloc_tmem(num_columns: "Int | int", smem_ptr_to_write_address: object, is_two_cta: bool | None = None) -> None:
     """Allocates 32, 64, 128, 256 or 512 columns of tensor memory; their address goes to shared memory. It waits until
     as many are free (PTX ISA, tcgen05.alloc).
 
@@ -40,7 +40,7 @@ def relinquish_tmem_alloc_permit(is_two_cta: bool | None = None) -> None:
     emit(ptx.TensorRelinquishOp(_blocks(is_two_cta)))
 
 
-def retrieve_tmem_ptr(element_type: object, alignment: int, ptr_to_buffer_holding_addr: Any) -> Pointer:
+def retrieve_tmem_ptr(element_type: object, alignment: int, ptr_to_buffer_holding_addr: object) -> Pointer:
     """The pointer to elements of tensor memory whose address `alloc_tmem` has written to shared memory. A barrier of
     the threads stands between.
     """
@@ -48,9 +48,9 @@ def retrieve_tmem_ptr(element_type: object, alignment: int, ptr_to_buffer_holdin
     return tensor_at(number, as_dtype(element_type), TMEM.name, alignment).iterator
 
 
-def pointer_to(place: Any) -> Pointer:
+def pointer_to(place: object) -> Pointer:
     """A pointer, or that to where a tensor begins. Raises TilefoldError (E5002) for anything else."""
-    pointer = place.iterator if isinstance(place, Tensor) else place
+    pointer = place.iterator if isinstance(place, Tensor) else pointed(place)
     if not isinstance(pointer, Pointer):
         message = f"expected a pointer to shared memory, got {type(place).__name__}"
         raise TilefoldError(Code.BUILD_VALUE, message, "write tensor.iterator")

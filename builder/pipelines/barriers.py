@@ -115,7 +115,7 @@ class PipelineOrder(Stateful):
         *,
         depth: int,
         length: int,
-        group_id: Any,
+        group_id: object,
         producer_group: CooperativeGroup,
         barrier_storage: Pointer | Tensor | None = None,
         defer_sync: bool = False,

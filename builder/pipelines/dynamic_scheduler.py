@@ -28,6 +28,12 @@ class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
     block for each tile.
     """
 
+    def get_grid_shape(self, max_active_clusters: int = 1) -> tuple[Any, Any, Any]:
+        """The grid for a launch: a block for each tile, in whole clusters, however many the GPU holds at a time."""
+        m, n, layers = self.clusters
+        rows, columns, _ = self.cluster_shape_mnk
+        return m * rows, n * columns, layers
+
 
 class ClcDynamicPersistentTileScheduler(Stateful):
     """The tiles of one block: its own, and then those of blocks whose clusters its cluster has cancelled. The answer to
@@ -46,8 +52,8 @@ class ClcDynamicPersistentTileScheduler(Stateful):
     def create(
         cls,
         params: ClcDynamicPersistentTileSchedulerParams,
-        block_idx: tuple[Any, Any, Any],
-        grid_dim: tuple[Any, Any, Any],
+        block_idx: tuple[object, object, object],
+        grid_dim: tuple[object, object, object],
         clc_response_ptr: Pointer,
     ) -> "ClcDynamicPersistentTileScheduler":
         """The scheduler of a block in a grid of `get_grid_shape`."""
@@ -55,10 +61,8 @@ class ClcDynamicPersistentTileScheduler(Stateful):
 
     @staticmethod
     def get_grid_shape(params: ClcDynamicPersistentTileSchedulerParams) -> tuple[Any, Any, Any]:
-        """The grid for a launch: a block for each tile, in whole clusters."""
-        m, n, layers = params.clusters
-        rows, columns, _ = params.cluster_shape_mnk
-        return m * rows, n * columns, layers
+        """The grid for a launch, see `ClcDynamicPersistentTileSchedulerParams`."""
+        return params.get_grid_shape()
 
     def initial_work_tile_info(self) -> WorkTileInfo:
         """The block's own tile."""

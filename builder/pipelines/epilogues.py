@@ -2,7 +2,7 @@
 """How four warps bring a tile of results from tensor memory to global memory: through shared memory and tensor copies,
 or directly (CUTLASS, epilogue/collective/sm100_epilogue_tma_warpspecialized.hpp; sm_100a).
 
-The object `gemm` of a program says what its kernel has: `cta_tile_shape_mnk`, `use_2cta_instrs`, `c_layout`, `c_dtype`
+The object `gemm` of a program describes its kernel: `cta_tile_shape_mnk`, `use_2cta_instrs`, `c_layout`, `c_dtype`
 and `acc_dtype`; with tensor copies also `epilogue_warp_id`, `epilog_sync_bar_id` and `num_c_stage`.
 """
 
@@ -61,7 +61,7 @@ def epilogue_tmem_copy_and_partition(
 ) -> tuple[TiledCopy, Tensor, Tensor]:
     """The load of an epilogue's tiles from tensor memory, a thread's part of the accumulators,
     (T2R,T2R_M,T2R_N,EPI_M,EPI_N,STAGE), and its registers for a tile. `tAcc` (M,N,STAGE) and `gC_mnl` (M,N,...) are
-    what `transform_partitioned_tensor_layout` makes.
+    the result of `transform_partitioned_tensor_layout`.
     """
     atom = get_tmem_load_op(
         gemm.cta_tile_shape_mnk, gemm.c_layout, gemm.c_dtype, gemm.acc_dtype, epi_tile, use_2cta_instrs

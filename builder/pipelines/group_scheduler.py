@@ -121,8 +121,8 @@ class StaticPersistentGroupTileScheduler(Stateful):
     def create(
         cls,
         params: PersistentTileSchedulerParams,
-        block_idx: tuple[Any, Any, Any],
-        grid_dim: tuple[Any, Any, Any],
+        block_idx: tuple[object, object, object],
+        grid_dim: tuple[object, object, object],
         cluster_tile_shape_mnk: tuple[int, int, int],
         initial_search_state: GroupSearchState,
         group_count: int,

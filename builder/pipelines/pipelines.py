@@ -256,6 +256,7 @@ class PipelineTmaAsync(CountedStages):
 
     is_signalling_thread: Any = None
     peers: Peers | None = field(default=None, kw_only=True)
+    consumers: CooperativeGroup | None = field(default=None, kw_only=True)
 
     @classmethod
     def create(
@@ -279,23 +280,24 @@ class PipelineTmaAsync(CountedStages):
         it is done: the group has M + N - 1 arrivals for each warp. Lanes are chosen for that whatever `tidx`; with a
         constant in its place each thread of the group arrives.
 
-        Raises TilefoldError (E5011) for groups of more warps than the block has, for another layout of a cluster, and
-        for a number of bytes that no copies have.
+        Raises TilefoldError (E5011) for producers of more warps than the block has, for another layout of a cluster,
+        and for a number of bytes that no copies have.
         """
         peers = peers_of(cta_layout_vmnk, mcast_mode_mn)
         producer_group.check_warps("producer")
         each_thread = type(tidx) is int and peers is None
         if each_thread:
             consumer_group.check_threads("consumer")
-        else:
-            consumer_group.check_warps("consumer", 1 if peers is None else peers.told_blocks)
         blocks = 1 if peers is None else peers.blocks
         transactions = Transactions(tx_count)
         made = cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync, blocks, tx_count)
-        return replace(made, transactions=transactions, peers=peers, is_signalling_thread=True if each_thread else None)
+        signals = True if each_thread else None
+        return replace(
+            made, transactions=transactions, peers=peers, is_signalling_thread=signals, consumers=consumer_group
+        )
 
     @staticmethod
-    def init_empty_barrier_arrive_signal(cta_layout_vmnk: Layout, tidx: Any) -> tuple[Any, Any]:
+    def init_empty_barrier_arrive_signal(cta_layout_vmnk: Layout, tidx: object) -> tuple[Any, Any]:
         """The rank of the block that a thread signals when its warp is done with a stage, and whether it does: lane i
         of a warp signals block i, whatever `tidx`. For pipelines that programs make of their parts.
         """
@@ -311,8 +313,12 @@ class PipelineTmaAsync(CountedStages):
             self.transactions.begin()
 
     def consumer_release(self, state: PipelineState) -> None:
-        """Releases the stage for the warp; one thread arrives."""
+        """Releases the stage for the warp; one thread arrives. A program that arrives at `sync_object_empty` by itself
+        may have a group of more arrivals. Raises TilefoldError (E5011) for a group of more warps than the block has.
+        """
         empty = self._empty(state)
+        if self.is_signalling_thread is None and self.consumers is not None:
+            self.consumers.check_warps("consumer", 1 if self.peers is None else self.peers.told_blocks)
         if self.is_signalling_thread is not None:
             arch.sync_warp()
             if_(self.is_signalling_thread, lambda: mbarrier_arrive(empty, self.consumer_mask))

@@ -74,12 +74,12 @@ class MmaCluster:
         return rank - rank % PAIR if self.is_paired else None
 
     def pair(self) -> Any:
-        """The mask of the blocks that multiply together; None for the block alone."""
+        """The mask of the blocks that multiply together; None for a block by itself."""
         return None if not self.is_paired else PAIR + 1 << self.leader()
 
     def sharing(self, modes: tuple[int, int]) -> Any:
         """The mask of the blocks whose copies fill stages of this block, or of its pair: those along N, which share A,
-        and along M, which share B, as `modes` (M, N) say; None for the block alone.
+        and along M, which share B, as `modes` (M, N) say; None for a block by itself.
         """
         if self.blocks == 1:
             return None
@@ -121,7 +121,7 @@ class _TensorCoreStages(Stages):
         made = cls._made(num_stages, producers, consumers, storage, defer_sync, blocks.blocks, tx_count)
         return replace(made, mma_cluster=blocks)
 
-    def _commit(self, at: Address, mask: Any) -> None:
+    def _commit(self, at: Address, mask: object) -> None:
         commit(at, mask, self.mma_cluster.group)
 
     def _arrive_at_leader(self, at: Address) -> None:

@@ -80,9 +80,9 @@ class TensorMapManager:
         self,
         tensor_gmem: Sequence[Tensor],
         tma_copy_atom: Sequence[TmaAtom],
-        tensormap_gmem_ptr: Sequence[Any],
+        tensormap_gmem_ptr: Sequence[object],
         warp_id: int,
-        tensormap_smem_ptr: Sequence[Any],
+        tensormap_smem_ptr: Sequence[object],
     ) -> None:
         """Lets a warp adapt maps to tensors after its own tensor copies are complete, and release them. In mode SMEM it
         changes the maps at `tensormap_smem_ptr` and then copies them.

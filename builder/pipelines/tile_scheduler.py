@@ -59,6 +59,21 @@ class PersistentTileSchedulerParams:
         rows, columns, _ = self.cluster_shape_mnk
         return (m + (rows - 1)) // rows, (n + (columns - 1)) // columns, layers
 
+    def get_grid_shape(self, max_active_clusters: int) -> tuple[int, int, int]:
+        """The grid for a launch: as many clusters as the GPU holds at a time, but no more than the problem has. Raises
+        TilefoldError (E5003) unless the tiles are Python numbers.
+        """
+        m, n, layers = self.clusters
+        total = m * n * layers
+        if isinstance(total, Value) and host() is None:
+            hint = "compute the grid on the host, from the shapes of the arrays"
+            raise TilefoldError(Code.BUILD_RUN_TIME, "a grid must be static, but the number of tiles is not", hint)
+        if type(max_active_clusters) is not int or max_active_clusters < 1:
+            raise pipeline_error(f"max_active_clusters is {max_active_clusters!r}", "pass a number of at least 1")
+        clusters: Any = total  # on the host a number that compares as others do
+        rows, columns, _ = self.cluster_shape_mnk
+        return rows, columns, max(1, min(clusters, max_active_clusters, MAX_GRID[2]))
+
 
 class WorkTileInfo(NamedTuple):
     """A tile of the problem by its coordinate (m, n, l), and whether the tile exists: a block ends at the first one
@@ -94,19 +109,8 @@ class StaticPersistentTileScheduler(Stateful):
 
     @staticmethod
     def get_grid_shape(params: PersistentTileSchedulerParams, max_active_clusters: int) -> tuple[int, int, int]:
-        """The grid for a launch: as many clusters as the GPU holds at a time, but no more than the problem has. Raises
-        TilefoldError (E5003) unless the tiles are Python numbers.
-        """
-        m, n, layers = params.clusters
-        total = m * n * layers
-        if isinstance(total, Value) and host() is None:
-            hint = "compute the grid on the host, from the shapes of the arrays"
-            raise TilefoldError(Code.BUILD_RUN_TIME, "a grid must be static, but the number of tiles is not", hint)
-        if type(max_active_clusters) is not int or max_active_clusters < 1:
-            raise pipeline_error(f"max_active_clusters is {max_active_clusters!r}", "pass a number of at least 1")
-        rows, columns, _ = params.cluster_shape_mnk
-        clusters: Any = total  # on the host a number that compares as others do
-        return rows, columns, max(1, min(clusters, max_active_clusters, MAX_GRID[2]))
+        """The grid for a launch, see `PersistentTileSchedulerParams`."""
+        return params.get_grid_shape(max_active_clusters)
 
     def initial_work_tile_info(self) -> WorkTileInfo:
         """The first tile of the block."""

@@ -69,7 +69,7 @@ class TmemAllocator:
             raise pipeline_error("the allocator has no barrier", hint)
         self.barrier_for_retrieve.arrive_and_wait()
 
-    def retrieve_ptr(self, dtype: Any = Float32) -> Pointer:
+    def retrieve_ptr(self, dtype: object = Float32) -> Pointer:
         """The pointer to elements of a type at the first column, after `wait_for_alloc`."""
         return retrieve_tmem_ptr(dtype, ALIGNMENT, self.alloc_result_dst_smem_ptr)
 
@@ -97,9 +97,9 @@ class TmemAllocator:
         if_(cluster.make_warp_uniform(warp_idx()) == self.allocator_warp_id, action)
 
 
-def get_num_tmem_alloc_cols(tmem_tensors: Any, rounding: bool = True, *, arch: str = "sm_100") -> int:
-    """The columns that tensors in tensor memory need together, rounded up to what can be allocated. All targets with
-    tensor memory have as many, so `arch` changes nothing. Raises TilefoldError (E5011) for more than 512.
+def get_num_tmem_alloc_cols(tmem_tensors: object, rounding: bool = True, *, arch: str = "sm_100") -> int:
+    """The columns that tensors in tensor memory need together, rounded up to a number that can be allocated. All
+    targets with tensor memory have as many, so `arch` changes nothing. Raises TilefoldError (E5011) for more than 512.
     """
     from ..tensors.tensor_memory import find_tmem_tensor_col_offset
 

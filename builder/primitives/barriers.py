@@ -55,7 +55,7 @@ def griddepcontrol(kind: GridDepAction) -> None:
     (arch.griddepcontrol_wait if wait else arch.griddepcontrol_launch_dependents)()
 
 
-def elect_sync(membermask: Any = warp.FULL_MASK) -> Any:
+def elect_sync(membermask: object = warp.FULL_MASK) -> Any:
     """Whether this is the one lane of the mask that is chosen (sm_90)."""
     return warp.elect_one(membermask)
 
@@ -104,7 +104,7 @@ def mbarrier_inval(bar: object) -> None:
 
 def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, relaxed: bool = False, *, count: Any = 1) -> Any:
     """Arrives at an mbarrier of the block, and returns the state, which names the phase; or, by a pointer of `mapa`, at
-    one of another block, without a state. With the scope CLUSTER, the other block sees what was written before; a
+    one of another block, without a state. With the scope CLUSTER, the other block sees earlier writes; a
     `relaxed` arrival releases no less. A `count` of more than 1 arrives as often, without a state.
     """
     at = address(bar)

@@ -137,12 +137,12 @@ class TmemAddr:
         """The address some columns further on."""
         return TmemAddr(self.number + convert(columns, Int32))
 
-    def as_ptr(self, dtype: Any = Float32) -> TmemPointer:
+    def as_ptr(self, dtype: object = Float32) -> TmemPointer:
         """The address as a pointer to elements."""
         return TmemPointer(self.number, dtype)
 
 
-def make_tmem_ptr(number: Any, dtype: Any = Float32) -> TmemPointer:
+def make_tmem_ptr(number: object, dtype: object = Float32) -> TmemPointer:
     """The pointer to elements of tensor memory at an address."""
     return TmemPointer(number, dtype)
 
@@ -223,7 +223,7 @@ class Tcgen05InstrDesc:
         negate_b: bool = False,
         saturate: bool = False,
     ) -> "Tcgen05InstrDesc":
-        """Of types, f16 where none is given, of M and N, and of majors: 0 where K is contiguous, else 1. Operands of
+        """From types, f16 where none is given, M and N, and majors: 0 where K is contiguous, else 1. Operands of
         Float32 count as TFloat32, whose bits beyond the first 19 the tensor core does not read.
         """
         codes = [0 if x is None else code_of(_operand(x), _CODES) for x in (a_dtype, b_dtype)]
@@ -236,12 +236,12 @@ class Tcgen05InstrDesc:
         )  # fmt: skip
 
 
-def _operand(dtype: Any) -> DType:
+def _operand(dtype: object) -> DType:
     element = as_dtype(dtype)
     return DTYPES["TFloat32"] if element is Float32 else element
 
 
-def code_of(dtype: Any, codes: dict[str, int]) -> int:
+def code_of(dtype: object, codes: dict[str, int]) -> int:
     """The code of an element type in an instruction descriptor. Raises TilefoldError (E5002) for one without a code."""
     name = BY_NAME[as_dtype(dtype).name].ptx
     if name not in codes:
@@ -261,12 +261,12 @@ def tcgen05_dealloc(tmem_ptr: Any, ncols: Any, group: Any = CTAGroup.CTA_1) -> N
     emit(ptx.TensorDeallocOp(group_of(group), cell(tmem_ptr), convert(ncols, Int32).ssa))
 
 
-def tcgen05_relinquish_alloc_permit(group: Any = CTAGroup.CTA_1) -> None:
+def tcgen05_relinquish_alloc_permit(group: object = CTAGroup.CTA_1) -> None:
     """The block allocates nothing more (PTX ISA, tcgen05.relinquish_alloc_permit)."""
     emit(ptx.TensorRelinquishOp(group_of(group)))
 
 
-def tcgen05_ld(shape: Any, tmem_ptr: Any, num: int = 1, *, pack: bool = False, offset: int | None = None) -> Any:
+def tcgen05_ld(shape: object, tmem_ptr: object, num: int = 1, *, pack: bool = False, offset: int | None = None) -> Any:
     """Loads `num` units of a shape: the registers as a vector, of floats for a pointer to such of 32 or 16 bits, else
     of Int32 (PTX ISA, tcgen05.ld).
     """

@@ -53,10 +53,10 @@ class Tcgen05MMABlockScale(Enum):
 
 def tcgen05_cp(
     shape: str,
-    tmem_ptr: Any,
+    tmem_ptr: object,
     smem_desc: Tcgen05SmemDesc,
     *,
-    group: Any = CTAGroup.CTA_1,
+    group: object = CTAGroup.CTA_1,
     multicast: str | None = None,
     src_format: Tcgen05CpSrcFormat | None = None,
 ) -> None:
@@ -93,7 +93,7 @@ class _ScaledInstrDesc:
         a_sf_id: int = 0,
         b_sf_id: int = 0,
     ) -> Any:
-        """Of types, M and N, and the type of factors: 0 for e4m3 without a sign, 1 for powers of 2."""
+        """From types, M and N, and the type of factors: 0 for e4m3 without a sign, 1 for powers of 2."""
         codes = {name: code for code, name in cls.KIND.inputs.items()}
         first = min(codes.values())
         a, b = (first if x is None else code_of(x, codes) for x in (a_dtype, b_dtype))

@@ -244,7 +244,7 @@ def create_tensor_map_tiled_from_view(
     return _map_of(make_tensor(view.iterator, relaid), [box_dims[mode] for mode in order], swizzle)
 
 
-def _ranks(stride: Sequence[Any]) -> list[Any]:
+def _ranks(stride: Sequence[object]) -> list[Any]:
     """The places of modes by their strides; where some are known only when the kernel runs, from the last mode on, but
     the contiguous one first.
     """
@@ -273,7 +273,7 @@ def _map_of(tensor: Tensor, box: Sequence[int], swizzle: TensorMapSwizzle) -> Te
 
 
 def cp_async_bulk_tensor_shared_cta_global(
-    dst: object, tensor_map: object, coordinates: Sequence[Any], mbar: object, cache_policy: object = None
+    dst: object, tensor_map: object, coordinates: Sequence[object], mbar: object, cache_policy: object = None
 ) -> None:
     """Starts copying the box at these coordinates to shared memory; an mbarrier counts its bytes. The map is that of a
     launch (`TensorMap.get_ptr`), or a pointer to one in global memory.
@@ -316,7 +316,7 @@ def cp_async_bulk_tensor_shared_cluster_global(
 
 
 def cp_async_bulk_tensor_global_shared_cta(
-    tensor_map: object, src: object, coordinates: Sequence[Any], cache_policy: object = None
+    tensor_map: object, src: object, coordinates: Sequence[object], cache_policy: object = None
 ) -> None:
     """Starts copying a box from shared memory to the tensor, in the thread's bulk group."""
     map = _map(tensor_map)

@@ -17,7 +17,7 @@ from ..tracing.state import current, is_building
 
 
 class HostFloat(float):
-    """A number that a program makes outside of kernels, such as `Float32(42)`."""
+    """A number that a program makes outside kernels, such as `Float32(42)`."""
 
     def to(self, dtype: "DType") -> Any:
         """The number as one of another type."""

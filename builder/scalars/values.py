@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Values of the kernel that is being built: integers, floats and predicates with Python's operators, and conversions.
 
-Python's own numbers stay numbers, and take the type of the value that they meet. So what is static is computed while
-the kernel is built, and only what depends on a `Value` becomes operations.
+Python's own numbers stay numbers, and take the type of the value that they meet. So static numbers are computed while
+the kernel is built, and only numbers that depend on a `Value` become operations.
 """
 
 from typing import Any, TypeAlias, TypeGuard

@@ -27,7 +27,7 @@ _LANES = 32
 """The lanes of tensor memory that a warp reaches."""
 
 
-def make_trivial_tiled_mma(a_dtype: DType, *rest: Any) -> TiledMma:
+def make_trivial_tiled_mma(a_dtype: DType, *rest: object) -> TiledMma:
     """The tiled MMA of one instruction for element types: `(a_dtype, b_dtype, a_major, b_major, acc_dtype, cta_group,
     (M, N), a_source)`, where `b_dtype` may be left out if it is A's, and the place of A is shared memory by default.
     Raises TilefoldError (E0302, E0304) where there is no such instruction.
@@ -49,7 +49,7 @@ def make_trivial_tiled_mma(a_dtype: DType, *rest: Any) -> TiledMma:
     return make_tiled_mma(umma.MmaF8F6F4Op(a_dtype, b, acc, *of_instruction))
 
 
-def make_blockscaled_trivial_tiled_mma(a_dtype: DType, *rest: Any) -> TiledMma:
+def make_blockscaled_trivial_tiled_mma(a_dtype: DType, *rest: object) -> TiledMma:
     """The tiled MMA of one instruction with scale factors: `(a_dtype, b_dtype, a_major, b_major, sf_dtype, sf_vec_size,
     cta_group, (M, N), a_source)`, as `make_trivial_tiled_mma`. Raises TilefoldError (E0302, E0304) where there is no
     such instruction.
@@ -111,20 +111,22 @@ def _staged(part: Any, major: OperandMajorMode, dtype: Any, stages: int) -> Layo
     return tensor_memory.tile_to_mma_shape(atom, (*part, stages), order)
 
 
-def make_smem_layout(leading_mode: OperandMajorMode, smem_tile_shape: Any, dtype: Any, num_stages: int) -> LayoutLike:
+def make_smem_layout(
+    leading_mode: OperandMajorMode, smem_tile_shape: object, dtype: object, num_stages: int
+) -> LayoutLike:
     """The layout of shared memory for stages of a tile (MN,K,stages) whose contiguous mode is `leading_mode`."""
     rows, depth = as_tuple(tuples(smem_tile_shape))[:2]
     layout = LayoutEnum.ROW_MAJOR if leading_mode is OperandMajorMode.K else LayoutEnum.COL_MAJOR
     return add_stages(layout, (rows, depth), dtype, num_stages)
 
 
-def make_smem_layout_epi(epi_dtype: Any, epi_layout: LayoutEnum, epi_tile: Any, epi_stage: int) -> LayoutLike:
+def make_smem_layout_epi(epi_dtype: object, epi_layout: LayoutEnum, epi_tile: object, epi_stage: int) -> LayoutLike:
     """The layout of shared memory for stages of an epilogue's tile of C: (M,N,stages)."""
     m, n = (product(mode.shape if isinstance(mode, Layout) else mode) for mode in as_tuple(tuples(epi_tile)))
     return _make_smem_layout_epi(epi_dtype, epi_layout, (m, n), epi_stage)
 
 
-def _warps(cta_tile_shape: Any, use_2cta_instrs: bool) -> tuple[int, int]:
+def _warps(cta_tile_shape: object, use_2cta_instrs: bool) -> tuple[int, int]:
     """How the four warps of an epilogue share the tile of a block: along M, and along N where a pair multiplies 128
     rows.
     """
@@ -132,7 +134,7 @@ def _warps(cta_tile_shape: Any, use_2cta_instrs: bool) -> tuple[int, int]:
 
 
 def compute_epilogue_tile_shape(
-    cta_tile_shape: Any,
+    cta_tile_shape: object,
     use_2cta_instrs: bool,
     layout_d: LayoutEnum,
     elem_ty_d: DType,
@@ -215,17 +217,17 @@ def get_smem_store_op(
     return make_copy_atom(nvgpu.CopyUniversalOp(), elem_ty_d)
 
 
-def cluster_shape_to_tma_atom_A(cluster_shape_mnk: Any, atom_thr_id: Any) -> nvgpu.CopyBulkTensorTileG2SOp:
+def cluster_shape_to_tma_atom_A(cluster_shape_mnk: object, atom_thr_id: object) -> nvgpu.CopyBulkTensorTileG2SOp:
     """The tensor copy of A: to the blocks along N of a cluster at once, if there are several."""
     return _operand_copy(atom_thr_id, as_tuple(tuples(cluster_shape_mnk))[1] > 1)
 
 
-def cluster_shape_to_tma_atom_B(cluster_shape_mnk: Any, atom_thr_id: Any) -> nvgpu.CopyBulkTensorTileG2SOp:
+def cluster_shape_to_tma_atom_B(cluster_shape_mnk: object, atom_thr_id: object) -> nvgpu.CopyBulkTensorTileG2SOp:
     """The tensor copy of B: to the blocks, or pairs, along M of a cluster at once, if there are several."""
     return _operand_copy(atom_thr_id, as_tuple(tuples(cluster_shape_mnk))[0] > _blocks(atom_thr_id))
 
 
-def cluster_shape_to_tma_atom_SFB(cluster_shape_mnk: Any, atom_thr_id: Any) -> nvgpu.CopyBulkTensorTileG2SOp:
+def cluster_shape_to_tma_atom_SFB(cluster_shape_mnk: object, atom_thr_id: object) -> nvgpu.CopyBulkTensorTileG2SOp:
     """The tensor copy of the scale factors of B. Each block of a pair has all of them."""
     return _operand_copy(atom_thr_id, as_tuple(tuples(cluster_shape_mnk))[0] > 1)
 
@@ -234,6 +236,6 @@ def _blocks(atom_thr_id: Any) -> int:
     return product(atom_thr_id.shape)
 
 
-def _operand_copy(atom_thr_id: Any, multicast: bool) -> nvgpu.CopyBulkTensorTileG2SOp:
+def _operand_copy(atom_thr_id: object, multicast: bool) -> nvgpu.CopyBulkTensorTileG2SOp:
     kind = nvgpu.CopyBulkTensorTileG2SMulticastOp if multicast else nvgpu.CopyBulkTensorTileG2SOp
     return kind(CtaGroup.TWO if _blocks(atom_thr_id) == 2 else CtaGroup.ONE)

@@ -48,7 +48,7 @@ def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
 
 
 def at_run_time(attribute: CoordAttr, operands: list[SSAValue]) -> tuple[CoordAttr, list[SSAValue]]:
-    """A split coordinate with values in place of its numbers: outside of the shape, it is a fault of who executes it,
+    """A split coordinate with values in place of its numbers: outside the shape, executing it is a fault,
     not of the kernel.
     """
     rest = iter(operands)
@@ -120,7 +120,7 @@ def _from_end(coord: Any, shape: Any) -> Any:
     return place
 
 
-def window(part: slice, extent: Any) -> tuple[int, int, int]:
+def window(part: slice, extent: object) -> tuple[int, int, int]:
     """The start of a slice of a mode, its number of coordinates, and its step. Raises TilefoldError (E5002) for a
     slice whose length is unknown, for an empty one and for one that goes backwards, and (E0103) for bounds beyond 64
     bits.
@@ -137,7 +137,7 @@ def window(part: slice, extent: Any) -> tuple[int, int, int]:
     return numbers.start, len(numbers), numbers.step
 
 
-def has_none(coord: Any) -> bool:
+def has_none(coord: object) -> bool:
     """Whether a coordinate keeps a mode."""
     if isinstance(coord, tuple | list):
         return any(map(has_none, coord))  # pyright: ignore[reportUnknownArgumentType]
@@ -171,7 +171,7 @@ def split_extents(integers: Any) -> tuple[Any, list[SSAValue]]:
     return transform_leaves(convert, integers), operands
 
 
-def has_value(x: Any) -> bool:
+def has_value(x: object) -> bool:
     """Whether a layout, a tiler or a tuple holds a value of the kernel."""
     if isinstance(x, tuple | list):
         return any(map(has_value, x))  # pyright: ignore[reportUnknownArgumentType]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copy atoms, tiled copies, a thread's part of them, and copying (CuTe's copy_atom.hpp and copy.hpp).
 
-Atoms and tiled copies are static, so that they can be made inside and outside of kernels.
+Atoms and tiled copies are static, so that they can be made inside and outside kernels.
 """
 
 from dataclasses import dataclass
@@ -268,7 +268,7 @@ def copy(
     tiled = atom.tiled_copy if isinstance(atom, ThrCopy) else atom
     if isinstance(tiled, TmaAtom):
         if pred is not None:
-            hint = "it skips by itself what lies outside of its tensor"
+            hint = "it skips elements outside its tensor by itself"
             raise TilefoldError(Code.BUILD_VALUE, "a tensor copy has no predicates", hint)
         tensor_copy(tiled, src, dst, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
         return
@@ -309,7 +309,7 @@ def copy(
 
 
 def prefetch(atom: "TmaAtom | CopyAtom", src: Any, *, cache_policy: Any = None) -> None:
-    """Lets the L2 cache fetch what a copy of `src` by the atom of a tensor copy or of `CopyBulkG2SOp` would load."""
+    """Lets the L2 cache fetch the bytes that a tensor copy or `CopyBulkG2SOp` of `src` would load."""
     if isinstance(atom, CopyAtom) and atom.attribute.atom.is_bulk:
         emit(PrefetchTensorOp(as_tensor(src).ssa, policy_of(cache_policy)))
     else:

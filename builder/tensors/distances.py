@@ -18,7 +18,7 @@ def moved(offset: object, elements: object, by: Function = add) -> Any:
     return _exact(by, offset, elements if type(elements) is int else index_of(elements))
 
 
-def index_in(coord: Sequence[Any], strides: Sequence[Any]) -> Any:
+def index_in(coord: Sequence[object], strides: Sequence[object]) -> Any:
     """The index of a coordinate, numbers or integer values, in modes of these strides."""
     integers = [[x if type(x) is int else index_of(x) for x in part] for part in (coord, strides)]
     products = [_exact(mul, x, stride) for x, stride in zip(*integers, strict=True)]

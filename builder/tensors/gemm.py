@@ -26,7 +26,7 @@ from .tensors import tensor_at
 from .tiled_mma import ThrMma, TiledMma, WarpgroupAtom, atom_of
 
 
-def _with_scales(operand: Any) -> tuple[Any, ...]:
+def _with_scales(operand: object) -> tuple[Any, ...]:
     """A fragment, or a fragment and its scales."""
     return tuple(cast("Sequence[Any]", operand)) if isinstance(operand, list | tuple) else (operand,)
 

@@ -123,7 +123,7 @@ def repeat_as_tuple(x: object, n: int) -> tuple[Any, ...]:
 
 def assume(src: Any, divby: int | None = None) -> Any:
     """An integer that the program promises to be a multiple of `divby`. TilefoldError (E5002) for another number."""
-    check_integer("what is assumed", src)
+    check_integer("the assumed value", src)
     if divby is None:
         return src
     if isinstance(src, Int):

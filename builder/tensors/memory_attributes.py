@@ -23,7 +23,7 @@ class MemoryOrder(Enum):
 
 
 class MemoryScope(Enum):
-    """The threads that an access is ordered for. A weak one is for the thread itself alone."""
+    """The threads that an access is ordered for. A weak one is ordered only for the thread itself."""
 
     CTA = "cta"
     CLUSTER = "cluster"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The modes of tensors, layouts and tuples, by the functions of CuTe (int_tuple.hpp, layout.hpp, tensor_impl.hpp).
 
-Of a tensor the result is a view. Everything raises `LayoutError` if the algebra does.
+The result for a tensor is a view. Everything raises `LayoutError` if the algebra does.
 """
 
 from collections.abc import Callable
@@ -67,9 +67,12 @@ def take(target: object, begin: int, end: int) -> Any:
 
 
 def group_modes(input: object, begin: int, end: int | None = None) -> Any:
-    """Modes `begin` to `end - 1` become one mode; by default all from `begin` on."""
-    last = rank_of(input) if end is None else end
-    _check_range(begin, last, rank_of(input))
+    """Modes `begin` to `end - 1` become one mode; by default all from `begin` on. An integer has one mode."""
+    rank = 1 if isinstance(input, int) else rank_of(input)
+    last = rank if end is None else end
+    _check_range(begin, last, rank)
+    if isinstance(input, int):
+        return input
     if isinstance(input, AnyTensor):
         return input.view(GroupModesOp, [], {"modes": DenseArrayBase.from_list(i64, [begin, last])})
     if isinstance(input, tuple):
@@ -166,7 +169,7 @@ def _may_be_outside(begin: tuple[Any, ...], layout: Any, is_shared: bool) -> boo
     return any(x < 0 if type(x) is int else isinstance(x, Int) and not x.nonnegative for x in begin)
 
 
-def _is_flat(coord: tuple[Any, ...], layout: object) -> bool:
+def _is_flat(coord: tuple[object, ...], layout: object) -> bool:
     """Whether a coordinate has one integer for each mode of a layout, whose modes have one stride each."""
     if not isinstance(layout, Layout) or not isinstance(layout.stride, tuple) or len(coord) != len(layout.stride):
         return False
@@ -180,7 +183,7 @@ def rank_of(target: object) -> int:
     return len(target) if isinstance(target, tuple) else len(layout_of(target))  # pyright: ignore[reportUnknownArgumentType]
 
 
-def check_modes(modes: list[Any], rank: int) -> None:
+def check_modes(modes: list[object], rank: int) -> None:
     """Raises TilefoldError (E0208) unless these are modes of something that has `rank`."""
     for mode in modes:
         if isinstance(mode, Value) or type(mode) is not int or not 0 <= mode < rank:

@@ -28,7 +28,7 @@ class Reinterpreted:
         words = type(held)(made, element)
         return type(self)(Expression(wrap(words.shape), element, tensor=words, borrowed=True))
 
-    def ir_value(self: Any) -> Any:
+    def ir_value(self: object) -> Any:
         """The fragment itself, for programs that pass it to an operation of an IR."""
         return self
 

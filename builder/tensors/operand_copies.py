@@ -22,10 +22,10 @@ _SHARED_ALONG = {"A": 2, "B": 1}
 def make_tiled_tma_atom_A(
     op: TensorCopyOp,
     gmem_tensor: Tensor,
-    smem_layout: Any,
-    mma_tiler_mnk: Any,
+    smem_layout: object,
+    mma_tiler_mnk: object,
     tiled_mma: TiledMma,
-    cluster_shape_vmnk: Any = None,
+    cluster_shape_vmnk: object = None,
     *,
     internal_type: DType | None = None,
 ) -> TmaInfo:
@@ -42,10 +42,10 @@ def make_tiled_tma_atom_A(
 def make_tiled_tma_atom_B(
     op: TensorCopyOp,
     gmem_tensor: Tensor,
-    smem_layout: Any,
-    mma_tiler_mnk: Any,
+    smem_layout: object,
+    mma_tiler_mnk: object,
     tiled_mma: TiledMma,
-    cluster_shape_vmnk: Any = None,
+    cluster_shape_vmnk: object = None,
     *,
     internal_type: DType | None = None,
 ) -> TmaInfo:
@@ -57,10 +57,10 @@ def _operand(
     operand: str,
     op: TensorCopyOp,
     tensor: Tensor,
-    smem_layout: Any,
-    tiler: Any,
+    smem_layout: object,
+    tiler: object,
     mma: TiledMma,
-    cluster: Any,
+    cluster: object,
     internal_type: DType | None,
 ) -> TmaInfo:
     if not isinstance(mma, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -28,6 +28,7 @@ from .tensors import (
     in_bytes,
     is_alignment,
     is_allocated,
+    pointed,
     tensor_at,
 )
 
@@ -88,7 +89,7 @@ def make_tensor(iterator: Pointer | CoordPointer, layout: object) -> Any:
     `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
     TilefoldError for a swizzle of memory that is not shared memory of the kernel from its beginning on.
     """
-    plain = as_layout(layout)
+    plain, iterator = as_layout(layout), pointed(iterator)
     if isinstance(iterator, CoordPointer):
         attribute, operands = split_layout(plain)
         return CoordTensor(
@@ -168,6 +169,7 @@ def recast_ptr(ptr: Pointer, swizzle_: Swizzle | None = None, dtype: object = No
     Raises TilefoldError (E5002) for anything but a pointer, E0219 for a swizzle of memory that the kernel does not
     allocate.
     """
+    ptr = pointed(ptr)
     if not isinstance(ptr, Pointer):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected a pointer, got {type(ptr).__name__}", "write t.iterator")
     tensor, element = ptr.tensor, ptr.dtype if dtype is None else as_dtype(dtype)

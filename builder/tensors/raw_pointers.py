@@ -58,7 +58,7 @@ class RawPointer:
     """The address of an element: `offset` elements after the first one of `base`.
 
     `p + n` is `n` elements further on; `p[i]` is an element, `p[i] = v` writes it. Accesses to several elements are as
-    wide as the alignment allows that is known. The simulator refuses accesses outside of the memory of `base`.
+    wide as the alignment allows that is known. The simulator refuses accesses outside the memory of `base`.
     """
 
     __slots__ = ("base", "offset")
@@ -92,7 +92,7 @@ class RawPointer:
         first = self.view(1)
         return Address(emit(PtrOp.inferred([first.ssa, []], {"coord": CoordAttr((0,))})).results[0], self.dtype)
 
-    def tospace(self, space: Any) -> "RawPointer":
+    def tospace(self, space: object) -> "RawPointer":
         """The pointer as one of another memory: of the block's shared memory as of the cluster's, where it is the same,
         and any as a generic one. Raises TilefoldError (E5002) for other memories.
         """
@@ -121,13 +121,13 @@ class RawPointer:
 
     __radd__ = __add__
 
-    def __sub__(self, elements: Any) -> "RawPointer":
+    def __sub__(self, elements: object) -> "RawPointer":
         return RawPointer(self.base, moved(self.offset, elements, sub))
 
     def __getitem__(self, index: Any) -> Any:
         return (self + index).load()
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         (self + index).store(value)
 
     def view(self, count: int | Layout, alignment: int | None = None) -> Elements:

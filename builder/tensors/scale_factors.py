@@ -31,7 +31,7 @@ def scale_atom(sf_vec_size: int) -> Layout:
     return Layout(((32, 4), (sf_vec_size, BLOCK_SCALES)), ((16, 4), (0, 1)))
 
 
-def tile_atom_to_shape_SF(shape: Any, sf_vec_size: int) -> Any:
+def tile_atom_to_shape_SF(shape: object, sf_vec_size: int) -> Any:
     """The layout of the scales of a matrix of shape (M,K) or (M,K,L), for A, or (N,K,...), for B: blocks, those along K
     first.
     """
@@ -40,13 +40,17 @@ def tile_atom_to_shape_SF(shape: Any, sf_vec_size: int) -> Any:
     return tile_to_shape(scale_atom(sf_vec_size), extents, order)
 
 
-def sm120_make_smem_layout_sfa(tiled_mma: TiledMma, tile_shape_mnk: Any, sf_vec_size: int, num_stages: int) -> Layout:
+def sm120_make_smem_layout_sfa(
+    tiled_mma: TiledMma, tile_shape_mnk: object, sf_vec_size: int, num_stages: int
+) -> Layout:
     """The layout of shared memory for stages of the scales of A: (M,K,stages)."""
     m, _, k = as_tuple(tuples(tile_shape_mnk))
     return _staged(tiled_mma, m, k, sf_vec_size, num_stages)
 
 
-def sm120_make_smem_layout_sfb(tiled_mma: TiledMma, tile_shape_mnk: Any, sf_vec_size: int, num_stages: int) -> Layout:
+def sm120_make_smem_layout_sfb(
+    tiled_mma: TiledMma, tile_shape_mnk: object, sf_vec_size: int, num_stages: int
+) -> Layout:
     """The layout of shared memory for stages of the scales of B: (N,K,stages)."""
     _, n, k = as_tuple(tuples(tile_shape_mnk))
     return _staged(tiled_mma, max(n, BLOCK_ROWS), k, sf_vec_size, num_stages)
@@ -60,12 +64,12 @@ def _staged(tiled_mma: TiledMma, rows: int, k: int, each: int, stages: int) -> L
     return Layout(shape, stride)
 
 
-def partition_fragment_SFA(tensor: Tensor, thr_mma: ThrMma, thr_idx: Any = None) -> Tensor:
+def partition_fragment_SFA(tensor: Tensor, thr_mma: ThrMma, thr_idx: object = None) -> Tensor:
     """Registers for a thread's part of the scales of A in a layout (M,K): ((elements of a scale, scales),MMA_M,...)."""
     return _fragment("SFA", tensor, thr_mma)
 
 
-def partition_fragment_SFB(tensor: Tensor, thr_mma: ThrMma, thr_idx: Any = None) -> Tensor:
+def partition_fragment_SFB(tensor: Tensor, thr_mma: ThrMma, thr_idx: object = None) -> Tensor:
     """Registers for a thread's part of the scales of B in a layout (N,K)."""
     return _fragment("SFB", tensor, thr_mma)
 
@@ -86,7 +90,7 @@ def get_layoutSFB_TV(tiled_mma: TiledMma) -> Layout:
     return tiled_mma.type.tiled_mma.layout_tv("SFB")
 
 
-def get_permutation_mnk(tile_shape_mnk: Any, sf_vec_size: int, use_mxf8f6f4: bool) -> tuple[Any, Any, int]:
+def get_permutation_mnk(tile_shape_mnk: object, sf_vec_size: int, use_mxf8f6f4: bool) -> tuple[Any, Any, int]:
     """The permutation of a tiled MMA with scales: 128 rows of M, 32 columns of N in the order in which ldmatrix loads
     them, and K of the instruction.
     """

@@ -92,7 +92,7 @@ class StructView:
     def __init__(self, struct: Struct, pointer: object, offset: int) -> None:
         if not isinstance(pointer, Pointer):
             raise _struct_error(
-                f"{struct!r} begins at a {type(pointer).__name__}", "give what allocator.allocate(n) gave"
+                f"{struct!r} begins at a {type(pointer).__name__}", "give the result of allocator.allocate(n)"
             )
         object.__setattr__(self, "_struct", struct)
         object.__setattr__(self, "_base", (pointer.tensor, offset))
@@ -119,9 +119,16 @@ class StructView:
 
 @dataclass(frozen=True, eq=False)
 class ScalarMember(Ordered, Bits):
-    """A member of one element: `ptr` points to it. Operators and conditions raise TilefoldError (E5002)."""
+    """A member of one element: `ptr` points to it, and it is an address where one is expected. Operators and conditions
+    raise TilefoldError (E5002).
+    """
 
     ptr: Pointer
+
+    @property
+    def address(self) -> Pointer:
+        """Where it lies: `address_of` reads it."""
+        return self.ptr
 
     def __bool__(self) -> bool:
         return self._unary("not")

@@ -176,7 +176,7 @@ def slice_modes(tensor: AnyTensorT, coord: object) -> AnyTensorT:
     return tensor.view(SliceOp, [operands], {"coord": attribute})
 
 
-def _slice_windows(tensor: AnyTensorT, parts: tuple[Any, ...]) -> AnyTensorT:
+def _slice_windows(tensor: AnyTensorT, parts: tuple[object, ...]) -> AnyTensorT:
     """A tensor with the slices of its modes; the others are whole."""
     layout: Any = tensor.layout
     extents: Any = modes_of(tensor.shape)

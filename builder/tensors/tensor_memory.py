@@ -186,7 +186,7 @@ class Cp2x64x128b0123Op(_CpOp):
     WORD: ClassVar[str] = "2x64dp128bitlw0123"
 
 
-def make_tmem_copy(atom: CopyAtom, tmem_tensor: Any) -> TiledCopy:
+def make_tmem_copy(atom: CopyAtom, tmem_tensor: object) -> TiledCopy:
     """The copy of four warps between registers and a tensor in tensor memory, of one operation's values or of several
     (CuTe's make_tmem_copy).
 
@@ -195,7 +195,7 @@ def make_tmem_copy(atom: CopyAtom, tmem_tensor: Any) -> TiledCopy:
     return _tiled(tmem_copies.make_tmem_copy, atom, tmem_tensor)
 
 
-def make_s2t_copy(atom: CopyAtom, tmem_tensor: Any) -> TiledCopy:
+def make_s2t_copy(atom: CopyAtom, tmem_tensor: object) -> TiledCopy:
     """The copies of a thread from shared memory to a tensor in tensor memory (CuTe's make_utccp_copy). Raises
     `LayoutError` as `make_tmem_copy` does.
     """

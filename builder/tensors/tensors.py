@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntAttr
 
@@ -23,6 +23,7 @@ from ..tracing.truth import refuse_presence
 from .address_space import AddressSpace
 from .coordinates import as_tuple, counted_from_end, has_none, show_layout, split_coordinate
 from .fragments import Vec, load, store
+from .packed import load_packed
 from .raw_pointers import Address, RawPointer
 from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, slice_modes
 
@@ -196,6 +197,12 @@ def address_of(x: object) -> Address:
     return x
 
 
+def pointed(x: Any) -> Any:
+    """The pointer to a member of a structure; anything else as it is."""
+    at = getattr(x, "address", x)
+    return at if isinstance(at, Pointer) else x
+
+
 class Tensor(Elements):
     """Elements in memory, with a layout.
 
@@ -230,8 +237,10 @@ class Tensor(Elements):
         return Address(emit(PtrOp.inferred([self.ssa, operands], {"coord": attribute})).results[0], self.element_type)
 
     def load(self) -> Vec:
-        """All elements as a value in the tensor's shape, on which arithmetic works element by element."""
-        return load(self)
+        """All elements as a value in the tensor's shape, on which arithmetic works element by element; those of
+        Float4E2M1FN can only be converted, by `to`.
+        """
+        return cast("Vec", load_packed(self)) if self.ir_type.is_packed else load(self)
 
     def store(self, value: object) -> None:
         """Writes a value of the tensor's shape, or the same number everywhere, with the conversions of `x.to`."""

@@ -140,24 +140,24 @@ class _Parts(ABC):
         """The shape of each thread's part of B of this shape: (MMA,MMA_N,MMA_K,...)."""
         return self._partition_shape("B", shape_nk)
 
-    def partition_shape_C(self, shape_mn: Any) -> Any:
+    def partition_shape_C(self, shape_mn: object) -> Any:
         """The shape of each thread's part of C of this shape: (MMA,MMA_M,MMA_N,...)."""
         return self._partition_shape("C", shape_mn)
 
-    def _partition_shape(self, operand: str, shape: Any) -> Any:
+    def _partition_shape(self, operand: str, shape: object) -> Any:
         extents = tuples(shape)
         check_static(extents, "the parts of a tiled MMA are static, but this is")
         return self._mma.type.tiled_mma.partition_shape(operand, extents)
 
-    def make_fragment_A(self, input: Any) -> Tensor:
+    def make_fragment_A(self, input: object) -> Tensor:
         """Registers for a thread's part of A, or for a part of a shape: (MMA,MMA_M,MMA_K,...)."""
         return self._fragment(MakeFragmentAOp, input)
 
-    def make_fragment_B(self, input: Any) -> Tensor:
+    def make_fragment_B(self, input: object) -> Tensor:
         """Registers for a thread's part of B, or for a part of a shape: (MMA,MMA_N,MMA_K,...)."""
         return self._fragment(MakeFragmentBOp, input)
 
-    def make_fragment_C(self, input: Any) -> Tensor:
+    def make_fragment_C(self, input: object) -> Tensor:
         """The accumulator for a thread's part of C, or for a part of a shape: (MMA,MMA_M,MMA_N,...). It has the
         instruction's element type.
         """
@@ -244,15 +244,15 @@ class TiledMma(_Parts, Displayed, Stateful):
     def __str__(self) -> str:
         return "\n".join(tiled_mma_lines(self.displayed, plain_style))
 
-    def thrfrg_A(self, target: Any) -> Any:
+    def thrfrg_A(self, target: object) -> Any:
         """A layout, or a tensor, of A (M,K,...): ((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,...))), all threads' parts."""
         return self._thrfrg("A", target)
 
-    def thrfrg_B(self, target: Any) -> Any:
+    def thrfrg_B(self, target: object) -> Any:
         """A layout, or a tensor, of B (N,K,...): ((ThrV,(ThrN,ThrK)),(FrgV,(RestN,RestK,...)))."""
         return self._thrfrg("B", target)
 
-    def thrfrg_C(self, target: Any) -> Any:
+    def thrfrg_C(self, target: object) -> Any:
         """A layout, or a tensor, of C (M,N,...): ((ThrV,(ThrM,ThrN)),(FrgV,(RestM,RestN,...)))."""
         return self._thrfrg("C", target)
 
@@ -296,11 +296,11 @@ class ThrMma(_Parts):
         """The part of another thread."""
         return self.tiled_mma.get_slice(thr_idx)
 
-    def partition_A(self, input_mk: Any) -> Any:
+    def partition_A(self, input_mk: object) -> Any:
         """The thread's part of A (M,K,...): (MMA,MMA_M,MMA_K,...)."""
         return self._part(PartitionAOp, input_mk)
 
-    def partition_B(self, input_nk: Any) -> Any:
+    def partition_B(self, input_nk: object) -> Any:
         """The thread's part of B (N,K,...): (MMA,MMA_N,MMA_K,...)."""
         return self._part(PartitionBOp, input_nk)
 
@@ -308,7 +308,7 @@ class ThrMma(_Parts):
         """The thread's part of C (M,N,...): (MMA,MMA_M,MMA_N,...)."""
         return self._part(PartitionCOp, input_mn)
 
-    def partition_fragment_C(self, tensor: Any) -> Tensor:
+    def partition_fragment_C(self, tensor: object) -> Tensor:
         """The accumulator for a thread's part of C (M,N)."""
         return self.make_fragment_C(self.partition_C(tensor))
 
@@ -316,7 +316,7 @@ class ThrMma(_Parts):
         return partition(op, self.tiled_mma.value(), tensor, self.thr_idx)
 
 
-def static_or_unknown(index: Any) -> Any:
+def static_or_unknown(index: object) -> Any:
     """A thread's index as Python knows it, or `Unknown`."""
     return index if type(index) is int else Unknown()
 

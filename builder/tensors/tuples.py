@@ -24,7 +24,7 @@ def transform_leaf(f: Callable[..., Any], *terms: Any) -> Any:
     return tuple([transform_leaf(f, *parts) for parts in zip(modes, *pairs, strict=True)])
 
 
-def transform_apply(*terms: Any, f: Callable[..., Any], g: Callable[..., Any]) -> Any:
+def transform_apply(*terms: object, f: Callable[..., object], g: Callable[..., object]) -> Any:
     """Applies `f` to the modes of tuples one after the other, and `g` to the results."""
     return g(*[f(*parts) for parts in zip(*[as_tuple(tuples(term)) for term in terms], strict=True)])
 
@@ -55,17 +55,17 @@ def E(mode: int | Sequence[int]) -> Basis:
     return ScaledBasis(1, mode)
 
 
-def flatten_to_tuple(a: Any) -> tuple[Any, ...]:
-    """The leaves of a tuple; for an integer, a tuple of it alone."""
+def flatten_to_tuple(a: object) -> tuple[Any, ...]:
+    """The leaves of a tuple; for an integer, a tuple with only that integer."""
     return as_tuple(flatten(tuples(a)))
 
 
-def tuple_cat(*terms: Any) -> tuple[Any, ...]:
+def tuple_cat(*terms: object) -> tuple[Any, ...]:
     """The modes of tuples and integers, one after the other."""
     return tuple(chain.from_iterable(as_tuple(tuples(term)) for term in terms))
 
 
-def front(input: Any) -> Any:
+def front(input: object) -> Any:
     """The first leaf of a tuple."""
     return flatten_to_tuple(input)[0]
 
@@ -84,27 +84,27 @@ def find_if(t: Any, pred_fn: Callable[[Any, int], Any], hierarchical: bool = Tru
     return None
 
 
-def find(t: Any, x: Any, hierarchical: bool = True) -> Any:
+def find(t: object, x: object, hierarchical: bool = True) -> Any:
     """The position of the first leaf that Python knows to equal `x`, in the form of `find_if`."""
     return find_if(t, lambda leaf, _: not isinstance(leaf, Value) and leaf == x, hierarchical)
 
 
 def wrap(x: Any) -> tuple[Any, ...]:
-    """A tuple as it is, anything else as a tuple of it alone."""
+    """A tuple as it is, anything else as a tuple with one element."""
     return as_tuple(x)
 
 
-def filter_tuple(*args: Any, f: Callable[..., tuple[Any, ...]]) -> tuple[Any, ...]:
+def filter_tuple(*args: object, f: Callable[..., tuple[object, ...]]) -> tuple[Any, ...]:
     """Applies a function that returns tuples to the elements of tuples, taken together, and joins the results."""
     return tuple(chain.from_iterable(f(*parts) for parts in zip(*(as_tuple(tuples(arg)) for arg in args), strict=True)))
 
 
-def basis_value(e: Any) -> Any:
+def basis_value(e: object) -> Any:
     """The factor of a `ScaledBasis`; anything else as it is."""
     return e.value if isinstance(e, Basis) else e
 
 
-def basis_get(basis: Any, t: Any) -> Any:
+def basis_get(basis: object, t: object) -> Any:
     """The part of a tuple or a layout at the mode of a `ScaledBasis`; of anything else the whole."""
     return get(t, basis.path) if isinstance(basis, Basis) else t
 
@@ -114,12 +114,12 @@ def has_underscore(a: Any) -> bool:
     return None in flatten_to_tuple(a)
 
 
-def is_major(mode: int, stride: Any) -> bool:
+def is_major(mode: int, stride: object) -> bool:
     """Whether a mode of a stride is contiguous, so that its first leaf is 1."""
     return _is_one(front(as_tuple(tuples(stride))[mode]))
 
 
-def leading_dim(shape: Any, stride: Any) -> Any:
+def leading_dim(shape: object, stride: object) -> Any:
     """The position of the first mode with a stride of 1 and an extent other than 1, in the form of `find_if`; None
     without such a mode.
     """
@@ -131,12 +131,12 @@ def _is_one(x: Any) -> bool:
     return not isinstance(x, Value) and x == 1
 
 
-def append_ones(t: Any, up_to_rank: int | None = None) -> Any:
+def append_ones(t: object, up_to_rank: int | None = None) -> Any:
     """Appends modes 1:0 to a layout or a tensor, one or up to a rank."""
     return append(t, up_to_rank=up_to_rank)
 
 
-def prepend_ones(t: Any, up_to_rank: int | None = None) -> Any:
+def prepend_ones(t: object, up_to_rank: int | None = None) -> Any:
     """Prepends modes 1:0 to a layout or a tensor, one or up to a rank."""
     return prepend(t, up_to_rank=up_to_rank)
 
@@ -146,7 +146,7 @@ def get_nonswizzle_portion(layout: Any) -> Any:
     return plain_layout(layout.layout if isinstance(layout, AnyTensor) else layout)
 
 
-def get_swizzle_portion(layout: Any) -> Any:
+def get_swizzle_portion(layout: object) -> Any:
     """The swizzle of a layout or a tensor; None if it is plain."""
     layout = layout.layout if isinstance(layout, AnyTensor) else layout
     return layout.inner if isinstance(layout, ComposedLayout) else None

@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 from itertools import product as coordinates
-from typing import Any
 
 from ...base.errors import Code, TilefoldError
 from ...layout.algebra.core import Layout
@@ -14,7 +13,7 @@ from .fragments import Vec, full, load
 from .tensor_base import registers
 
 
-def from_elements(elements: Sequence[Any], dtype: object = None) -> Vec:
+def from_elements(elements: Sequence[object], dtype: object = None) -> Vec:
     """A vector of numbers and values, of their common type or of `dtype`."""
     values = list(elements)
     element = dtype or next((value.dtype for value in values if isinstance(value, Value)), None)

@@ -92,7 +92,7 @@ def of_host(error: Exception) -> TilefoldError | None:
 
 
 def _unbound_local(error: NameError) -> str:
-    """The local variable that has no value, whose name Python keeps in its message alone: the expression at fault, or
+    """The local variable that has no value, whose name only the message of Python has: the expression at fault, or
     else the variable of the rewriting for a function's result.
     """
     place = next(iter(places_of_traceback(error.__traceback__)), None)
@@ -280,11 +280,11 @@ _NEWER = re.compile(
 _OTHER_TOOLS: Mapping[str, str] = MappingProxyType({
     "task_scheduling": "programs of tasks are not supported: write a kernel whose warps share the work",
 })  # fmt: skip
-"""Modules of public programs for other tools, with what to do here."""
+"""Modules of public programs for other tools, each with a hint for this one."""
 
 
 def newer(name: str) -> str:
-    """A hint for a name that has a meaning on sm_100 and later GPUs alone, or to another tool; empty for others."""
+    """A hint for a name that only sm_100 and later GPUs have, or another tool; empty for others."""
     if name in _OTHER_TOOLS:
         return _OTHER_TOOLS[name]
     return (

@@ -19,7 +19,7 @@ from ...compiler.frontend.diagnostics import Place
 from ...compiler.frontend.source import Source
 
 _INTERNAL = ("tilefold", "xdsl")
-"""The packages whose frames are not the user's code; neither are those of Python's library."""
+"""The packages whose frames are not the user's code, like the frames of Python's library."""
 _KERNELS = "tilefold.kernels"
 """The package whose kernels are written as a user's are: its code and objects count as such."""
 _LIBRARY = os.path.dirname(os.__file__) + os.sep

@@ -80,7 +80,7 @@ class Builder:
         return (value.owner if isinstance(value.owner, Block) else value.owner.parent) in self._open
 
     def location(self) -> FileLineColLoc | None:
-        """The line and column of the user's code that is being executed; None outside of the user's code."""
+        """The line and column of the user's code that is being executed; None outside the user's code."""
         if self.line is not None:
             return FileLineColLoc(StringAttr(self.line.file), IntAttr(self.line.line), IntAttr(self.line.column))
         frame = user_frame()
@@ -246,7 +246,7 @@ class HostFunction(Protocol):
 
 
 def host() -> HostFunction | None:
-    """The function of the host that is being executed, outside of the kernels that it launches; None without one."""
+    """The function of the host that is being executed, outside the kernels that it launches; None without one."""
     builder = _CURRENT.get()
     if builder is None or builder.host is None or builder.host.block is not builder.block:
         return None
@@ -273,7 +273,7 @@ def is_building() -> bool:
 
 
 def current() -> Builder:
-    """The kernel that is being built. Raises TilefoldError (E5001) outside of one."""
+    """The kernel that is being built. Raises TilefoldError (E5001) outside one."""
     builder = _CURRENT.get()
     if builder is None:
         raise TilefoldError(

@@ -24,8 +24,11 @@ def effect(text: str, letters: Sequence[str], given: Sequence[str], returned: st
 def register(type: Attribute, op: Operation) -> tuple[str, str]:
     """The LLVM type in which a value is in a register, and the constraint that asks for it.
 
-    Pointers and scalar f32 and f64 are themselves; everything else is the integer of its size.
+    Pointers and scalar f32 and f64 are themselves; everything else is the integer of its size, of a byte that of 16
+    bits.
     """
+    if value_bytes(type) == 1:
+        return "i16", "h"
     letter = make_constraint(type)
     assert letter is not None, "the verifiers of the instructions check their types"
     if isinstance(type, PtrType | TensorMapType) or letter in "fd":
@@ -38,13 +41,16 @@ def in_register(w: FunctionWriter, value: SSAValue, op: Operation) -> str:
     type, _ = register(value.type, op)
     if type == w.type(value):
         return w.typed(value)
+    if value_bytes(value.type) == 1:
+        return f"{type} {w.temp(f'zext {w.typed(value)} to {type}')}"
     return f"{type} {w.temp(f'bitcast {w.typed(value)} to {type}')}"
 
 
 def from_register(w: FunctionWriter, result: SSAValue, text: str, op: Operation) -> None:
     """Binds a result to the value of a register."""
     type, _ = register(result.type, op)
-    w.bind(result, text if type == w.type(result) else w.temp(f"bitcast {type} {text} to {w.type(result)}"))
+    kind = "trunc" if value_bytes(result.type) == 1 else "bitcast"
+    w.bind(result, text if type == w.type(result) else w.temp(f"{kind} {type} {text} to {w.type(result)}"))
 
 
 def call_ordered(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Source lines as LLVM debug metadata, which becomes PTX's `.file` and `.loc` directives.
 
-Directives alone are written, no debug sections: profilers and cuda-gdb map machine code to the lines of the source,
+Only directives are written, no debug sections: profilers and cuda-gdb map machine code to the lines of the source,
 and the code itself does not change (LLVM Source Level Debugging, DICompileUnit, DebugDirectivesOnly). Files have names
 without their folders, so that the same program gives the same text on every machine.
 """

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ptx`: atomic operations and fences, inline assembly of the instruction that the operation names."""
+"""`ptx`: atomic operations, also on multicast addresses, and fences: inline assembly of the instruction that the
+operation names.
+"""
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.base import split_vector
@@ -12,10 +15,10 @@ from .writer import FunctionWriter, Rule, call_rule, rule
 def _changing(w: FunctionWriter, op: ptx.AtomOp | ptx.AtomCasOp) -> None:
     values = [op.value] if isinstance(op, ptx.AtomOp) else [op.compare, op.value]
     places = ", ".join(f"${index + 2}" for index in range(len(values)))
-    with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1], {places};", values)
+    _with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1], {places};", values)
 
 
-def with_result(w: FunctionWriter, op: Operation, ptr: SSAValue, text: str, values: list[SSAValue]) -> None:
+def _with_result(w: FunctionWriter, op: Operation, ptr: SSAValue, text: str, values: list[SSAValue]) -> None:
     """Writes an instruction on an address and values, whose result comes in a register."""
     (result,) = op.results
     type, constraint = register(result.type, op)
@@ -38,13 +41,53 @@ def _red(w: FunctionWriter, op: ptx.RedOp) -> None:
 
 
 def _load(w: FunctionWriter, op: ptx.LoadAcquireOp) -> None:
-    with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1];", [])
+    _with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1];", [])
 
 
-def without_result(w: FunctionWriter, op: ptx.StoreReleaseOp | ptx.MultimemRedOp | ptx.MultimemStOp) -> None:
+def _without_result(w: FunctionWriter, op: ptx.StoreReleaseOp | ptx.MultimemRedOp | ptx.MultimemStOp) -> None:
     """Writes an instruction on an address and the value in its register."""
     letters = [register(value.type, op)[1] for value in (op.ptr, op.value)]
     w.emit(effect(f"{op.mnemonic()} [$0], $1;", letters, [w.typed(op.ptr), in_register(w, op.value, op)]))
+
+
+def _registers(type: Attribute) -> tuple[str, str, int]:
+    """The LLVM type of the registers of a vector, their constraint, and how many there are: f32 or pairs of 16 bits."""
+    (element, _), (count, _) = split_vector(type), ptx.access_registers(type)
+    return ("float", "f", count) if element == f32 else ("i32", "r", count)
+
+
+def _places(first: int, count: int) -> str:
+    return f"{{{', '.join(f'${first + index}' for index in range(count))}}}"
+
+
+def _ld_reduce(w: FunctionWriter, op: ptx.MultimemLdReduceOp) -> None:
+    kind, letter, count = _registers(op.result.type)
+    if count == 1:
+        _with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1];", [])
+        return
+    text = f"{op.mnemonic()} {_places(0, count)}, [${count}];"
+    letters = [*[f"={letter}"] * count, register(op.ptr.type, op)[1]]
+    struct, whole = f"{{ {', '.join([kind] * count)} }}", f"<{count} x {kind}>"
+    loaded, moved = w.temp(effect(text, letters, [w.typed(op.ptr)], struct)), "poison"
+    for index in range(count):
+        part = w.temp(f"extractvalue {struct} {loaded}, {index}")
+        moved = w.temp(f"insertelement {whole} {moved}, {kind} {part}, i32 {index}")
+    given = w.type(op.result)
+    w.bind(op.result, moved if whole == given else w.temp(f"bitcast {whole} {moved} to {given}"))
+
+
+def _st(w: FunctionWriter, op: ptx.MultimemStOp) -> None:
+    kind, letter, count = _registers(op.value.type)
+    if count == 1:
+        _without_result(w, op)
+        return
+    whole = f"<{count} x {kind}>"
+    moved = w.ref(op.value)
+    if whole != w.type(op.value):
+        moved = w.temp(f"bitcast {w.typed(op.value)} to {whole}")
+    given = [f"{kind} {w.temp(f'extractelement {whole} {moved}, i32 {index}')}" for index in range(count)]
+    letters = [register(op.ptr.type, op)[1], *[letter] * count]
+    w.emit(effect(f"{op.mnemonic()} [$0], {_places(1, count)};", letters, [w.typed(op.ptr), *given]))
 
 
 PTX_ATOMIC: tuple[tuple[type[Operation], Rule], ...] = (
@@ -52,7 +95,10 @@ PTX_ATOMIC: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.AtomCasOp, _changing),
     rule(ptx.RedOp, _red),
     rule(ptx.LoadAcquireOp, _load),
-    rule(ptx.StoreReleaseOp, without_result),
+    rule(ptx.StoreReleaseOp, _without_result),
     (ptx.FenceOp, ordered()),
     (ptx.NanosleepOp, call_rule("@llvm.nvvm.nanosleep")),
+    rule(ptx.MultimemLdReduceOp, _ld_reduce),
+    rule(ptx.MultimemStOp, _st),
+    rule(ptx.MultimemRedOp, _without_result),
 )

@@ -16,7 +16,6 @@ from .ptx_cluster import PTX_CLUSTER, PTX_LAUNCH_CONTROL
 from .ptx_compute import PTX_COMPUTE
 from .ptx_custom import PTX_CUSTOM
 from .ptx_memory import PTX_MEMORY
-from .ptx_multimem import PTX_MULTIMEM
 from .ptx_tcgen05 import PTX_TCGEN05
 from .ptx_warp import PTX_LANES, PTX_MATRIX, PTX_WARP
 from .ptx_wgmma import PTX_WGMMA
@@ -25,7 +24,7 @@ from .writer import Rule
 
 RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
     *ARITH, *CONVERT, *VECTOR, *CONTROL, *PRINTF, *PTX_COMPUTE, *PTX_MEMORY, *PTX_MATRIX, *PTX_WARP, *PTX_LANES,
-    *PTX_ATOMIC, *PTX_MULTIMEM, *PTX_ASYNC, *PTX_CLUSTER, *PTX_LAUNCH_CONTROL, *PTX_WGMMA, *PTX_TCGEN05, *PTX_CUSTOM,
+    *PTX_ATOMIC, *PTX_ASYNC, *PTX_CLUSTER, *PTX_LAUNCH_CONTROL, *PTX_WGMMA, *PTX_TCGEN05, *PTX_CUSTOM,
 )))  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def _excerpt(place: Place) -> list[str]:
     end = start + length
     before, marked = printable(place.text[cut:start]), printable(place.text[start:end])
     shown = f"{before}{marked}{printable(place.text[end:])}"[:_WIDTH]
-    # a tab keeps its place in the marker's line, so that the marker stands under what it marks
+    # a tab keeps its place in the marker's line, so that the marker stands below the marked text
     margin = "".join("\t" if character == "\t" else " " for character in before)
     return [f"  {shown}", f"  {margin}{'^' * max(1, min(len(marked), _WIDTH - len(before)))}"]
 

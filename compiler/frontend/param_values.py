@@ -3,7 +3,7 @@
 
 A value is an integer of 64 bits, the name of a type, or text. Comparisons, `and`, `or` and `not` give 1 or 0; a
 condition is an integer that is not 0. Only the deciding operands are evaluated: `N != 0 and M % N == 0` is never an
-error, and the branch of `A if C else B` that is not taken is none either. A word that names no parameter is a name, as
+error, and neither is the branch of `A if C else B` that is not taken. A word that names no parameter is a name, as
 a branch and in a comparison with a name; elsewhere it is an error, which reveals misspelt parameters.
 """
 

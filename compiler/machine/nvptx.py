@@ -96,7 +96,7 @@ def _machine_of(target: Target) -> Any:
 def optimise(llvm_ir: str, target: Target) -> Any:
     """LLVM IR text as a module of llvmlite after the passes that `compile_llvm` runs. Its callers hold signals back.
 
-    Raises what `compile_llvm` raises.
+    Errors are those of `compile_llvm`.
     """
     with STARTING:
         llvm, machine = bindings(), _machine_of(target)
@@ -113,7 +113,7 @@ def optimise(llvm_ir: str, target: Target) -> Any:
 @holding_signals
 def stack_names(llvm_ir: str, target: Target) -> dict[str, list[str]]:
     """The names of the stack memory that each function has after the passes of `compile_llvm`, which make registers of
-    the rest, and parts of some. Raises what `compile_llvm` raises.
+    the rest, and parts of some. Errors are those of `compile_llvm`.
     """
     with optimise(llvm_ir, target) as module:
         return {
@@ -155,7 +155,7 @@ def _sums(llvm_ir: str) -> int:
     return max(sum(map(function.count, _SUMS)) for function in llvm_ir.split("\ndefine "))
 
 
-def _ptx_of(module: Any, target: Target) -> str:
+def _ptx_of(module: object, target: Target) -> str:
     ptx = _machine_of(target).emit_assembly(module)
     # `volatile` kept LLVM from changing the accesses; PTX's `.volatile` would change how they are cached.
     return wrap_integers(_LABELS.sub("", _CALL.sub(r"\1", _VOLATILE.sub(r"\1", str(ptx)))))

@@ -105,7 +105,7 @@ def _refusal(log: str, file: str) -> TilefoldError:
         lines = log.splitlines() or ["it gives no reason"]
         return TilefoldError(Code.FOREIGN_REFUSED, f"NVRTC refused {file}: {lines[0]}")
     text = f"{found['file']}:{found['line']}: NVRTC: {found['text']}"
-    hint = "NVRTC compiles code of the device alone: move main and launches to another file" if "<<<" in log else ""
+    hint = "NVRTC compiles only device code: move main and launches to another file" if "<<<" in log else ""
     if "cannot open source file" in found["text"]:
         hint = "`pip install nvidia-cuda-runtime nvidia-cuda-cccl` installs CUDA's headers"
     return TilefoldError(Code.FOREIGN_REFUSED, text, hint)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Accesses to memory, copies and atomic operations (PTX ISA, Data Movement and Conversion Instructions, and Parallel
-Synchronization and Communication Instructions: atom, red, fence).
+"""Accesses to memory, copies and fences (PTX ISA, Data Movement and Conversion Instructions, and Parallel
+Synchronization and Communication Instructions: fence).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +21,7 @@ from .syntax import TYPE_BITS, Address, Instruction, Integer, Operand, Register,
 
 _WEAK = ("weak", "volatile")
 _HINT = "L2::cache_hint"
-_SCOPES = ("cta", "cluster", "gpu", "sys")
+SCOPES = ("cta", "cluster", "gpu", "sys")
 
 
 def address(r: Registers, operand: Operand, align: int, space: PtrType | None = None) -> SSAValue:
@@ -105,6 +105,8 @@ def _hints(r: Registers, i: Instruction, plain: tuple[str, ...]) -> str:
     """The cache hints among the modifiers before the type, as one text."""
     hints: list[str] = []
     for word in i.modifiers[:-1]:
+        if "nc" in hints and word in ("ca", "cg", "cs"):
+            continue  # hints of a load that only reads have no effect besides
         if word in SPACES or word in ("v2", "v4", "v8", _HINT) or word in plain:
             continue
         if word in ("nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt") or word.startswith(("L1::", "L2::")):
@@ -137,9 +139,9 @@ def _element(r: Registers, i: Instruction, targets: tuple[Operand, ...]) -> Attr
 def _order(r: Registers, i: Instruction, order: str) -> tuple[str, str]:
     """The memory order of a load or a store, empty of a weak one, and its scope. A volatile one is relaxed."""
     if "volatile" in i.modifiers:
-        return ("relaxed", "sys") if TYPE_BITS[i.modifiers[-1]] >= 32 else ("", "")
+        return "relaxed", "sys"
     found = next((word for word in i.modifiers if word in (order, "relaxed", "mmio")), "")
-    scope = next((word for word in i.modifiers if word in _SCOPES), "gpu")
+    scope = next((word for word in i.modifiers if word in SCOPES), "gpu")
     return ("relaxed", "sys") if found == "mmio" else (found, scope)
 
 
@@ -160,7 +162,7 @@ def _load(r: Registers, i: Instruction) -> None:
         _load_ordered(r, i, targets, order, scope)
         return
     type = VectorType(element, [len(targets)]) if len(targets) > 1 else element
-    hints = _hints(r, i, (*_WEAK, *_SCOPES, "relaxed", "volatile"))
+    hints = _hints(r, i, (*_WEAK, *SCOPES, "relaxed", "volatile"))
 
     def access(pointer: SSAValue) -> SSAValue:
         is_global = pointer.type == GLOBAL
@@ -184,8 +186,6 @@ def _load_ordered(r: Registers, i: Instruction, targets: Sequence[Operand], orde
     """A load with a memory order: of each element of a vector one of its own (PTX ISA, Vector Data-types)."""
     bits, source = TYPE_BITS[i.modifiers[-1]], i.operands[1]
     assert isinstance(source, Address)
-    if bits < 32:
-        raise r.refuse("ordered loads of less than 32 bits are not supported")
     for index, part in enumerate(targets):
         element = _element(r, i, (part,))
         at = replace(source, offset=source.offset + bits // 8 * index)
@@ -228,7 +228,7 @@ def _load_parameter(r: Registers, i: Instruction) -> None:
         r.write(part, r.resized(shifted, bits), signed=signed)
 
 
-def _changed(r: Registers, pointer: SSAValue) -> SSAValue:
+def changed(r: Registers, pointer: SSAValue) -> SSAValue:
     """An address that is written. PtxError (E1009) for one of constant memory, which kernels do not write."""
     origin = pointer
     while isinstance(origin.owner, ptx.PtrAddOp):
@@ -259,10 +259,10 @@ def _store(r: Registers, i: Instruction) -> None:
         return
     bytes = bits // 8 * len(items)
     value = values[0] if len(values) == 1 else r.vector(values)
-    hints = _hints(r, i, (*_WEAK, *_SCOPES, "relaxed", "volatile"))
+    hints = _hints(r, i, (*_WEAK, *SCOPES, "relaxed", "volatile"))
 
     def access(pointer: SSAValue) -> None:
-        is_global = _changed(r, pointer).type == GLOBAL
+        is_global = changed(r, pointer).type == GLOBAL
         r.add(ptx.StoreOp(value, pointer, bytes, hints if is_global else "", policy if is_global else None))
 
     accessed(r, i, target, bytes, access)
@@ -272,8 +272,6 @@ def _store_ordered(r: Registers, i: Instruction, values: Sequence[SSAValue], ord
     """A store with a memory order, of each element of a vector one of its own."""
     bits, target = TYPE_BITS[i.modifiers[-1]], i.operands[0]
     assert isinstance(target, Address)
-    if bits < 32:
-        raise r.refuse("ordered stores of less than 32 bits are not supported")
     for index, value in enumerate(values):
         at = replace(target, offset=target.offset + bits // 8 * index)
 
@@ -314,41 +312,6 @@ def _copy(r: Registers, i: Instruction) -> None:
             raise r.refuse("the instruction is not supported")
 
 
-def _atomic(r: Registers, i: Instruction) -> None:
-    """atom and red: of integers and floats."""
-    words = list(i.modifiers)
-    order = next((word for word in words if word in ("relaxed", "acquire", "release", "acq_rel")), None)
-    scope = next((word for word in words if word in _SCOPES), None)
-    type = words[-1]
-    known = (order, scope, "noftz", "L2::cache_hint", *SPACES)
-    kind = next((word for word in words[:-1] if word not in known), "")
-    left = {*words} - {type, kind, *known}
-    if left:
-        raise r.refuse(f"the modifier .{sorted(map(str, left))[0]} is not supported")
-    returns = i.opcode == "atom"
-    where, *values = i.operands[1:] if returns else i.operands
-    held = type_of(type)
-    if kind in ("min", "max") and type[0] == "u":
-        kind = f"u{kind}"
-    if kind == "cas":
-        compare, value = (r.read(value, held) for value in values[:2])
-    else:
-        compare, value = None, r.read(values[0], held)
-
-    def access(pointer: SSAValue) -> SSAValue | None:
-        pointer = _changed(r, pointer)
-        if compare is not None:
-            return r.emit(ptx.AtomCasOp(pointer, compare, value, order=order, scope=scope))
-        if returns or kind == "exch":
-            return r.emit(ptx.AtomOp(kind, pointer, value, order=order, scope=scope))
-        r.add(ptx.RedOp(kind, pointer, value, order=order, scope=scope))
-        return None
-
-    result = accessed(r, i, where, bits_of(held) // 8, access)
-    if returns and result is not None:
-        r.write(i.operands[0], result)
-
-
 def _fence(r: Registers, i: Instruction) -> None:
     if i.opcode == "membar":
         scopes = {"cta": "cta", "gl": "gpu", "sys": "sys"}
@@ -357,7 +320,7 @@ def _fence(r: Registers, i: Instruction) -> None:
         r.add(ptx.FenceOp("sc", scope=scopes[i.modifiers[0]]))
         return
     order = next((word for word in i.modifiers if word in ("acq_rel", "sc")), "acq_rel")
-    scope = next((word for word in i.modifiers if word in _SCOPES), None)
+    scope = next((word for word in i.modifiers if word in SCOPES), None)
     if set(i.modifiers) - {order, scope}:
         raise r.refuse("the fence is not supported")
     r.add(ptx.FenceOp(order, scope=scope))
@@ -384,7 +347,7 @@ def clear_reserved(r: Registers) -> None:
 
 
 MEMORY: Mapping[str, Rule] = MappingProxyType({
-    "ld": _load, "st": _store, "cp": _copy, "atom": _atomic, "red": _atomic, "fence": _fence, "membar": _fence,
+    "ld": _load, "st": _store, "cp": _copy, "fence": _fence, "membar": _fence,
     "prefetch": _prefetch, "prefetchu": _prefetch, "applypriority": _prefetch, "pmevent": _prefetch, "ldu": _load,
 })  # fmt: skip
 """The rules by opcode."""

@@ -4,7 +4,6 @@ Floating Point, Half Precision, Logic and Shift Instructions).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 from xdsl.dialects import arith, math
@@ -12,104 +11,12 @@ from xdsl.dialects.builtin import f32, f64, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.packed import PAIR
-from .inference import FLOAT_TYPES
+from .extremes import extreme
+from .floats import TEXT_OPCODES, check_modifiers, with_forms
 from .integers import INTEGERS, plain
 from .moves import Binary, Rule, flushed, is_float, pointer_of
 from .registers import Registers, type_of
 from .syntax import TYPE_BITS, Instruction, Integer, Operand
-
-
-def check_modifiers(r: Registers, i: Instruction, allowed: tuple[str, ...]) -> None:
-    """Refuses a modifier before the type that is not among these."""
-    for modifier in i.modifiers[:-1]:
-        if modifier not in allowed:
-            raise r.refuse(f"the modifier .{modifier} is not supported")
-
-
-_TEXT_MODIFIERS = frozenset(("rn", "rz", "rm", "rp", "ftz", "sat"))
-_TEXT_OPCODES = ("add", "sub", "mul", "fma", "div", "sqrt", "rcp", "min", "max", "neg", "abs", "cvt")
-
-
-def as_text(r: Registers, i: Instruction) -> bool:
-    """Appends an instruction on f32 that rounds otherwise than to the nearest, flushes or saturates, for which `arith`
-    has nothing, as text; False for another instruction.
-    """
-    words = i.modifiers[:-1] if i.opcode != "cvt" else i.modifiers[:-2]
-    types = set(i.modifiers[len(words) :])
-    if types != {"f32"} or i.opcode not in _TEXT_OPCODES or not _TEXT_MODIFIERS.issuperset(words):
-        return False
-    if not {"rz", "rm", "rp", "ftz", "sat"}.intersection(words):
-        return False
-    target, *sources = i.operands
-    values = [r.read(source, FLOAT_TYPES["f32"]) for source in sources]
-    places = ", ".join(f"${number}" for number in range(len(values) + 1))
-    op = ptx.InlineOp(f"{i.name} {places};", ",".join(["=f", *["f"] * len(values)]), values, [FLOAT_TYPES["f32"]])
-    r.write(target, r.emit(op))
-    return True
-
-
-_MIXED: Mapping[str, Callable[..., Operation]] = MappingProxyType(
-    {"add": arith.AddfOp, "sub": arith.SubfOp, "fma": math.FmaOp}
-)
-
-
-def _is_mixed(i: Instruction) -> bool:
-    """Whether all operands but the last are narrower than the result: `add.rn.f32.f16`."""
-    return i.modifiers[-2:-1] == ("f32",) and TYPE_BITS.get(i.modifiers[-1]) == 16 and i.opcode in _MIXED
-
-
-def _mixed(r: Registers, i: Instruction) -> None:
-    narrow = type_of(i.modifiers[-1])
-    check_modifiers(r, i, ("rn", "f32"))
-    target, *sources, last = i.operands
-    wide = [r.emit(arith.ExtFOp(r.read(source, narrow), f32)) for source in sources]
-    r.write(target, r.emit(_MIXED[i.opcode](*wide, r.read(last, f32))))
-
-
-def _is_narrow(type: str) -> bool:
-    """Whether a type is one of floats of 16 bits, or a pair of them."""
-    return is_float(type) and TYPE_BITS[type.removesuffix("x2")] == 16
-
-
-def _bounded(r: Registers, i: Instruction, rule: Rule, bound: str) -> None:
-    """An instruction whose result is bounded: with `.sat` to 0 and 1, NaN to 0, with `.relu` from 0 on."""
-    rule(r, replace(i, modifiers=tuple(word for word in i.modifiers if word != bound)))
-    target, type = i.operands[0], i.modifiers[-1]
-    value = r.read(target, type_of(type))
-    zero, one = (_filled(r, number, type) for number in (0, 1))
-    if not is_float(type):
-        r.write(target, r.emit(arith.MaxSIOp(value, zero)))
-    elif bound == "relu":
-        r.write(target, r.emit(arith.MaximumfOp(value, zero)))
-    else:
-        r.write(target, r.emit(arith.MinnumfOp(r.emit(arith.MaxnumfOp(value, zero)), one)))
-
-
-def _filled(r: Registers, number: int, type: str) -> SSAValue:
-    """A number in a type, in each element of a pair."""
-    single = type.removesuffix("x2")
-    value = r.constant(float(number) if is_float(type) else number, type_of(single))
-    return r.vector([value, value]) if single != type else value
-
-
-def _or_text(rule: Rule) -> Rule:
-    """A rule for operands of one type."""
-
-    def either(r: Registers, i: Instruction) -> None:
-        bounded = [word for word in ("sat", "relu") if word in i.modifiers]
-        if _is_mixed(i):
-            _mixed(r, i)
-        elif i.modifiers[-1:] == ("f32x2",):
-            check_modifiers(r, i, ("rn",))
-            target, *sources = i.operands
-            r.write(target, r.emit(ptx.F32x2Op(f"{i.opcode}.rn", [r.read(source, PAIR) for source in sources])))
-        elif bounded and (_is_narrow(i.modifiers[-1]) or (bounded == ["relu"] and not is_float(i.modifiers[-1]))):
-            _bounded(r, i, rule, bounded[0])
-        elif not as_text(r, i):
-            rule(r, i)
-
-    return either
 
 
 def _binary(integers: Mapping[str, Binary], floats: Binary | None = None) -> Rule:
@@ -257,32 +164,6 @@ def _not(r: Registers, i: Instruction) -> None:
     r.write(i.operands[0], r.emit(arith.XOrIOp(value, r.constant(-1, value.type))))
 
 
-def _extreme(r: Registers, i: Instruction) -> None:
-    type, least = i.modifiers[-1], i.opcode == "min"
-    value = type_of(type)
-    if type == "f32" and len(i.operands) == 4:
-        check_modifiers(r, i, ("NaN",))
-        form = f"{i.opcode}.NaN" if "NaN" in i.modifiers else i.opcode
-        target, *three = i.operands
-        r.write(target, r.emit(ptx.MinMax3Op(form, *[r.read(source, value) for source in three])))
-        return
-    if is_float(type):
-        check_modifiers(r, i, ("NaN",))
-        if "NaN" in i.modifiers:
-            kind: Binary = arith.MinimumfOp if least else arith.MaximumfOp
-        else:
-            kind = arith.MinnumfOp if least else arith.MaxnumfOp
-    else:
-        check_modifiers(r, i, ())
-        signed = type[0] == "s"
-        kind = (arith.MinSIOp if signed else arith.MinUIOp) if least else (arith.MaxSIOp if signed else arith.MaxUIOp)
-    target, *sources = i.operands
-    total = r.read(sources[0], value)
-    for source in sources[1:]:
-        total = r.emit(kind(total, r.read(source, value)))
-    r.write(target, total)
-
-
 def _shift(r: Registers, i: Instruction) -> None:
     """shl and shr; a shift by the width or more leaves no bits but those of the sign."""
     type = i.modifiers[-1]
@@ -374,7 +255,7 @@ def _copysign(r: Registers, i: Instruction) -> None:
 _RULES: Mapping[str, Rule] = MappingProxyType({
     "add": plain(_sum), "sub": plain(_sum), "mul": _product, "mad": plain(_product), "fma": _fma,
     "div": _division, "rem": _division,
-    "neg": _negated, "abs": _absolute, "not": _not, "min": _extreme, "max": _extreme, "shl": _shift, "shr": _shift,
+    "neg": _negated, "abs": _absolute, "not": _not, "min": extreme, "max": extreme, "shl": _shift, "shr": _shift,
     **INTEGERS,
     "shf": _funnel_shift, "copysign": _copysign,
     "and": _binary({"s": arith.AndIOp}), "or": _binary({"s": arith.OrIOp}), "xor": _binary({"s": arith.XOrIOp}),
@@ -384,6 +265,6 @@ _RULES: Mapping[str, Rule] = MappingProxyType({
     "cos": _approximation(ptx.CosOp, None), "tanh": _approximation(ptx.TanhOp, None),
 })  # fmt: skip
 ARITHMETIC: Mapping[str, Rule] = MappingProxyType(
-    {opcode: _or_text(rule) if opcode in _TEXT_OPCODES else rule for opcode, rule in _RULES.items()}
+    {opcode: with_forms(rule) if opcode in TEXT_OPCODES else rule for opcode, rule in _RULES.items()}
 )
 """The rules by opcode."""

@@ -7,12 +7,12 @@ from typing import cast
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i1, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.base import LOCAL, SHARED, SHARED_CLUSTER, PtrType
 from ...dialects.ptx.convert import CVT_FORMS
-from .arithmetic import as_text
+from .floats import bounded, text
 from .inference import GENERIC, SPACES
 from .moves import Rule, address_of, flushed, is_float
 from .registers import Registers, bits_of, type_of
@@ -24,8 +24,6 @@ _ROUND_TO_INTEGER = MappingProxyType(
 
 
 def _convert(r: Registers, i: Instruction) -> None:
-    if as_text(r, i):
-        return
     if len(i.modifiers) < 2:
         raise r.refuse("a conversion names two types")
     if ".".join(i.modifiers) in CVT_FORMS:
@@ -38,18 +36,20 @@ def _convert(r: Registers, i: Instruction) -> None:
         r.write(i.operands[0], r.emit(ptx.CvtOp(".".join(i.modifiers), values)))
         return
     *words, target, source = i.modifiers
-    if is_float(target) and is_float(source):
+    if "pack" in words:
+        value = _packed(r, i)
+    elif target in ("f16x2", "bf16x2") and source == "f32" and len(i.operands) == 3:
+        name = ".".join(("cvt", *words, target[:-2], source))
+        high, low = (_as_text(r, name, words, r.read(x, f32), type_of(target[:-2])) for x in i.operands[1:])
+        value = r.vector([low, high])
+    elif target == "tf32" and source == "f32":
+        value = r.convert(_as_text(r, i.name, words, r.read(i.operands[1], f32), f32), i32)
+    elif is_float(target) and is_float(source):
         value = _between_floats(r, i, words, target, source)
     elif is_float(source):
         value = _to_integer(r, i, words, target, source)
     elif is_float(target):
-        if words != ["rn"] and (words, target) != (["rz"], "f32"):
-            raise r.refuse("the rounding is not supported")
-        kind = arith.SIToFPOp if source[0] == "s" else arith.UIToFPOp
-        given = r.read(i.operands[1], type_of(source))
-        value = r.emit(kind(given, cast(AnyFloat, type_of(target))))
-        if words == ["rz"]:
-            value = _toward_zero(r, value, given, signed=source[0] == "s")
+        value = _from_integer(r, i, words, target, source)
     else:
         if words not in ([], ["sat"]):
             raise r.refuse(f"the modifier .{words[0]} is not supported")
@@ -63,15 +63,53 @@ def _convert(r: Registers, i: Instruction) -> None:
             return
         value = r.read(i.operands[1], type_of(source))
         if words:
-            value = _clamped(r, value, target, signed=source[0] == "s")
+            value = _clamped(r, value, TYPE_BITS[target], is_signed=target[0] == "s", signed=source[0] == "s")
         value = r.resized(value, TYPE_BITS[target], signed=source[0] == "s")
     r.write(i.operands[0], value, signed=target[0] == "s")
 
 
-def _clamped(r: Registers, value: SSAValue, target: str, *, signed: bool) -> SSAValue:
-    """An integer, or the nearest to it that the type of the target has (.sat)."""
-    bits = TYPE_BITS[target] - (target[0] == "s")
-    least, most = -(1 << bits) if target[0] == "s" else 0, (1 << bits) - 1
+_WORDS = frozenset(("rn", "rz", "rm", "rp", "rna", "ftz", "sat", "relu", "satfinite"))
+
+
+def _as_text(r: Registers, name: str, words: list[str], value: SSAValue, result: Attribute) -> SSAValue:
+    """A conversion to a float by its name, which the simulator knows."""
+    if not _WORDS.issuperset(words):
+        raise r.refuse("the rounding is not supported")
+    return text(r, name, [value], result)
+
+
+def _from_integer(r: Registers, i: Instruction, words: list[str], target: str, source: str) -> SSAValue:
+    signed, given = source[0] == "s", r.read(i.operands[1], type_of(source))
+    if words == ["rn"]:
+        kind = arith.SIToFPOp if signed else arith.UIToFPOp
+        return r.emit(kind(given, cast(AnyFloat, type_of(target))))
+    bits = max(TYPE_BITS[source], 32)
+    name = ".".join(("cvt", *words, target, f"{source[0]}{bits}"))
+    return _as_text(r, name, words, r.resized(given, bits, signed=signed), type_of(target))
+
+
+def _packed(r: Registers, i: Instruction) -> SSAValue:
+    """cvt.pack: two integers, saturated, the second lowest; above them the low bits of a word, if it is given."""
+    if i.modifiers[:2] != ("pack", "sat") or i.modifiers[3:] not in (("s32",), ("s32", "b32")):
+        raise r.refuse("the form is not supported")
+    type, signed = i.modifiers[2], i.modifiers[2][0] == "s"
+    bits = int(type[1:])
+    _, first, second, *rest = i.operands
+    whole, mask = r.constant(0, i32), r.constant((1 << bits) - 1, i32)
+    for place, operand in ((bits, first), (0, second)):
+        value = _clamped(r, r.read(operand, i32), bits, is_signed=signed, signed=True)
+        part = r.emit(arith.ShLIOp(r.emit(arith.AndIOp(value, mask)), r.constant(place, i32)))
+        whole = r.emit(arith.OrIOp(whole, part))
+    if rest:
+        above = r.emit(arith.ShLIOp(r.read(rest[0], i32), r.constant(2 * bits, i32)))
+        whole = r.emit(arith.OrIOp(whole, above))
+    return whole
+
+
+def _clamped(r: Registers, value: SSAValue, width: int, *, is_signed: bool, signed: bool) -> SSAValue:
+    """An integer, or the nearest to it of those of this width (.sat): these are `is_signed`, the value is `signed`."""
+    bits = width - is_signed
+    least, most = -(1 << bits) if is_signed else 0, (1 << bits) - 1
     own = bits_of(value.type)
     if signed and least > -(1 << own - 1):
         value = r.emit(arith.MaxSIOp(value, r.constant(least, value.type)))
@@ -82,43 +120,32 @@ def _clamped(r: Registers, value: SSAValue, target: str, *, signed: bool) -> SSA
 
 
 def _between_floats(r: Registers, i: Instruction, words: list[str], target: str, source: str) -> SSAValue:
-    value = r.read(i.operands[1], type_of(source))
-    if "ftz" in words and source == "f32":
+    value, result = r.read(i.operands[1], type_of(source)), type_of(target)
+    to_integer = [word for word in words if word in _ROUND_TO_INTEGER]
+    if "ftz" in words and source == "f32" and (target == source or to_integer):
         value = flushed(r, value)
-        words = [word for word in words if word != "ftz"]
-    if TYPE_BITS[target] == TYPE_BITS[source]:
-        if len(words) != 1 or words[0] not in _ROUND_TO_INTEGER or target != source:
+    if to_integer:
+        value, words = r.emit(_ROUND_TO_INTEGER[to_integer[0]](value)), [x for x in words if x in ("sat", "relu")]
+        if target != source:
             raise r.refuse("the conversion is not supported")
-        return r.emit(_ROUND_TO_INTEGER[words[0]](value))
-    if TYPE_BITS[target] > TYPE_BITS[source]:
-        if words:
-            raise r.refuse(f"the modifier .{words[0]} is not supported")
-        return r.emit(arith.ExtFOp(value, type_of(target)))
-    if words != ["rn"]:
-        raise r.refuse("the rounding is not supported")
-    return r.emit(arith.TruncFOp(value, type_of(target)))
-
-
-def _toward_zero(r: Registers, nearest: SSAValue, given: SSAValue, *, signed: bool) -> SSAValue:
-    """The f32 toward zero from an integer, given the nearest: the one before it, where that is beyond the integer."""
-    exact = r.resized(given, 64, signed=signed)
-    back = r.emit((arith.FPToSIOp if signed else arith.FPToUIOp)(nearest, i64))
-    limit = r.constant(2.0**63 if signed else 2.0**64, f32)  # there `back` is the greatest integer
-    over = r.emit(arith.CmpfOp(nearest, limit, "oge"))
-    over = r.emit(arith.OrIOp(over, r.emit(arith.CmpiOp(back, exact, "sgt" if signed else "ugt"))))
-    if signed:
-        below = r.emit(arith.CmpiOp(back, exact, "slt"))
-        is_negative = r.emit(arith.CmpiOp(exact, r.constant(0, i64), "slt"))
-        over = r.emit(arith.SelectOp(is_negative, below, over))
-    bits = r.convert(nearest, i32)
-    before = r.emit(arith.SubiOp(bits, r.constant(1, i32)))  # of either sign the next number toward zero
-    return r.convert(r.emit(arith.SelectOp(over, before, bits)), f32)
+        return bounded(r, value, target, words[0]) if words else value
+    plain = [word for word in words if word != "ftz"]
+    if TYPE_BITS[target] > TYPE_BITS[source] and plain in ([], ["rn"]):
+        return r.emit(arith.ExtFOp(value, result))  # 16 bits are never flushed (PTX ISA, cvt)
+    if "ftz" in words and source == "f64":
+        return flushed(r, _between_floats(r, i, plain, target, source))
+    if words == ["rn"] and TYPE_BITS[target] < TYPE_BITS[source]:
+        return r.emit(arith.TruncFOp(value, result))
+    if target == source and plain in (["sat"], ["relu"], []):
+        return bounded(r, value, target, plain[0]) if plain else value
+    return _as_text(r, ".".join(("cvt", *words, target, source)), words, value, result)
 
 
 def _to_integer(r: Registers, i: Instruction, words: list[str], target: str, source: str) -> SSAValue:
     value = r.read(i.operands[1], type_of(source))
     if "ftz" in words and source == "f32":
-        value, words = flushed(r, value), [word for word in words if word != "ftz"]
+        value = flushed(r, value)
+    words = [word for word in words if word not in ("ftz", "sat")]  # the result is clamped anyway
     if len(words) != 1 or words[0] not in _ROUND_TO_INTEGER:
         raise r.refuse("the rounding is not supported")
     if words[0] != "rzi":

@@ -152,7 +152,7 @@ def _reachable(entry: BasicBlock) -> set[BasicBlock]:
 
 
 def reverse_postorder(entry: BasicBlock) -> list[BasicBlock]:
-    """The blocks in an order in which each comes after one of its predecessors, and after all outside of loops."""
+    """The blocks in an order in which each comes after one of its predecessors, and after all outside loops."""
     order: list[BasicBlock] = []
     seen, work = {entry}, [(entry, iter(entry.successors))]
     while work:

@@ -22,6 +22,7 @@ from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.numbers import MmaOperation
 from ...layout.atoms.wgmma import wgmma
 from .accesses import MEMORY, address, tensor_map
+from .atomics import atomic
 from .clusters import CLUSTERS, fence_of_maps, reduce_async, reduce_bulk, store_async
 from .moves import Rule, address_of
 from .registers import Registers
@@ -268,11 +269,11 @@ def _store(r: Registers, i: Instruction) -> None:
 
 
 def _reduce(r: Registers, i: Instruction) -> None:
-    (reduce_async if i.modifiers[:1] == ("async",) else MEMORY["red"])(r, i)
+    (reduce_async if i.modifiers[:1] == ("async",) else atomic)(r, i)
 
 
 HOPPER: Mapping[str, Rule] = MappingProxyType({
-    **CLUSTERS, "st": _store, "red": _reduce,
+    **CLUSTERS, "st": _store, "red": _reduce, "atom": atomic,
     "mbarrier": _mbarrier, "wgmma": _wgmma, "setmaxnreg": _setmaxnreg, "cp": _copy, "fence": _fence,
     "prefetch": _prefetch,
 })  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeAlias
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import IntegerType, i1, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -28,8 +28,15 @@ def is_float(type: str) -> bool:
     return type.removesuffix("x2") in FLOAT_TYPES
 
 
+_LEAST_HALF = 2.0**-14
+
+
 def flushed(r: Registers, value: SSAValue) -> SSAValue:
-    """A number with zero for a subnormal one."""
+    """A number, f32 or f16, with zero for a subnormal one."""
+    if value.type == FLOAT_TYPES["f16"]:
+        zero, least = r.constant(0.0, value.type), r.constant(_LEAST_HALF, value.type)
+        is_small = r.emit(arith.CmpfOp(r.emit(math.AbsFOp(value)), least, "olt"))
+        return r.emit(arith.SelectOp(is_small, r.emit(math.CopySignOp(zero, value)), value))
     return r.emit(ptx.InlineOp("cvt.ftz.f32.f32 $0, $1;", "=f,f", [value], [value.type]))
 
 
@@ -44,7 +51,7 @@ def _compared(r: Registers, i: Instruction, a: Operand, b: Operand) -> SSAValue:
     comparison, type = i.modifiers[0], i.modifiers[-1]
     value = type_of(type)
     left, right = r.read(a, value), r.read(b, value)
-    if "ftz" in i.modifiers and type == "f32":
+    if "ftz" in i.modifiers and type in ("f16", "f32"):
         left, right = flushed(r, left), flushed(r, right)
     if is_float(type):
         if comparison not in _ORDERED or type.endswith("x2"):
@@ -61,13 +68,19 @@ def _compared(r: Registers, i: Instruction, a: Operand, b: Operand) -> SSAValue:
     return r.emit(arith.CmpiOp(left, right, word))
 
 
-def _compared_pairs(r: Registers, i: Instruction, a: Operand, b: Operand) -> list[SSAValue]:
-    """The comparisons of both elements of pairs."""
-    comparison, pair = i.modifiers[0], type_of(i.modifiers[-1])
-    if comparison not in _ORDERED:
+def _compared_pairs(r: Registers, i: Instruction, a: Operand, b: Operand, rest: list[Operand]) -> list[SSAValue]:
+    """The comparisons of both elements of pairs, combined with a predicate if one is given."""
+    (comparison, *words), pair = i.modifiers[:-1], type_of(i.modifiers[-1])
+    words = [word for word in words if word in _COMBINE]
+    if comparison not in _ORDERED or len(words) != len(rest):
         raise r.refuse("the comparison is not supported")
-    left, right = r.read(a, pair), r.read(b, pair)
-    return [r.emit(arith.CmpfOp(r.extract(left, k), r.extract(right, k), _ORDERED[comparison])) for k in (0, 1)]
+    results: list[SSAValue] = []
+    for place in (0, 1):
+        left, right = (r.extract(r.read(x, pair), place) for x in (a, b))
+        if "ftz" in i.modifiers:
+            left, right = flushed(r, left), flushed(r, right)
+        results.append(r.emit(arith.CmpfOp(left, right, _ORDERED[comparison])))
+    return [r.emit(_COMBINE[words[0]](holds, r.read(rest[0], i1))) if rest else holds for holds in results]
 
 
 def _set(r: Registers, i: Instruction) -> None:
@@ -75,11 +88,12 @@ def _set(r: Registers, i: Instruction) -> None:
     target, a, b, *rest = i.operands
     *words, result, type = i.modifiers
     if type.endswith("x2"):
-        if result not in (type, "u32") or rest:
+        if result not in (type, "u32"):
             raise r.refuse("the comparison is not supported")
         single = type_of(type[:-2] if result == type else "b16")
         one, zero = r.constant(1.0 if result == type else -1, single), r.constant(0, single)
-        r.write(target, r.vector([r.emit(arith.SelectOp(holds, one, zero)) for holds in _compared_pairs(r, i, a, b)]))
+        both = _compared_pairs(r, replace(i, modifiers=(*words, type)), a, b, rest)
+        r.write(target, r.vector([r.emit(arith.SelectOp(holds, one, zero)) for holds in both]))
         return
     holds = _compared(r, replace(i, modifiers=(*words, type)), a, b)
     for word in words[1:]:
@@ -99,9 +113,9 @@ _COMBINE: Mapping[str, Binary] = MappingProxyType({"and": arith.AndIOp, "or": ar
 def _setp(r: Registers, i: Instruction) -> None:
     target, a, b, *rest = i.operands
     if i.modifiers[-1].endswith("x2") and is_float(i.modifiers[-1]):
-        if not isinstance(target, Pair) or rest or len(i.modifiers) != 2:
+        if not isinstance(target, Pair):
             raise r.refuse("the comparison is not supported")
-        for register, holds in zip((target.first, target.second), _compared_pairs(r, i, a, b), strict=True):
+        for register, holds in zip((target.first, target.second), _compared_pairs(r, i, a, b, rest), strict=True):
             r.write(register, holds)
         return
     holds = _compared(r, i, a, b)
@@ -140,7 +154,10 @@ def _move(r: Registers, i: Instruction) -> None:
     target, source = i.operands
     type = i.modifiers[-1]
     bits = TYPE_BITS[type]
-    if isinstance(source, Vector) and isinstance(target, Vector):
+    if isinstance(source, Register) and isinstance(target, Vector) and i.modifiers[0] in ("v2", "v4"):
+        for part, letter in zip(target.items, "xyzw", strict=False):  # a special register; w of it is zero
+            r.write(part, r.constant(0, type_of(type)) if letter == "w" else r.special(f"{source.name}.{letter}"))
+    elif isinstance(source, Vector) and isinstance(target, Vector):
         for part, item in zip(target.items, source.items, strict=True):
             r.write(part, r.raw(item, bits // len(source.items)))
     elif bits == 128 and isinstance(source, Vector):

@@ -28,8 +28,7 @@ def registers_in(operand: Operand) -> Iterator[Register]:
         case Not(register):
             yield register
         case Pair(first, second):
-            yield first
-            yield second
+            yield from (register for register in (first, second) if register.name != "_")
         case Vector(items) | Arguments(items):
             for item in items:
                 yield from registers_in(item)

@@ -10,9 +10,11 @@ from dataclasses import replace
 from ...base.errors import Code
 from .lexer import Text
 from .statements import StatementParser
-from .syntax import Function, Module, Parameter, Variable
+from .syntax import Function, Module, Parameter
 
 _LINKAGE = (".visible", ".extern", ".weak", ".common")
+_BEGIN_OTHERS = (*_LINKAGE, ".entry", ".func", ".file", ".global", ".const", ".shared")
+"""The directives with which another part of a module begins."""
 _IGNORED = (
     ".pragma",
     ".noreturn",
@@ -36,7 +38,7 @@ class _ModuleParser(StatementParser):
     def module(self) -> Module:
         version = target = ""
         files: dict[int, str] = {}
-        variables: dict[str, Variable] = {}
+        variables = self.of_module
         functions: dict[str, Function] = {}
         while self.token.kind != "end":
             word = self.token.text
@@ -95,7 +97,7 @@ class _ModuleParser(StatementParser):
         parameters = self._parameters() if self.token.text == "(" else ()
         sizes: dict[str, tuple[int, int, int]] = {}
         begin = self.token.at
-        while self.token.kind == "directive":
+        while self.token.kind == "directive" and self.token.text not in _BEGIN_OTHERS:
             word = self.advance().text
             if word in (".reqntid", ".maxntid", ".reqnctapercluster", ".maxclusterrank"):
                 sizes[word] = self._three()
@@ -106,7 +108,7 @@ class _ModuleParser(StatementParser):
             else:
                 self.fail(f"unknown directive '{word}' of a function")
         directives = linkage, " ".join(self.text_from(begin).split())
-        if self.accept(";"):
+        if self.accept(";") or self.token.text in _BEGIN_OTHERS:  # the first versions of PTX have no semicolon here
             return Function(name, is_entry, parameters, place, results=results, directives=directives)
         body, registers, variables = self.body((*results, *parameters))
         return Function(

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     VectorType,
     i1,
+    i16,
     i32,
     i64,
 )
@@ -44,8 +45,10 @@ def type_of(name: str) -> Attribute:
     """The type in which operations have a type of PTX: `s32` and `b32` are i32, `f16x2` is a vector."""
     if name in FLOAT_TYPES:
         return FLOAT_TYPES[name]
-    if name in ("f16x2", "bf16x2"):
+    if name in ("f16x2", "bf16x2", "f32x2"):
         return VectorType(FLOAT_TYPES[name[:-2]], [2])
+    if name in ("u16x2", "s16x2"):
+        return VectorType(i16, [2])
     if name == "b128":
         return VectorType(i64, [2])
     return i1 if name == "pred" else IntegerType(TYPE_BITS[name])

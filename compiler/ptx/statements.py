@@ -4,6 +4,7 @@
 from dataclasses import dataclass, field, replace
 
 from ...base.errors import Code
+from .lexer import Text
 from .syntax import (
     Address,
     Arguments,
@@ -41,6 +42,8 @@ class _Scope:
     ranges: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])
     """How many registers a prefix has, and their type."""
     names: dict[str, str] = field(default_factory=dict[str, str])
+    vectors: dict[str, Vector] = field(default_factory=dict[str, Vector])
+    """The elements of registers that are vectors."""
 
     def own(self, name: str) -> str:
         """The name by which the function knows a name of this scope."""
@@ -49,6 +52,11 @@ class _Scope:
 
 class StatementParser(Tokens):
     """A parser of function bodies and of variables."""
+
+    def __init__(self, text: Text) -> None:
+        super().__init__(text)
+        self.of_module: dict[str, Variable] = {}
+        """The variables of the module that have been read."""
 
     def body(
         self, parameters: tuple[Parameter, ...] = ()
@@ -113,11 +121,15 @@ class StatementParser(Tokens):
     def _declaration(self, word: str) -> None:
         if word == ".reg":
             self.advance()
+            lanes = self.advance().text[2:] if self.token.text in (".v2", ".v4") else ""
             type = self.advance().text[1:]
             if not self.is_type(type):
                 self.fail(f"unknown type '.{type}' of registers")
             while True:
-                self._declare_registers(type)
+                if lanes:
+                    self._declare_vector(type, int(lanes))
+                else:
+                    self._declare_registers(type)
                 if not self.accept(","):
                     break
             self.expect(";")
@@ -153,6 +165,19 @@ class StatementParser(Tokens):
             own = scope.own(name)
             scope.names[name], self._registers[own] = own, type
 
+    def _declare_vector(self, type: str, lanes: int) -> None:
+        """A register that is a vector: one for each element, `v.x` or `v.r` (PTX ISA, Vectors)."""
+        name, scope = self.word("the name of a register"), self._scopes[-1]
+        parts = [f"{name}__{letter}" for letter in "xyzw"[:lanes]]
+        for part, *letters in zip(parts, "xyzw", "rgba", strict=False):
+            own = scope.own(part)
+            self._registers[own] = type
+            scope.names |= {part: own, **{f"{name}.{letter}": own for letter in letters}}
+        scope.vectors[name] = Vector(tuple(Register(scope.own(part)) for part in parts))
+
+    def _vector(self, name: str) -> Vector | None:
+        return next((scope.vectors[name] for scope in reversed(self._scopes) if name in scope.vectors), None)
+
     def _register(self, name: str) -> Register | None:
         """The register of a name; None if it is that of something else."""
         prefix = name.rstrip("0123456789")
@@ -166,7 +191,7 @@ class StatementParser(Tokens):
                     own = scope.own(name)
                     self._registers[own] = type
                     return Register(own)
-        return Register(name) if name.startswith("%") else None  # a special register
+        return Register(name) if name.startswith("%") and name not in self.of_module else None  # a special register
 
     def _instruction(self) -> None:
         place, guard = self.place(), None
@@ -237,14 +262,17 @@ class StatementParser(Tokens):
             return Not(register)
         if self.token.kind != "word":
             return self.number()
+        if (whole := self._vector(self.token.text)) is not None:
+            self.advance()
+            return whole
         operand = self._named(self.advance().text)
         if isinstance(operand, Symbol) and self.token.text in ("+", "-"):
             return Symbol(operand.name, self._offset())
-        if isinstance(operand, Register) and self.accept("|"):
+        if (isinstance(operand, Register) or operand == Symbol("_")) and self.accept("|"):
             second = self._register(name := self.word("a register"))
-            if second is None:
+            if second is None and name != "_":
                 self.fail(f"'{name}' is not a register")
-            return Pair(operand, second)
+            return Pair(Register(operand.name), second or Register("_"))
         return operand
 
     def _list(self, first: str, last: str, depth: int) -> tuple[Operand, ...]:
@@ -295,6 +323,8 @@ class StatementParser(Tokens):
                 lanes = int(word[1])
             elif self.is_type(word):
                 type = word
+            elif word in ("tex", "texref", "samplerref", "surfref"):
+                self.fail("textures and surfaces are not supported", Code.PTX_UNSUPPORTED, place=place)
             else:
                 self.fail(f"unknown directive '.{word}'", place=place)
         if not space or not type:

@@ -233,5 +233,6 @@ TYPE_BITS: Mapping[str, int] = {
     **{f"{kind}{bits}": bits for kind in "bsu" for bits in (8, 16, 32, 64, 128)},
     **{element.ptx: element.bits for element in BY_PTX.values()},
     **{f"{element.ptx}x2": 2 * element.bits for element in BY_PTX.values() if element.bits in (8, 16)},
+    "f32x2": 64,
 }
 """The bits of the types of PTX (PTX ISA, Fundamental Types, and Packed Data Types)."""

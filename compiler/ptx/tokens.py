@@ -28,7 +28,7 @@ class Tokens:
         return self._text.place(self.token.at)
 
     def text_from(self, at: int) -> str:
-        """The text from an offset up to the next token, without what remains of comments."""
+        """The text from an offset up to the next token, without comments."""
         return _COMMENT.sub(" ", self._text.text[at : self.token.at])
 
     def fail(self, message: str, code: Code = Code.PTX_SYNTAX, hint: str = "", place: Place | None = None) -> NoReturn:

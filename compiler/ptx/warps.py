@@ -200,7 +200,7 @@ def _atoms() -> Mapping[str, MmaAtom]:
 
 
 def _canonical(i: Instruction) -> str:
-    """The instruction with its words in the order of the PTX ISA; the number of scales is said where there is one."""
+    """The instruction with its words in the order of the PTX ISA; with the number of scales where there is one."""
     words = list(i.modifiers)
     kind = next((word for word in words if word.startswith("kind::")), "")
     moved = [word for word in words if word == kind or word == "block_scale" or word.startswith("scale_vec::")]

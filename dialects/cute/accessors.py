@@ -151,7 +151,7 @@ class GetScalarsOp(PureOp):
     """The integers of a value as i32 or i64: of a layout the shape's, then the stride's; of a basis its factor and the
     mode indices of its path.
 
-    With `only_dynamic`, those alone that are not static.
+    With `only_dynamic`, only those that are not static.
     `%n = cute.get_scalars<{only_dynamic}> (%s) : !cute.shape<"(4,?)">`
     """
 
@@ -238,7 +238,7 @@ class ToIntTupleOp(CastOp):
     @classmethod
     def evaluate(cls, value: Any) -> Any:
         if has_underscore(value) or has_basis(value):
-            raise undefined_error(f"{show(value)} does not consist of integers alone")
+            raise undefined_error(f"{show(value)} has parts that are not integers")
         return value
 
 

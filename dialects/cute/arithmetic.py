@@ -67,7 +67,8 @@ def _is_zero(x: Any) -> bool:
 
 @irdl_op_definition
 class TupleSubOp(SumOp):
-    """The difference of two tuples; a static 0 may stand for the second. Modes of the second alone stay as they are.
+    """The difference of two tuples; a static 0 may stand for the second. Modes that only the second has stay as they
+    are.
 
     `%r = cute.tuple_sub(%a, %b) : (!cute.int_tuple<"(5,7)">, !cute.int_tuple<"(2,3)">) -> !cute.int_tuple<"(3,4)">`
     """

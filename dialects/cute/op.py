@@ -53,7 +53,7 @@ class CuteOp(IRDLOperation, ABC):
 
     @classmethod
     def check_parsed(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> None:
-        """Raises `LayoutError` for operands that no result can follow from; where nothing is inferred, never."""
+        """Raises `LayoutError` for operands without a possible result; never where nothing is inferred."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -204,7 +204,7 @@ class PureOp(AlgebraOp):
 def _settle_strides(kind: Attribute) -> Attribute:
     """A type with stride 0 for static extents of 1, whose strides no coordinate ever meets.
 
-    Types that differ in these alone are taken for equal: implementations of CuTe disagree on them.
+    Types that differ only in these count as equal: implementations of CuTe disagree on them.
     """
     match kind:
         case LayoutType():

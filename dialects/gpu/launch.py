@@ -236,7 +236,7 @@ class WaitOp(gpu.WaitOp):
 
 @irdl_op_definition
 class BarrierOp(gpu.BarrierOp):
-    """`gpu.barrier`: every thread of the block waits for the others, and sees what they wrote before."""
+    """`gpu.barrier`: every thread of the block waits for the others, and sees their earlier writes."""
 
     assembly_format = "attr-dict"
 

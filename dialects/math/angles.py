@@ -28,7 +28,7 @@ _COS = (2.4432336431345902e-05, -0.0013887309469282627, 0.04166664555668831, -0.
 """(cos(x) - 1) / x^2 in x^2; the relative error of cos is below 2^-32."""
 
 
-def _reduce_large(m: Arithmetic, x: Any) -> tuple[Any, Any]:
+def _reduce_large(m: Arithmetic, x: object) -> tuple[Any, Any]:
     """The rest and the quadrant of a large angle; NaN for infinity.
 
     The angle is an integer of 24 bits times a power of 2, which selects three words of the digits: the integer times
@@ -55,7 +55,7 @@ def _reduce_large(m: Arithmetic, x: Any) -> tuple[Any, Any]:
     return m.fma(x, 0.0, m.where(negative, -rest, rest)), m.where(negative, 0 - quadrant, quadrant)
 
 
-def _reduce(m: Arithmetic, x: Any) -> tuple[Any, Any]:
+def _reduce(m: Arithmetic, x: object) -> tuple[Any, Any]:
     """The rest of an angle, and its quadrant in the low bits of an i32."""
     shifted = m.fma(x, _TWO_BY_PI, TO_INTEGER)
     n = shifted - TO_INTEGER

@@ -66,7 +66,7 @@ def _power(m: Arithmetic, x: Any, bias: int) -> tuple[Any, Any]:
     return evaluate_polynomial(m, _EXP, r), m.bits(shifted)
 
 
-def _exp(m: Arithmetic, x: Any) -> Any:
+def _exp(m: Arithmetic, x: object) -> Any:
     """Beyond the bounds the result is 0 or infinity. Two factors scale it, since one would overflow; the first product
     is exact, so that a subnormal result is rounded once.
     """
@@ -117,13 +117,13 @@ def _log(m: Arithmetic, x: Any) -> Any:
     return _complete(m, x, m.fma(n, _LN_2, f + rest))
 
 
-def _log2(m: Arithmetic, x: Any) -> Any:
+def _log2(m: Arithmetic, x: object) -> Any:
     n, f, rest = _split(m, x)
     rest = m.fma(rest, _LOG2_E, f * _LOG2_E_LOW)
     return _complete(m, x, n + m.fma(f, _LOG2_E, rest))
 
 
-def _log10(m: Arithmetic, x: Any) -> Any:
+def _log10(m: Arithmetic, x: object) -> Any:
     n, f, rest = _split(m, x)
     rest = m.fma(n, _LOG10_2_LOW, m.fma(rest, _LOG10_E, f * _LOG10_E_LOW))
     return _complete(m, x, m.fma(n, _LOG10_2, m.fma(f, _LOG10_E, rest)))

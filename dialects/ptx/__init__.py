@@ -86,7 +86,7 @@ if TYPE_CHECKING:
         NanosleepOp,
         PrintfOp,
     )
-    from .tcgen05.base import TENSOR
+    from .tcgen05.base import TENSOR, TensorDescriptorOp
     from .tcgen05.copies import (
         TensorCopySharedOp,
         TensorLoadReducedOp,
@@ -94,7 +94,6 @@ if TYPE_CHECKING:
         TensorShiftOp,
         TensorStoreRegistersOp,
     )
-    from .tcgen05.descriptor import TensorDescriptorOp
     from .tcgen05.memory import TensorAllocOp, TensorDeallocOp, TensorFenceOp, TensorRelinquishOp, TensorWaitOp
     from .tcgen05.mma import TensorCommitOp, TensorMmaOp, TensorMmaScaledOp, TensorMmaWsOp
     from .tensor_copy import (
@@ -120,11 +119,11 @@ if TYPE_CHECKING:
         MAX_WGMMA_GROUPS,
         SetMaxNRegOp,
         WgmmaCommitGroupOp,
+        WgmmaDescriptorOp,
         WgmmaFenceOp,
         WgmmaMmaAsyncOp,
         WgmmaWaitGroupOp,
     )
-    from .wgmma_descriptor import WgmmaDescriptorOp
 else:  # few kernels need many of the operations, whose definitions take long to import
     __getattr__ = on_demand(__name__, imports_for_type_checkers(__name__))
 

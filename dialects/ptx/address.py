@@ -33,7 +33,7 @@ class PtrAddOp(PtxOp):
 
     `%q = ptx.ptr_add %p, %bytes within (%m < 8, %k < %n : i64)` names the coordinates of the address and the extents of
     their modes, as wide as the program has them; without a type they have that of the offset. If a coordinate is
-    outside of its mode, the address must not be accessed. The simulator checks this; the instructions are the same.
+    outside its mode, the address must not be accessed. The simulator checks this; the instructions are the same.
 
     Preconditions: the offset is an integer (i32 is sign-extended) and the sum stays in the allocation or one past it,
     if something is accessed there.
@@ -54,7 +54,7 @@ class PtrAddOp(PtxOp):
 
     @property
     def fixed(self) -> Fixed:
-        """The integers of coordinates and the extents of their modes: what `within` says."""
+        """The integers of coordinates and the extents of their modes, from `within`."""
         return fixed_pairs(self.within, self.bounds)
 
     def verify_(self) -> None:
@@ -88,7 +88,7 @@ class PtrAddOp(PtxOp):
         parser.parse_punctuation("->")
         result = parser.parse_type()
 
-        def resolved(x: Any) -> Any:
+        def resolved(x: object) -> Any:
             return parser.resolve_operand(x, bounds_type or width) if isinstance(x, UnresolvedOperand) else x
 
         operands = [parser.resolve_operand(pointer, type), parser.resolve_operand(offset, width)]
@@ -186,7 +186,7 @@ def _split(fixed: Fixed) -> tuple[CoordAttr | None, list[SSAValue]]:
     return CoordAttr(within) if fixed else None, [x for pair in fixed for x in pair if isinstance(x, SSAValue)]
 
 
-def fixed_pairs(within: CoordAttr | None, values: Sequence[Any]) -> Fixed:
+def fixed_pairs(within: CoordAttr | None, values: Sequence[object]) -> Fixed:
     """The bounds of `within`, with `values` for its operands."""
     rest = iter(values)
     pairs: Any = () if within is None else within.data

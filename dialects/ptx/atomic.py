@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from xdsl.dialects.builtin import StringAttr, UnitAttr, VectorType, bf16, f16, f32, f64, i32, i64
+from xdsl.dialects.builtin import StringAttr, UnitAttr, VectorType, bf16, f16, f32, f64, i8, i16, i32, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import AnyAttr, IRDLOperation, VarConstraint, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
@@ -150,7 +150,7 @@ class AtomOp(_AtomicOp):
 @row
 class AtomCasOp(_AtomicOp):
     """`%old = ptx.atom.cas %p, %compare, %value : !ptx.ptr<global>, i32`: writes the value where memory holds
-    `compare`; returns the old value (PTX ISA, atom.cas). For i32 and i64, with order and scope as in `ptx.atom`.
+    `compare`; returns the old value (PTX ISA, atom.cas). For i16, i32 and i64, with order and scope as in `ptx.atom`.
     """
 
     name = "ptx.atom.cas"
@@ -170,8 +170,8 @@ class AtomCasOp(_AtomicOp):
     def verify_(self) -> None:
         self.check_place(self.ptr)
         self.check_order("atom.cas")
-        if self.value.type not in (i32, i64):
-            raise VerifyException(f"atom.cas compares i32 or i64, not {self.value.type}")
+        if self.value.type not in (i16, i32, i64):
+            raise VerifyException(f"atom.cas compares i16, i32 or i64, not {self.value.type}")
 
 
 @row
@@ -218,8 +218,8 @@ class RedOp(_AtomicOp):
 
 
 def _check_scalar(type: Attribute) -> None:
-    if type not in (i32, i64, f32, f64):
-        raise VerifyException(f"i32, i64, f32 or f64 can be accessed in this way, not {type}")
+    if type not in (i8, i16, i32, i64, f32, f64):
+        raise VerifyException(f"i8 to i64, f32 or f64 can be accessed in this way, not {type}")
 
 
 @irdl_op_definition

@@ -214,9 +214,9 @@ class BulkWaitGroupOp(BulkOp):
 @row
 class FenceProxyAsyncOp(BulkOp):
     """`ptx.fence.proxy.async of "shared"`: accesses of memory before it are before those by the async proxy after it,
-    such as bulk copies; with `of`, those of shared or of global memory alone (PTX ISA, membar: fence.proxy.async).
+    such as bulk copies; with `of`, only those of shared or of global memory (PTX ISA, membar: fence.proxy.async).
 
-    A fence of shared memory alone takes much less time. The thread that wrote the bytes executes it before it tells
+    A fence of only shared memory takes much less time. The thread that wrote the bytes executes it before it tells
     others, or the thread that starts the copy, after it.
     """
 

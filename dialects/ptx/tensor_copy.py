@@ -88,7 +88,7 @@ class TensorCopyOp(BulkOp):
 class TensorLoadOp(TensorCopyOp):
     """`ptx.cp.async.bulk.tensor.load %map[%c0, %c1], %dst, %bar pair multicast %mask policy %p`: starts copying a
     box to shared memory; the mbarrier at `bar` counts the bytes of the whole box when they are there (PTX ISA,
-    cp.async.bulk.tensor). Elements outside of the tensor are zero, or NaN by the map.
+    cp.async.bulk.tensor). Elements outside the tensor are zero, or NaN by the map.
 
     With a mask, whose bit i stands for the block of rank i in the cluster, the box goes to the same place in each of
     these blocks, whose own mbarrier at the place of `bar` counts it.
@@ -152,7 +152,7 @@ class TensorLoadOp(TensorCopyOp):
 @irdl_op_definition
 class TensorStoreOp(TensorCopyOp):
     """`ptx.cp.async.bulk.tensor.store %map[%c0, %c1], %src policy %p`: starts copying a box from shared memory to the
-    tensor, as a part of the thread's bulk group (PTX ISA, cp.async.bulk.tensor). Elements outside of the tensor are
+    tensor, as a part of the thread's bulk group (PTX ISA, cp.async.bulk.tensor). Elements outside the tensor are
     left out.
 
     Preconditions: `src` is a multiple of 128; a `ptx.fence.proxy.async` lies after the writes of the bytes.

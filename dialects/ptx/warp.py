@@ -41,7 +41,7 @@ class ShflSyncOp(_LaneOp):
     """`%r = ptx.shfl.sync "bfly" %v, %b width 16 : f32`: another lane's value (PTX ISA, shfl.sync).
 
     It comes from lane `i ^ b` (`bfly`), `i - b` (`up`), `i + b` (`down`) or `b` (`idx`). The warp is divided into
-    segments of `width` lanes, 32 unless a power of two is given. If the source lane would be outside of the executing
+    segments of `width` lanes, 32 unless a power of two is given. If the source lane would be outside the executing
     lane's segment, the result is the lane's own value. `idx` counts from the segment's first lane.
 
     A value has 32 bits. Preconditions: those of the mask; the lane that the value comes from is one of the mask.

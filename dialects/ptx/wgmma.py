@@ -12,7 +12,8 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import I1, I64, IntegerAttr, UnitAttr, i64
 from xdsl.ir import SSAValue
-from xdsl.irdl import EqAttrConstraint, traits_def
+from xdsl.irdl import EqAttrConstraint, result_def, traits_def
+from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.element_types import BY_PTX
@@ -23,8 +24,9 @@ from ...layout.atoms.contract import Named
 from ...layout.atoms.instructions import WgMma
 from ...layout.atoms.mma_registers import OPERANDS, registers
 from ...layout.atoms.wgmma import WGMMA_TARGETS
+from ...layout.atoms.wgmma_smem import START_MASK, MatrixDescriptor
 from ..definitions import flag, irdl_op_definition, number, operand, optional_prop, prop, refuse, row
-from .base import LOCAL, PtxOp
+from .base import LOCAL, SHARED, PtxOp
 from .effects import Group, Proxy, Unit, Via, by_warpgroup, ends, fences, issued, reads, waits, writes
 from .mma import MmaAtomOp
 
@@ -188,3 +190,38 @@ class SetMaxNRegOp(PtxOp):
         if not MIN_SET_REGISTERS <= n <= MAX_SET_REGISTERS or n % REGISTER_UNIT:
             hint = f"the number is a multiple of {REGISTER_UNIT} from {MIN_SET_REGISTERS} to {MAX_SET_REGISTERS}"
             refuse(TilefoldError(Code.IR_VERIFY, f"a thread cannot have {n} registers by setmaxnreg", hint))
+
+
+@row
+class WgmmaDescriptorOp(PtxOp):
+    """`%d = ptx.wgmma.descriptor %p leading 1 stride 64 swizzle 3`: the matrix descriptor of an operand that begins at
+    `p`, for `ptx.wgmma.mma_async` (PTX ISA, Asynchronous warpgroup-level matrix instructions: matrix descriptors). No
+    instruction of its own.
+
+    `leading` and `stride` are its byte offsets in units of 16 bytes. `swizzle` is the number of address bits that the
+    hardware xors: none, or 1 in 32 bytes, 2 in 64 and 3 in 128. A descriptor plus 1 begins 16 bytes further on.
+    """
+
+    name = "ptx.wgmma.descriptor"
+    ptr: SSAValue = operand(SHARED)
+    leading: IntegerAttr[I64] = prop(converter=number)
+    stride: IntegerAttr[I64] = prop(converter=number)
+    swizzle: IntegerAttr[I64] = prop(converter=number)
+    result = result_def(I64)
+    traits = traits_def(Pure())
+    assembly_format = "$ptr `leading` $leading `stride` $stride `swizzle` $swizzle attr-dict"
+
+    TARGETS: ClassVar[Targets | None] = WGMMA_TARGETS
+
+    @property
+    def fields(self) -> MatrixDescriptor:
+        """The descriptor of an operand at address 0."""
+        leading, stride, swizzle = (field.value.data for field in (self.leading, self.stride, self.swizzle))
+        return MatrixDescriptor.of(0, leading, stride, swizzle)
+
+    def verify_(self) -> None:
+        for name, field in (("leading", self.leading), ("stride", self.stride)):
+            if not 0 <= field.value.data <= START_MASK:
+                raise VerifyException(f"the field `{name}` is {field.value.data}; it has 14 bits")
+        if not 0 <= self.swizzle.value.data <= 3:
+            raise VerifyException(f"the swizzle xors {self.swizzle.value.data} bits; 0 to 3 are possible")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ...base.on_demand import imports_for_type_checkers, on_demand
 
 if TYPE_CHECKING:
-    from .alias import AliasOp, ChooseOp
+    from .alias import AliasOp, ChooseOp, PeerOp
     from .coord_type import CoordTensorType
     from .coordinates import BoundsOp, CoordinateOp, IdentityOp
     from .copies import AtomCallOp, CopyOp, PrefetchTensorOp
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, PtrOp, StoreOp, TensorAtOp
     from .mma_types import MmaAtomAttr, TiledMmaType
     from .partition import PartitionDOp, PartitionSOp, RetileDOp, RetileSOp
-    from .peer import PeerOp
     from .rasterize import RasterizeOp
     from .recast import RecastOp
     from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp

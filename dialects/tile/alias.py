@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Names for memory that has one: a tensor within the memory of another one, by which stages of a kernel that follow
-each other share memory, and one of several tensors, by which buffers change places.
+"""Tensors in memory that another tensor has: in that of an earlier stage, in one of several buffers, and in the shared
+memory of another block of the cluster.
 """
 
 from collections.abc import Mapping, Sequence
 from math import gcd
 
-from xdsl.dialects.builtin import I64, IndexType, IntegerAttr, i64
+from xdsl.dialects.builtin import I32, I64, IndexType, IntegerAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import DSMEM, SMEM
 from ..definitions import irdl_op_definition, typed_operand
+from ..ptx.base import SpaceAttr
 from .directives import TileOp
 from .memory import AllocOp
 from .results import InferringOp
@@ -89,3 +91,32 @@ class ChooseOp(InferringOp):
             message = f"one of several tensors has the type of each, but they are {first} and {second}"
             raise LayoutError(Code.BAD_ARGUMENT, message, "choose among tensors of one element type, space and layout")
         return [*results]
+
+
+@irdl_op_definition
+class PeerOp(InferringOp):
+    """`%p = tile.peer %sA, %rank`: the tensor in the shared memory of the block of this rank in the cluster that `%sA`
+    is in the own one's. Its memory space is `dsmem`, distributed shared memory.
+
+    Preconditions: the cluster has a block of this rank, which has begun and has not ended when its elements are
+    accessed. The rank is an index or an i32.
+    """
+
+    name = "tile.peer"
+    source = typed_operand(TensorType)
+    rank = operand_def(I32 | IndexType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = (
+        "custom<Tensor>($source, type($source)) `,` custom<Defined>($rank, type($rank)) attr-dict "
+        "custom<Implied>(type($result))"
+    )
+
+    @classmethod
+    def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
+        source = operand_types[0]
+        assert isinstance(source, TensorType)
+        if source.space.data is not SMEM:
+            message = f"a peer has no tensor in {source.space.data.name} that other blocks can access"
+            raise LayoutError(Code.BAD_ARGUMENT, message, "take the peer's view of a tensor in smem")
+        return [TensorType(source.element_type, SpaceAttr(DSMEM), source.align, source.layout)]

@@ -54,7 +54,7 @@ def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, l
 
 
 def print_coordinate(printer: Printer, coord: Coord, operands: Sequence[SSAValue]) -> None:
-    """Prints what `parse_coordinate` parses."""
+    """Prints a coordinate as `parse_coordinate` reads it."""
     rest = iter(operands)
 
     def visit(part: Any) -> None:

@@ -60,7 +60,7 @@ class CoordTensorType(ParametrizedAttribute, TypeAttribute):
             return [CoordAttr(start), LayoutAttr(layout)]
 
 
-def _is_along(stride: Any, start: Any) -> bool:
+def _is_along(stride: object, start: object) -> bool:
     """Whether a stride moves along one axis of `start`, and not backwards; a stride of 0 moves nowhere."""
     if stride == 0:
         return True
@@ -73,5 +73,5 @@ def _is_along(stride: Any, start: Any) -> bool:
     return not isinstance(start, tuple) and not (type(value) is int and value < 0)
 
 
-def _modes(t: Any) -> tuple[Any, ...]:
+def _modes(t: object) -> tuple[Any, ...]:
     return t if isinstance(t, tuple) else ()  # pyright: ignore[reportUnknownVariableType]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Coordinate tensors: their creation, one of their coordinates, and which of them lie within bounds.
 
-A coordinate tensor is viewed as the tensor is whose elements it numbers; then it says of each element of a part which
+A coordinate tensor is viewed like the tensor whose elements it numbers; then it tells for each element of a part which
 one of the whole it is (CuTe's identity tensors).
 """
 
@@ -183,7 +183,7 @@ class BoundsOp(_OfCoordinates):
         super().verify_()
 
 
-def _fits(bounds: Any, start: Any) -> bool:
+def _fits(bounds: object, start: object) -> bool:
     """Whether bounds have the profile of a coordinate; `_` stands for any part."""
     if bounds is None or not isinstance(start, tuple):
         return not isinstance(bounds, tuple)

@@ -163,7 +163,7 @@ class _OfProperty(CustomDirective):
         self.write(printer, op.properties[self.value.name])
 
     def write(self, printer: Printer, value: Attribute) -> None:
-        """Prints what `read` reads."""
+        """Prints the text that `read` reads."""
         printer.print_attribute(value)
 
     def is_present(self, op: IRDLOperation) -> bool:

@@ -236,7 +236,7 @@ def scale_types(op: GemmOp | MmaCallOp) -> tuple[TensorType, ...]:
 
 
 def _check_contract(op: GemmOp | MmaCallOp, attr: MmaAtomAttr) -> None:
-    """Checks what the contract of an atom asks of the operation and of the block around it."""
+    """Checks the conditions of an atom's contract on the operation and on the block around it."""
     atom = attr.atom
     check_accumulation(atom, op.d is not op.c, op.accumulate is not None)
     check_block(op, atom)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A thread's part of a tensor by a layout of threads alone (CuTe's local_partition)."""
+"""A thread's part of a tensor, given only a layout of threads (CuTe's local_partition)."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -17,7 +17,7 @@ MAX_VALUES = 16
 """The most values of one call of printf; longer rows are printed in pieces."""
 
 
-def tensor_header(text: str, type: TensorType, pointer: str, scalars: Sequence[Any] = ()) -> str:
+def tensor_header(text: str, type: TensorType, pointer: str, scalars: Sequence[object] = ()) -> str:
     """The line that names a tensor, as CuTe prints it: `gA: gmem_ptr[16b](0x7f...) o (128,32):(1,1024)`.
 
     `scalars` stand for the `?` of its type.

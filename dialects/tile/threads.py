@@ -58,13 +58,13 @@ def _check_part(op: ThreadViewOp) -> None:
     - the block has more, and each of them accesses its part.
 
     Parts at another index, such as x modulo 32, are not looked at. Where there are some of the same tiled copy or MMA,
-    they may be those of the others.
+    they may belong to other threads.
     """
     kernel = kernel_of(op)
     if counts_blocks(op.given(op.operand_types, op.properties).tiling) and is_thread_x(op.coords[0]):
         raise LayoutError(
             Code.BLOCK_THREADS,
-            "the parts are those of blocks, and the index is a thread's",
+            "the parts belong to blocks, but the index is a thread's",
             "take the part of the block: its rank in the cluster, modulo the blocks that share the tensor",
         )
     if kernel is None or op.sharing is None or not is_thread_x(op.coords[0]):

@@ -50,7 +50,7 @@ class TensorMapOp(InferringOp):
     """`%a = tile.tensor_map "SM90_TMA_LOAD" %A smem "S<3,3,3> o 0 o (128,64):(64,1)" tiler "(128,64)"`: the map of a
     tensor in global memory, for tensor copies of tiles to or from shared memory (CuTe's make_tma_atom).
 
-    The tensor is an argument of the kernel or a view of one whose integers are computed from arguments alone: the
+    The tensor is an argument of the kernel or a view of one whose integers are computed only from arguments: the
     launch makes the map. `smem` is the layout of a tile in shared memory, `tiler` cuts the tile of the tensor; by
     default it is the shape of `smem`. With `... multicast 2`, and SM90_TMA_LOAD_MULTICAST, two blocks of a cluster load
     a part of each tile for both. With `... as "tf32"` the map has these elements, of as many bits as the tensor's: so

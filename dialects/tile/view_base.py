@@ -35,7 +35,7 @@ from .tma_types import TmaType
 from .types import TensorType
 
 
-def viewed_type(source: AnyTensor, layout: LayoutLike, distance: Any) -> AnyTensor:
+def viewed_type(source: AnyTensor, layout: LayoutLike, distance: object) -> AnyTensor:
     """The type of a view of `source` with `layout`, which starts `distance` further on: elements of a tensor, a
     coordinate of a coordinate tensor.
     """
@@ -45,7 +45,7 @@ def viewed_type(source: AnyTensor, layout: LayoutLike, distance: Any) -> AnyTens
     return infer_shifted_type(source, layout, distance)
 
 
-def infer_shifted_type(tensor: TensorType, layout: LayoutLike, offset: Any) -> TensorType:
+def infer_shifted_type(tensor: TensorType, layout: LayoutLike, offset: object) -> TensorType:
     """The type of `tensor` seen through `layout` from `offset` elements on.
 
     `offset` is an integer or `Unknown`. The pointer of a plain tensor moves by the offset, which may lower its

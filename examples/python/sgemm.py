@@ -3,7 +3,7 @@
 
 A is M x K and B is N x K, contiguous along M and N, and so is C. It is the kernel with which the articles on matrix
 multiplication in CuTe end: each tile goes from global memory to registers and from there to shared memory, and the next
-one is loaded while this one is multiplied. The copies, the MMA and the layouts are made outside of the kernel and are
+one is loaded while this one is multiplied. The copies, the MMA and the layouts are made outside the kernel and are
 its parameters. examples/sgemm.cute is the same in `.cute` text.
 
     python examples/python/sgemm.py

@@ -66,7 +66,7 @@ def by_axis(layout: Layout, f: Callable[[tuple[int, ...], Layout], Layout]) -> L
     return _tree(coprofile(layout.stride), (), along_axis)
 
 
-def by_axis_inverse(layout: Layout, f: Callable[[list[Any], list[Any], list[Any]], Layout]) -> Layout:
+def by_axis_inverse(layout: Layout, f: Callable[[list[object], list[object], list[object]], Layout]) -> Layout:
     """The layout, in the profile of the axes of `layout`, of the results of `f` for shape, stride and steps along each.
 
     The step of a mode is the distance of its coordinates in the colexicographic order of `layout`.

@@ -16,7 +16,9 @@ from .modes import on_outer
 from .swizzle import Swizzle
 
 
-def merge_modes(shape: Sequence[Any], stride: Sequence[Any], open_end: bool = False) -> tuple[list[Any], list[Any]]:
+def merge_modes(
+    shape: Sequence[object], stride: Sequence[object], open_end: bool = False
+) -> tuple[list[Any], list[Any]]:
     """Flat shape and stride with static extents of 1 dropped and contiguous neighbours merged.
 
     With `open_end` the last mode is kept even at extent 1, then shown as 2: composition reads its stride,

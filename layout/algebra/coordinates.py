@@ -2,7 +2,7 @@
 """Coordinates to indices and back (CuTe's stride.hpp).
 
 An integer stands for the coordinate with that place in colexicographic order: the first mode runs fastest.
-The last mode takes what is left, so an index beyond the shape runs on in the last mode.
+The last mode takes the rest, so an index beyond the shape runs on in the last mode.
 """
 
 from collections.abc import Iterator
@@ -112,7 +112,7 @@ def increment(coord: Tree, shape: Tree) -> Any:
     return _increment(coord, shape, 1, last=True)[0]
 
 
-def _increment(coord: Tree, shape: Tree, carry: Any, last: bool) -> tuple[Any, Any]:
+def _increment(coord: Tree, shape: Tree, carry: object, last: bool) -> tuple[Any, Any]:
     """`coord` advanced by `carry` (0 or 1), and the carry into the next mode."""
     if isinstance(shape, tuple):
         modes: list[Any] = []

@@ -93,12 +93,12 @@ class Layout(Displayed):
         """The coordinate of an index of a compact layout, nested like the shape."""
         return idx2crd(idx, self.shape, self.stride)
 
-    def get_flat_coord(self, idx: Any) -> Any:
+    def get_flat_coord(self, idx: object) -> Any:
         """The coordinate of an index of a compact layout, one integer for each mode."""
         coord = self.get_hier_coord(idx)
         return crd2crd(coord, self.shape, (1,) * len(self)) if isinstance(self.shape, tuple) else coord
 
-    def get_1d_coord(self, idx: Any) -> Any:
+    def get_1d_coord(self, idx: object) -> Any:
         """The coordinate of an index of a compact layout, as one integer."""
         return crd2idx_in_shape(self.get_hier_coord(idx), self.shape)
 

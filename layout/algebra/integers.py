@@ -25,7 +25,7 @@ from .display import Displayed
 if TYPE_CHECKING:
 
     class DynamicInt:
-        """Stands, for the type checker alone, for every kind of dynamic integer but `Unknown`."""
+        """For the type checker, every kind of dynamic integer but `Unknown`."""
 
 
 _LARGEST_DIV = 1 << 62
@@ -158,7 +158,7 @@ IntTuple: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | tuple[IntTuple
 Coord: TypeAlias = "int | Unknown | DynamicInt | tuple[Coord, ...] | None"
 """A coordinate; `None` is CuTe's underscore, which keeps a mode whole."""
 Tree: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | Displayed | tuple[Tree, ...] | None"
-"""Any of these, or a tiler with layouts: the argument of functions that look at the nesting alone."""
+"""Any of these, or a tiler with layouts: the argument of functions that look only at the nesting."""
 
 
 def is_static(x: object) -> TypeGuard[int]:
@@ -204,7 +204,7 @@ def _add_tuples(a: Tree, b: Tree) -> Any:
     return (*(add(x, y) for x, y in zip(a, b, strict=False)), *a[len(b) :])
 
 
-def as_coordinate(x: Any) -> Any:
+def as_coordinate(x: object) -> Any:
     """The coordinate that a scaled basis stands for, `3@1` being (0, 3); anything else unchanged."""
     if type(x) is not ScaledBasis:
         return x
@@ -268,7 +268,7 @@ def mod(a: Any, b: Any) -> Any:
     return a % b
 
 
-def ceil_div_int(a: Any, b: Any) -> Any:
+def ceil_div_int(a: object, b: object) -> Any:
     """`a / b` rounded up."""
     if type(a) is int and type(b) is int and b != 0:
         return -(-a // b)
@@ -312,7 +312,7 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
     return own(a, b) if own is not None else b + (a - b) * condition
 
 
-def shape_div_int(a: Any, b: Any) -> Any:
+def shape_div_int(a: object, b: object) -> Any:
     """`a / b` where one divides the other, and at least 1."""
     for x in (a, b):
         if (own := getattr(x, "shape_div", None)) is not None:
@@ -320,7 +320,7 @@ def shape_div_int(a: Any, b: Any) -> Any:
     return ceil_div_int(a, b)
 
 
-def signum(a: Any) -> int:
+def signum(a: object) -> int:
     """-1, 0 or 1; a dynamic integer counts as positive."""
     if type(a) is int:
         return (a > 0) - (a < 0)

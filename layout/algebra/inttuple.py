@@ -50,7 +50,7 @@ def flatten_to_tuple(t: Tree) -> tuple[Any, ...]:
     return t
 
 
-def _collect(t: tuple[Any, ...], result: list[Any]) -> None:
+def _collect(t: tuple[object, ...], result: list[object]) -> None:
     for x in t:
         if type(x) is tuple:
             _collect(cast(tuple[Any, ...], x), result)
@@ -260,7 +260,7 @@ def compact_major(shape: Tree, current: Tree = 1, row_major: bool = False) -> An
     return _compact(shape, current, row_major)[0]
 
 
-def _compact(shape: Tree, current: Any, row_major: bool) -> tuple[Any, Any]:
+def _compact(shape: Tree, current: object, row_major: bool) -> tuple[Any, Any]:
     if isinstance(shape, tuple):
         result: list[Any] = []
         for s in reversed(shape) if row_major else shape:

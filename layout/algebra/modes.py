@@ -20,7 +20,7 @@ def on_outer(layout: ComposedLayout, f: Callable[[Layout], Layout]) -> LayoutLik
 
 
 def compose_parts(inner: Swizzle | Layout, offset: Any, outer: Layout) -> LayoutLike:
-    """`inner o offset o outer`, or `outer` alone where the rest is the identity."""
+    """`inner o offset o outer`, or only `outer` where the rest is the identity."""
     if type(inner) is Swizzle and inner.bits == 0 and type(offset) is int and offset == 0:
         return outer
     return ComposedLayout(inner, offset, outer)

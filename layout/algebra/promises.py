@@ -50,7 +50,7 @@ def known(x: Any) -> int | None:
 
 
 def _operator(name: str) -> Callable[[Sample, Any], Sample]:
-    def apply(self: Sample, other: Any) -> Sample:
+    def apply(self: Sample, other: object) -> Sample:
         return Sample(getattr(self.value, name)(other.value if type(other) is Sample else other), self.checked)
 
     return apply
@@ -63,7 +63,9 @@ for _name in ("__lt__", "__le__", "__gt__", "__ge__"):
     setattr(Sample, _name, _operator(_name))
 
 
-def check_promises(extents: Sequence[Unknown], strides: Sequence[Unknown], see: Callable[[list[Any]], Any]) -> None:
+def check_promises(
+    extents: Sequence[Unknown], strides: Sequence[Unknown], see: Callable[[list[object]], object]
+) -> None:
     """Raises the `LayoutError` that `see` raises for some values of these `?` that their divisors allow.
 
     `see` takes values for all `?`, those of the extents first, and does the work that needs them.
@@ -81,7 +83,7 @@ def check_promises(extents: Sequence[Unknown], strides: Sequence[Unknown], see: 
 
 
 def _failure(
-    extents: Sequence[Unknown], strides: Sequence[Unknown], see: Callable[[list[Any]], Any]
+    extents: Sequence[Unknown], strides: Sequence[Unknown], see: Callable[[list[object]], object]
 ) -> LayoutError | None:
     """The error for the first values that have one. Where no value is checked for the first, none ever is."""
     for values in _values([x.div for x in extents]):

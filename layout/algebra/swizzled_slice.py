@@ -66,7 +66,7 @@ def _plain(layout: LayoutLike) -> Layout:
     return layout
 
 
-def _mixed(x: Any) -> MixedBits:
+def _mixed(x: object) -> MixedBits:
     if isinstance(x, MixedBits):
         return x
     return MixedBits(x, 0) if type(x) is int else MixedBits(0, -1, x)
@@ -111,7 +111,7 @@ def _chosen(start: MixedBits, bit: int, clear: int, set_: int) -> Any:
     return clear + (start.value >> bit.bit_length() - 1 & 1) * (set_ - clear)
 
 
-def _bits_at(layout: Layout, coord: Any) -> MixedBits:
+def _bits_at(layout: Layout, coord: object) -> MixedBits:
     """The index at a coordinate, bit by bit: those that a run-time coordinate can reach are run-time bits."""
     result = MixedBits(0, 0)
     parts = zip(leaves(layout.shape), leaves(layout.stride), leaves(_crd(coord, layout.shape)), strict=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The contracts of copies that a thread issues alone."""
+"""The contracts of copies that a single thread issues."""
 
 from dataclasses import dataclass
 from typing import final

@@ -155,7 +155,7 @@ class CustomInstruction:
         return self.contract.operands
 
     def describe(self) -> str:
-        """Who executes it, and what becomes of its operands, in words."""
+        """Who executes it, and its effects on its operands, in words."""
         parts = [self.contract.agent.value, *[_effect_of(operand) for operand in self.operands]]
         return f"{self.name}: {'; '.join(parts)}"
 

@@ -3,8 +3,8 @@
 CuTe's mma_sm120.hpp and mma_traits_sm120.hpp).
 
 Without scales and with one for 32 elements (kinds f8f6f4 and mxf8f6f4) each element takes a byte in registers: one of 6
-bits its low bits, one of 4 bits the bits 2 to 5. With scales of e2m1 alone (kinds mxf4 and mxf4nvf4) eight elements
-share a register. Of a row of A the scales are in the register of one thread of four: of row r in thread 4 (r mod 8) +
+bits its low bits, one of 4 bits the bits 2 to 5. With scales and only e2m1 (kinds mxf4 and mxf4nvf4) eight elements
+share a register. One thread of four has the scales of a row of A in its register: of row r in thread 4 (r mod 8) +
 r / 8, and where the instruction selects the second pair, two threads on; of a column of B in thread 4n, or as many
 threads on as the instruction selects. A register has up to four scales, from the byte on that it selects.
 """

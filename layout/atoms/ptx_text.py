@@ -136,7 +136,7 @@ def _kind(atom: MmaAtom) -> str:
 
 
 def _scale(atom: MmaAtom) -> str:
-    """The type of the scales; PTX says of an e4m3 that it has no sign."""
+    """The type of the scales; PTX calls an e4m3 unsigned here."""
     if not atom.has_scales:
         return ""
     element = atom.contract.operand(Role.SCALE_A).element

@@ -2,7 +2,7 @@
 """Matrix instructions of a thread that multiply into tensor memory, for one block or for a pair (PTX ISA, TensorCore
 5th Generation Instructions: tcgen05.mma; CuTe's mma_sm100_umma.hpp and mma_traits_sm100.hpp).
 
-D is in tensor memory, B in shared memory, A in either. Of a pair each block has half of the rows of A and D and half of
+D is in tensor memory, B in shared memory, A in either. Each block of a pair has half of the rows of A and D and half of
 the columns of B; layouts count the blocks. Shapes are those of CuTe, which has some N fewer than PTX.
 """
 

@@ -112,7 +112,7 @@ class SmemDescriptor:
     base_offset: int = 0
     version: int = VERSION
     is_absolute: bool = False
-    """Whether the leading field is an address (sm_103a, of 48 bytes of K alone)."""
+    """Whether the leading field is an address (sm_103a, only for 48 bytes of K)."""
     reserved: int = 0
 
     @property

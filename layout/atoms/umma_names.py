@@ -134,7 +134,7 @@ def _number(text: str, name: str) -> int:
 
 def _choose(known: Mapping[str, _T], text: str, name: str) -> _T:
     if text not in known:
-        raise _unknown(name, f"{text} is none of {', '.join(known)}")
+        raise _unknown(name, f"{text} is not one of {', '.join(known)}")
     return known[text]
 
 

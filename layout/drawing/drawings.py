@@ -35,8 +35,8 @@ MAX_CELLS = 1 << 16
 class Cell:
     """One place of a table: its text, and the numbers in it, an index, a coordinate, or a thread and a value.
 
-    A place without a thread is empty and white. `also` says of the further threads and values that have the place how
-    much greater their numbers are. `colour` is #rrggbb: that of the thread, or of the index.
+    A place without a thread is empty and white. `also` says how much greater the numbers of the further threads and
+    values at this place are. `colour` is #rrggbb: that of the thread, or of the index.
     """
 
     text: str

@@ -189,7 +189,7 @@ def _call(node: Node, function: Any, arguments: tuple[Any, ...]) -> Any:
         raise _located(error, node) from None
 
 
-def _checked(value: Any) -> int:
+def _checked(value: object) -> int:
     """The number of leaves of a value. Raises `LayoutError` (E0209, E0103) for a value beyond the limits."""
     count = 0
     pending = [(value, 0)]
@@ -211,7 +211,7 @@ def _checked(value: Any) -> int:
     return count
 
 
-def _check_kind(value: Any, kind: OperandKind, node: Node) -> None:
+def _check_kind(value: object, kind: OperandKind, node: Node) -> None:
     if not kind.accepts(value):
         shown = lines(value, plain_style)[0] if not isinstance(value, str) else repr(value)
         raise _error(node, Code.TEXT_WRONG_KIND, f"{kind.name} is expected here, not {shown[:80]}")

@@ -70,7 +70,7 @@ EXPLAINED: Mapping[Callable[..., Any], Callable[..., Explanation]] = MappingProx
 """The function that explains each operation."""
 
 
-def explain(operation: Callable[..., Any], *arguments: Any) -> Explanation:
+def explain(operation: Callable[..., object], *arguments: object) -> Explanation:
     """Calls `operation` and says, step by step, how its result came about.
 
     `operation` is one of `EXPLAINED`, such as `composition` or `TiledCopy.partition_S`, and the arguments are its

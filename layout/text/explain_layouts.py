@@ -58,7 +58,7 @@ def _coalesce_once(modes: list[tuple[int, int]]) -> tuple[str, str, list[tuple[i
     return None
 
 
-def explain_complement(layout: Layout, cotarget: Any = None) -> Explanation:
+def explain_complement(layout: Layout, cotarget: object = None) -> Explanation:
     """Explains `complement`."""
     result = complement(layout, cotarget)
     arguments = (layout,) if cotarget is None else (layout, cotarget)

@@ -2,7 +2,7 @@
 """Layouts as text.
 
 The canonical form is the public CuTe IR's: `(8,(2,?)):(1,(8,?{i64}))`, `S<3,4,3> o 0 o (8,8):(8,1)`, basis
-strides `1@0`, tilers `[4:1;_]`. `?{div=8}` and `?{i64 div=8}` add what is known of a dynamic integer's
+strides `1@0`, tilers `[4:1;_]`. `?{div=8}` and `?{i64 div=8}` add facts about a dynamic integer's
 divisors. The C++ style `(_128,_32):(_1,_128)`, `Sw<3,4,3>`, `<4:1;8>` is read as well, and written by
 `to_cxx`.
 
@@ -29,7 +29,7 @@ def parse_layout(text: str) -> LayoutLike:
 
 
 def parse_coord_tensor(text: str) -> tuple[Any, Layout]:
-    """The start and the layout of a coordinate tensor, from `(0,?) o (8,4):(1@0,1@1)` or from the layout alone."""
+    """The start and the layout of a coordinate tensor, from `(0,?) o (8,4):(1@0,1@1)` or from only the layout."""
     return Parser(text).whole(Parser.coord_tensor)
 
 

@@ -110,7 +110,7 @@ def mode_of(x: Any, mode: int) -> Any:
 def _of_mode(f: Callable[[Any], Any]) -> Callable[..., Any]:
     """`f` of a mode of its argument, which a path of mode indices names."""
 
-    def apply(x: Any, *modes: int) -> Any:
+    def apply(x: object, *modes: int) -> Any:
         for mode in modes:
             x = mode_of(x, mode)
         return f(x)

@@ -223,7 +223,7 @@ class Parser:
         return ComposedLayout(outer, offset, self.plain_layout())
 
     def coord_tensor(self) -> tuple[Any, Layout]:
-        """`start o layout`, or a layout with basis strides alone, which starts at zeros."""
+        """`start o layout`, or only a layout with basis strides, which starts at zeros."""
         begin, count = self.pos, self.count
         start = self.nested("coord")
         if self.accept("o"):

@@ -20,7 +20,7 @@ Style = Callable[[Any], str]
 plain_style: Style = to_text
 
 
-def cxx_style(x: Any) -> str:
+def cxx_style(x: object) -> str:
     """The text of a layout, tiler or tuple as C++ prints it: a tiler of layouts is a tuple like any other."""
     return to_cxx(x).replace("[", "(").replace(";", ",").replace("]", ")")
 
@@ -52,12 +52,12 @@ def tiled_copy_lines(copy: TiledCopy, style: Style) -> list[str]:
     ]
 
 
-def thr_copy_lines(copy: TiledCopy, thread: Any, style: Style) -> list[str]:
+def thr_copy_lines(copy: TiledCopy, thread: object, style: Style) -> list[str]:
     """The lines of a ThrCopy: the thread's index, a run-time integer, and the tiled copy."""
     return ["ThrCopy", f"  ThrIdx: {plain_style(thread)}", *tiled_copy_lines(copy, style)]
 
 
-def thr_mma_lines(mma: TiledMma, thread: Any, style: Style) -> list[str]:
+def thr_mma_lines(mma: TiledMma, thread: object, style: Style) -> list[str]:
     """The lines of a ThrMMA: the thread's place among the atoms (V,M,N,K), and the tiled MMA."""
     return ["ThrMMA", f"  Thr VMNK: {style(mma.thread_coord(thread))}", *tiled_mma_lines(mma, style)]
 

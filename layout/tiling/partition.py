@@ -60,7 +60,7 @@ def project(proj: Coord, t: Any) -> Any:
 
 
 def local_partition(
-    layout: LayoutLike, threads: Layout, index: Any, proj: "Coord | None" = None
+    layout: LayoutLike, threads: Layout, index: object, proj: "Coord | None" = None
 ) -> tuple[LayoutLike, Any]:
     """The elements of thread `index`: those at its coordinate in `threads`, in every tile of the shape of
     `threads`.
@@ -110,7 +110,7 @@ def check_tiler(tiler: Tiler, subject: str) -> None:
         _check_static(tiler, subject)
 
 
-def _check_empty(part: Any, subject: str) -> None:
+def _check_empty(part: object, subject: str) -> None:
     if part == ():
         raise LayoutError(
             Code.BAD_ARGUMENT, f"{subject} has an empty tuple, (), which tiles nothing", "write _ for a whole mode"

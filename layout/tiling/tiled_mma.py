@@ -146,11 +146,11 @@ class TiledMma(Displayed):
         result = join((threads, fragment))
         return ComposedLayout(whole.inner, whole.offset, result) if type(whole) is ComposedLayout else result
 
-    def partition_A(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
+    def partition_A(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, Any]:
         """The part of A (M,K,...) that thread `thr_idx` holds: its layout and start index. The index may be dynamic."""
         return self.partition("A", layout, thr_idx)
 
-    def partition_B(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
+    def partition_B(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, Any]:
         """The part of B (N,K,...) that thread `thr_idx` holds; see `partition_A`."""
         return self.partition("B", layout, thr_idx)
 

@@ -28,13 +28,13 @@ def compute_box(
 
     `to_mode` takes positions in shared memory to coordinates of `gmem`, both of values of `val_bits` bits. With `merge`
     modes that are contiguous in both are one dimension, as in CuTe, but the innermost has at most `row` elements then:
-    those that a swizzle spans. Modes of the tensor outside of the tile follow with extent 1. Where there are too many,
-    the last dimension stands for the rest.
+    those that a swizzle spans. A mode longer than a box can be takes several instructions. Modes of the tensor outside
+    the tile follow with extent 1. Where there are too many, the last dimension stands for the rest.
 
     Raises `LayoutError` (E0323) if neighbours in shared memory lie apart in the tensor, or the last dimension stands
     for modes that the tile extends along as no box does.
     """
-    extents, paths = _run(gmem, to_mode)
+    extents, paths = _run(gmem, to_mode, MAX_BOX * bits // val_bits)
     strides = tuple(at_path(gmem.stride, path) for path in paths)
     tile: Layout = recast_layout(Layout(extents, strides), val_bits, bits)
     modes = _merged(gmem, tile, paths, row) if merge else _apart(tile, paths)
@@ -77,8 +77,10 @@ def _apart(tile: Layout, paths: list[Path]) -> list[tuple[list[int], list[Path]]
     return [([extent], [path]) for extent, path in zip(wrap(tile.shape), paths, strict=True)]
 
 
-def _run(gmem: Layout, to_mode: Layout) -> tuple[tuple[int, ...], list[Path]]:
-    """The extents of the longest run in shared memory that is a box of `gmem`, and the modes along which it goes."""
+def _run(gmem: Layout, to_mode: Layout, most: int) -> tuple[tuple[int, ...], list[Path]]:
+    """The extents of the longest run in shared memory that is a box of `gmem` with at most `most` values along a mode
+    that they divide, and the modes along which it goes.
+    """
     run: Layout = coalesce(to_mode)
     extents: list[int] = []
     paths: list[Path] = []
@@ -86,8 +88,11 @@ def _run(gmem: Layout, to_mode: Layout) -> tuple[tuple[int, ...], list[Path]]:
         basis = stride if isinstance(stride, ScaledBasis) else ScaledBasis(stride, ())
         if not is_static(basis.value) or basis.value != 1:
             break  # no instruction begins in the middle of a mode
-        extents.append(extent)
         paths.append(basis.path)
+        if extent > most and extent % most == 0:
+            extents.append(most)  # and other instructions move the rest of the mode
+            break
+        extents.append(extent)
     if not paths:
         raise LayoutError(
             Code.TMA_BOX,
@@ -126,7 +131,7 @@ def _outside(gmem: Layout, paths: list[Path]) -> list[Path]:
     ]
 
 
-def _is(x: Any, value: int) -> bool:
+def _is(x: object, value: int) -> bool:
     return is_static(x) and x == value
 
 

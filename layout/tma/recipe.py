@@ -77,7 +77,7 @@ class PlacedMap:
 class MapRecipe:
     """The tensor map of the tensor parameter `tensor`, or of a part that begins `offset` bytes after it.
 
-    `dims` and `strides` are those of `TensorMap`, integers or the values of integer parameters. Elements outside of
+    `dims` and `strides` are those of `TensorMap`, integers or the values of integer parameters. Elements outside
     the tensor are zero, or NaN with `nan_fill`. A map by which copies write the tensor is `stored`. The L2 cache
     fetches up to `promotion` bytes at a time (`promotion_for`).
 

@@ -37,7 +37,7 @@ class TensorMap:
     `dims` are extents in elements of `bits` bits, innermost first; `strides` the bytes between neighbours of all
     dimensions but the innermost; `box` the extents that one instruction moves. `swizzle_bits` bits of the addresses in
     shared memory are swizzled, from 0 to 3, or it is `ATOMS_OF_32`. The interleave is none, element strides are 1, and
-    elements outside of the tensor are zero.
+    elements outside the tensor are zero.
 
     Raises `LayoutError` (E0322) for a tensor that no map describes, (E0323) for a box that TMA does not move.
     """
@@ -83,7 +83,7 @@ class TensorMap:
 
     @property
     def bytes(self) -> int:
-        """The bytes that one instruction moves, elements outside of the tensor included."""
+        """The bytes that one instruction moves, elements outside the tensor included."""
         return prod(self.box) * self.bits // 8
 
     def check_address(self, address: int) -> None:

@@ -165,7 +165,7 @@ class TmaCopy:
 
         return Layout(layout.shape, transform_leaves(step, unit_bases(layout.shape)))
 
-    def partition_gmem(self, tiles: Layout, block: Any = 0) -> tuple[Layout, Any]:
+    def partition_gmem(self, tiles: Layout, block: object = 0) -> tuple[Layout, Any]:
         """Tiles of the coordinates of a tensor by instructions, ((TMA,TMA_Iter),RestM,...), and where a block of a
         multicast begins. The number of the block may be dynamic.
         """
@@ -173,7 +173,7 @@ class TmaCopy:
         assert isinstance(part, Layout)
         return part, add(start, start_of_part(part, mul(block, self._share)))
 
-    def partition_smem(self, tiles: LayoutLike, block: Any = 0) -> tuple[LayoutLike, Any]:
+    def partition_smem(self, tiles: LayoutLike, block: object = 0) -> tuple[LayoutLike, Any]:
         """The same of tiles in shared memory."""
         part, start = self.tiled_copy.partition_D(tiles, 0)
         return part, add(start, start_of_part(plain_layout(part), mul(block, self._share)))
@@ -186,7 +186,7 @@ class TmaCopy:
         return [tuple(basis.path for basis in flatten_to_tuple(mode.stride)) for mode in self.basis]
 
 
-def in_bytes(elements: Any, bits: int) -> Any:
+def in_bytes(elements: object, bits: int) -> Any:
     """A distance in elements of `bits` bits, in bytes; it is a whole number of them."""
     return mul(elements, bits // 8) if bits >= 8 else floordiv(elements, 8 // bits)
 

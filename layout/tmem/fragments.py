@@ -42,7 +42,7 @@ class Placement(Enum):
     """Each half of the lanes has all of the matrix."""
 
 
-def place_matrix(shape: Any, blocks: int, value_bits: int, cell_bits: int = CELL,
+def place_matrix(shape: object, blocks: int, value_bits: int, cell_bits: int = CELL,
                  placement: Placement = Placement.INTERLEAVED) -> Layout:  # fmt: skip
     """The layout in tensor memory of a part of a matrix of `shape` ((M,N),RestM,RestN,...), for multiplications by one
     block or by a pair, in elements of `value_bits` bits, each of which takes `cell_bits`.
@@ -61,7 +61,7 @@ def place_matrix(shape: Any, blocks: int, value_bits: int, cell_bits: int = CELL
     return _place(shape, tile(n), step, value_bits, cell_bits)
 
 
-def place_stationary(shape: Any, value_bits: int, cell_bits: int = CELL) -> Layout:
+def place_stationary(shape: object, value_bits: int, cell_bits: int = CELL) -> Layout:
     """The same for accumulators of tcgen05.mma.ws (CuTe's tmem_frg_ws)."""
     m, n = _tile_of(shape)
     if m not in _STATIONARY or n not in (64, 128, 256):
@@ -73,7 +73,7 @@ def place_stationary(shape: Any, value_bits: int, cell_bits: int = CELL) -> Layo
     return _place(shape, _STATIONARY[m](n), 1, value_bits, cell_bits)
 
 
-def place_operand(atom: MmaAtom, operand: str, shape: Any) -> Layout:
+def place_operand(atom: MmaAtom, operand: str, shape: object) -> Layout:
     """The layout in tensor memory of a block's part of an operand of tcgen05.mma, "A" or "C", of `shape`
     ((M,N),RestM,RestN,...): the accumulator takes a cell for each element, A has its elements packed.
 
@@ -116,7 +116,7 @@ def stored_bits(atom: MmaAtom, operand: str) -> int:
     return 8 if in_bytes else element.bits
 
 
-def _tile_of(shape: Any) -> tuple[int, int]:
+def _tile_of(shape: object) -> tuple[int, int]:
     """M and N of the tile of an atom."""
     first: Any = cast("Any", shape)[0] if isinstance(shape, tuple) else shape
     if not isinstance(first, tuple) or len(cast("tuple[Any, ...]", first)) != 2:

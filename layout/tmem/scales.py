@@ -74,7 +74,7 @@ def scales_in_smem(vector: int, k: int, rows: int, tile_k: int) -> Layout:
     )
 
 
-def place_scales(shape: Any, *, of_b: bool = False, two_by_two: bool = False) -> Layout:
+def place_scales(shape: object, *, of_b: bool = False, two_by_two: bool = False) -> Layout:
     """The factors in tensor memory for a part of `shape` ((MN,(values,factors)),RestMN,RestK,...), as `scales_in_smem`
     has it, in elements of 8 bits. Where a pair multiplies 128 rows, `two_by_two`, the halves of B are in different
     quarters of the lanes.
@@ -105,6 +105,6 @@ def place_scales(shape: Any, *, of_b: bool = False, two_by_two: bool = False) ->
     return result
 
 
-def _modes(t: Any) -> tuple[Any, ...]:
+def _modes(t: object) -> tuple[Any, ...]:
     """The modes of a tuple, one of anything else."""
     return cast("tuple[Any, ...]", t) if isinstance(t, tuple) else (t,)

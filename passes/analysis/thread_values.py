@@ -19,7 +19,7 @@ _RESIZED = (arith.ExtSIOp, arith.TruncIOp, arith.IndexCastOp)
 
 
 class ThreadValues:
-    """The integers that follow from the threads' coordinates alone, by thread, and of the other values those that
+    """The integers that follow only from the threads' coordinates, by thread, and of the other values those that
     depend on the thread within its warp. Loads depend on it where their address does.
     """
 

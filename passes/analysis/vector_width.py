@@ -92,7 +92,7 @@ def _reasons(refusals: list[_RefusedError]) -> str:
 
 def _adjacent_sides(src: TensorType, dst: TensorType) -> tuple[int, ...]:
     """The operands whose elements must be adjacent, 0 for the source, 1 for the destination: not a fragment, unless the
-    other is one, too, or its elements are narrower than a byte and cannot be moved alone.
+    other is one, too, or its elements are narrower than a byte and cannot be moved singly.
     """
     in_registers = [tensor.space.data is RMEM for tensor in (src, dst)]
     if src.element_bits < 8 or in_registers[0] == in_registers[1]:

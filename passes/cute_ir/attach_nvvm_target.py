@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`attach-nvvm-target`: says what the kernels of a program are compiled for."""
+"""`attach-nvvm-target`: writes the target of a program's kernels into it."""
 
 from dataclasses import dataclass
 

@@ -146,7 +146,7 @@ def _static(emitter: Emitter, type: CuteType) -> SSAValue:
     return emitter.value(StaticOp.create(result_types=[type]))
 
 
-def gather(emitter: Emitter, kind: CuteType, value: Any) -> SSAValue:
+def gather(emitter: Emitter, kind: CuteType, value: object) -> SSAValue:
     """The value as an operand of the program again, of the type that the operation's result has."""
     return _static(emitter, kind) if kind.is_static else _part(emitter, kind, value)
 

@@ -144,7 +144,7 @@ class Addresses:
     def evaluate(self, emitter: Emitter, place: Place, bits: int, *, must_fit: bool = False) -> SSAValue:
         """The bytes before the element at `place`, of `bits` each: as i32 where ranges prove that they fit, else as
         i64. The simulator checks that strides which are known at run time do not make them wrap; and where they
-        `must_fit`, that a coordinate outside of the layout does not.
+        `must_fit`, that a coordinate outside the layout does not.
 
         Of elements narrower than a byte, the coordinate is one that begins a byte, as the verifiers make sure.
         """

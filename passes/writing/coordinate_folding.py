@@ -128,7 +128,7 @@ class CoordinateFolding:
         emitter.replace([emitter.index(i) if isinstance(i, int) else i for i in integers])
 
     def _bounds(self, op: BoundsOp, emitter: Emitter) -> None:
-        """A fragment of predicates, filled in loops: the starts are added outside of them, once."""
+        """A fragment of predicates, filled in loops: the starts are added outside them, once."""
         layout = plain_layout(self._scalars.layout(emitter, op.tensor))
         start = self._starts[op.tensor]
         predicates = emitter.value(AllocOp(op.result.type))

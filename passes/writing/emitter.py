@@ -9,15 +9,26 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, StringAttr, UnitAttr, i1, i8, i32, i64
+from xdsl.dialects import arith, scf, vector
+from xdsl.dialects.builtin import (
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    UnitAttr,
+    VectorType,
+    i1,
+    i8,
+    i32,
+    i64,
+)
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.arith.integer_range import wrap_signed
 from ...dialects.arith.semantics import CHECKED, INTEGER_OPERATIONS, int_width
 from ...dialects.ptx import LoadOp, PtrAddOp
-from ...dialects.ptx.base import integer_bits
+from ...dialects.ptx.base import integer_bits, split_vector
 from ...dialects.tile import TensorType
 from ...layout.algebra.integers import Unknown
 from ..analysis.loop_hints import UNROLL
@@ -248,3 +259,17 @@ class SsaInt(SsaOperators):
 def facts_of(x: Operand) -> int | Unknown:
     """An integer of the algebra as a type has it: its value, or the facts about it."""
     return x.known if isinstance(x, SsaInt) else x
+
+
+def join_vector(emitter: Emitter, values: Sequence[SSAValue]) -> SSAValue:
+    """A vector of values of one type."""
+    whole = emitter.value(vector.BroadcastOp(values[0], VectorType(values[0].type, [len(values)])))
+    for index, value in enumerate(values[1:], 1):
+        whole = emitter.value(vector.InsertOp(value, whole, [index]))
+    return whole
+
+
+def extract_elements(emitter: Emitter, value: SSAValue) -> list[SSAValue]:
+    """The elements of a vector, or the scalar itself."""
+    element, count = split_vector(value.type)
+    return [emitter.value(vector.ExtractOp(value, [index], element)) for index in range(count)] if count else [value]

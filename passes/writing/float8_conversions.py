@@ -10,8 +10,7 @@ from ...dialects.element_types import FLOATS
 from ...dialects.ptx import CvtOp
 from ...dialects.ptx.base import float_bits, split_vector
 from ..errors import LoweringError
-from .emitter import Emitter
-from .vector_elements import extract_elements, join_vector
+from .emitter import Emitter, extract_elements, join_vector
 
 
 def _pair(type: Attribute) -> str:

@@ -19,8 +19,8 @@ from .emitter import Emitter, SsaInt
 
 
 def slice_index(emitter: Emitter, coord: Any, layout: Layout) -> tuple[SSAValue | None, int]:
-    """The index of what `coord` fixes, in a layout with integer strides: a run-time summand, if there is one, and a
-    constant. Run-time integers of both are `SsaInt`.
+    """The index of the modes that `coord` fixes, in a layout with integer strides: a run-time summand, if there is one,
+    and a constant. Run-time integers of both are `SsaInt`.
     """
     fixed: list[tuple[Any, Any, Any]] = []
     constant = _split(

@@ -49,10 +49,10 @@ class SsaNumber:
     def __add__(self, other: Any) -> "SsaNumber":
         return self._binary(self, other, arith.AddfOp, arith.AddiOp)
 
-    def __sub__(self, other: Any) -> "SsaNumber":
+    def __sub__(self, other: object) -> "SsaNumber":
         return self._binary(self, other, arith.SubfOp, arith.SubiOp)
 
-    def __rsub__(self, other: Any) -> "SsaNumber":
+    def __rsub__(self, other: object) -> "SsaNumber":
         return self._binary(other, self, arith.SubfOp, arith.SubiOp)
 
     def __mul__(self, other: Any) -> "SsaNumber":
@@ -61,25 +61,25 @@ class SsaNumber:
     def __neg__(self) -> "SsaNumber":
         return self.of(arith.NegfOp(self.value))
 
-    def __lshift__(self, other: Any) -> "SsaNumber":
+    def __lshift__(self, other: object) -> "SsaNumber":
         return self.of(arith.ShLIOp(self.value, self.like(other)))
 
-    def __rshift__(self, other: Any) -> "SsaNumber":
+    def __rshift__(self, other: object) -> "SsaNumber":
         return self.of(arith.ShRUIOp(self.value, self.like(other)))
 
-    def __and__(self, other: Any) -> "SsaNumber":
+    def __and__(self, other: object) -> "SsaNumber":
         return self.of(arith.AndIOp(self.value, self.like(other)))
 
-    def __or__(self, other: Any) -> "SsaNumber":
+    def __or__(self, other: object) -> "SsaNumber":
         return self.of(arith.OrIOp(self.value, self.like(other)))
 
-    def __xor__(self, other: Any) -> "SsaNumber":
+    def __xor__(self, other: object) -> "SsaNumber":
         return self.of(arith.XOrIOp(self.value, self.like(other)))
 
-    def __lt__(self, other: Any) -> "SsaNumber":
+    def __lt__(self, other: object) -> "SsaNumber":
         return self.of(arith.CmpfOp(self.value, self.like(other), "olt"))
 
-    def __gt__(self, other: Any) -> "SsaNumber":
+    def __gt__(self, other: object) -> "SsaNumber":
         return self.of(arith.CmpfOp(self.value, self.like(other), "ogt"))
 
 

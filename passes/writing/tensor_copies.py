@@ -1,21 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies and prefetches as single instructions, in loops over those of a tile."""
+"""Copies in loops over the instructions of a tile: the part that one instruction moves, and the tensor copies."""
 
 from math import prod
 
 from xdsl.ir import SSAValue
 
-from ...dialects.tile import CoordTensorOp, CoordTensorType, CopyOp, PrefetchOp, TensorType, TmaCallOp, TmaType
+from ...dialects.cute import CoordAttr, LayoutAttr
+from ...dialects.cute.values import integers, typed
+from ...dialects.tile import (
+    CoordTensorOp,
+    CoordTensorType,
+    CopyOp,
+    Crd2IdxOp,
+    PrefetchOp,
+    TensorType,
+    TmaCallOp,
+    TmaType,
+    ViewOp,
+)
 from ...dialects.tile.assembly import AnyTensor
 from ...dialects.tile.tma_rules import split_by_instructions
+from ...dialects.tile.view_base import infer_shifted_type
 from ...layout.algebra.axes import along
-from ...layout.algebra.core import Layout, cosize, join, plain_layout
-from ...layout.algebra.inttuple import show
-from ...layout.tiling.copy_loops import repeats
+from ...layout.algebra.core import Layout, LayoutLike, cosize, join, plain_layout
+from ...layout.algebra.integers import Unknown
+from ...layout.algebra.inttuple import leaves, show
+from ...layout.tiling.copy_loops import repeats, with_outer
 from ...layout.tma.tensor_map import MAX_BOX
-from .copy_parts import make_part
 from .emitter import Emitter, SsaInt, remark
 from .slice_index import add_index, slice_index
+from .tensor_scalars import scalars_for
 
 
 def expand_tensor_copy(op: CopyOp | PrefetchOp) -> None:
@@ -76,3 +90,27 @@ def _reason(type: TmaType, tile: Layout) -> str:
 def _tensor(value: SSAValue) -> AnyTensor:
     assert isinstance(value.type, TensorType | CoordTensorType)
     return value.type
+
+
+def make_part(
+    emitter: Emitter, tensor: SSAValue, values: LayoutLike, indices: list[SSAValue], modes: list[Layout]
+) -> SSAValue:
+    """The view of `tensor` that one execution of the atom moves: `values`, at the current indices of the loops."""
+    type = tensor.type
+    assert isinstance(type, TensorType)
+    moving = [(index, mode) for index, mode in zip(indices, modes, strict=True) if any(leaves(mode.stride))]
+    offset, distance = None, 0
+    if moving:
+        layout = Layout(tuple([mode.shape for _, mode in moving]), tuple([mode.stride for _, mode in moving]))
+        known, scalars = typed(layout), [x.value for x in integers(layout) if isinstance(x, SsaInt)]
+        where = (Unknown(),) * len(moving)
+        offset = emitter.value(Crd2IdxOp(CoordAttr(where), [index for index, _ in moving], LayoutAttr(known), scalars))
+        distance = known(where)
+    part = typed(plain_layout(values))
+    if type.is_swizzled:
+        view = type.with_layout(with_outer(type.layout.data, part, distance))
+    else:
+        view = infer_shifted_type(type, part, distance)
+    if offset is None and view == type:
+        return tensor
+    return emitter.value(ViewOp(tensor, offset, view, scalars_for(emitter, part, values)))

@@ -33,9 +33,8 @@ from ...layout.atoms.umma_encoding import SCALE_IDS, instruction_descriptor_of
 from ...layout.tiling.tmem_copies import values_descriptor
 from ...layout.tmem.cells import WITHIN_CELL
 from .addresses import Address, Addresses
-from .emitter import Emitter
+from .emitter import Emitter, extract_elements, join_vector
 from .matrix_descriptors import write_descriptor
-from .vector_elements import extract_elements, join_vector
 
 
 def lower_umma_call(emitter: Emitter, addresses: Addresses, op: MmaCallOp, operands: Sequence[Address]) -> None:

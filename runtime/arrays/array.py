@@ -191,7 +191,7 @@ def check_geometry(array: Array) -> None:
         raise ArrayError("has an address that does not fit in 64 bits")
 
 
-def choose_reader(x: Any) -> Callable[[Any], Array]:
+def choose_reader(x: object) -> Callable[[Any], Array]:
     """The function that reads arrays of the class of this one, and raises ArrayError for one that kernels cannot take.
 
     ArrayError for other objects.

@@ -17,14 +17,15 @@ _EXACT = frozenset({int, bool, str, bytes, NoneType, type, FunctionType, Builtin
 
 
 def is_exact(value: object) -> bool:
-    """Whether class and value alone tell a constant from others: it is hashed, equal ones are the same in all that a
-    kernel can ask, and nothing in it changes. Others need `constant_key`, since 0.0 is -0.0, and (1,) is (True,).
+    """Whether class and value are enough to tell a constant from others: it is hashed, equal ones are the same in all
+    that a kernel can ask, and nothing in it changes. Others need `constant_key`, since 0.0 is -0.0, and (1,) is
+    (True,).
     """
     kind = type(value)
     return kind in _EXACT or (kind.__module__.partition(".")[0] == "tilefold" and _has_hash(value))
 
 
-def constant_key(name: str, value: Any) -> object:
+def constant_key(name: str, value: object) -> object:
     """A key that is equal for constants of the same meaning: class and value; of containers, NumPy arrays and
     dataclasses their present contents. An object that is hashed by its identity stands for itself, and the key keeps it
     alive.

@@ -79,7 +79,7 @@ def read_logical_numbers(exact: Mapping[str, Any], arguments: Mapping[str, Any])
 
 
 def scatter(array: NDArray[Any], storage: NDArray[Any], layout: LayoutLike) -> None:
-    """Writes a logical array into `storage`; elements that no coordinate reaches are left alone.
+    """Writes a logical array into `storage`; elements that no coordinate reaches keep their values.
 
     StorageError (E3106) where the array's shape is not the layout's, or the storage does not fit.
     """

@@ -17,7 +17,7 @@ Extents = Sequence[int | None]
 
 
 def tensor_check(
-    tensors: Sequence[Any], sizes: Sequence[Extents], strides: Sequence[Extents]
+    tensors: Sequence[object], sizes: Sequence[Extents], strides: Sequence[Extents]
 ) -> Callable[..., bool] | None:
     """A function that takes tensors in the same number and says whether they are like these, but for the sizes and
     strides, which must be those given here. The tensors must be distinct objects, here and in each call, or it says

@@ -170,7 +170,7 @@ class Evaluator:
         return function(*arguments, **keywords)
 
     @staticmethod
-    def _unknown(kind: str, name: str, node: Expression, known: Mapping[str, Any]) -> ExpressionError:
+    def _unknown(kind: str, name: str, node: Expression, known: Mapping[str, object]) -> ExpressionError:
         return ExpressionError(
             Code.CHECK_NAME,
             f"there is no {kind} '{name}'",
@@ -241,7 +241,7 @@ def _form(name: str, function: Function) -> str:
     return f"{name}({', '.join(names)})"
 
 
-def _type_like(value: Any, beside: Any) -> Any:
+def _type_like(value: object, beside: object) -> Any:
     """A number in the floating-point type of the array beside it, also where NumPy would widen (bfloat16)."""
     dtype: np.dtype[Any] = np.asanyarray(beside).dtype
     if isinstance(value, int | float) and not isinstance(beside, int | float) and is_floating(dtype):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The first values of a kernel's arguments.
 
-A fill is an expression: a generator (`zeros`, `normal(seed=0)`), an earlier argument, or arithmetic over them
-(`arange / 10`, `A * 2`). Its value is converted to the argument's element type. `poison` alone marks an output: every
-byte is 0xFF (a NaN for floats, -1 for integers), and an engine that tracks initialisation treats it as unwritten.
+A fill is an expression: a generator (`zeros`, `normal(seed=0)`), an earlier argument, or arithmetic over them (`arange
+/ 10`, `A * 2`). Its value is converted to the argument's element type. `poison` by itself marks an output: every byte
+is 0xFF (a NaN for floats, -1 for integers), and an engine that tracks initialisation treats it as unwritten.
 """
 
 import ast
@@ -33,7 +33,7 @@ class Filled:
 
 
 def default_seed(name: str, seed: int = 0) -> int:
-    """The seed of a generator that names none: it depends on the argument's name and on the run's seed alone."""
+    """The seed of a generator that names none: it depends only on the argument's name and the run's seed."""
     return zlib.crc32(f"{seed}:{name}".encode())
 
 

@@ -92,7 +92,7 @@ def _shape(shape: Value) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
-def _elementwise(summary: str, function: Callable[[Array], Any]) -> Function:
+def _elementwise(summary: str, function: Callable[[Array], object]) -> Function:
     def apply(a: Value) -> Value:
         return np.asanyarray(function(_array(a)))
 
@@ -100,7 +100,7 @@ def _elementwise(summary: str, function: Callable[[Array], Any]) -> Function:
     return apply
 
 
-def _pairwise(summary: str, function: Callable[[Array, Array], Any]) -> Function:
+def _pairwise(summary: str, function: Callable[[Array, Array], object]) -> Function:
     def apply(a: Value, b: Value) -> Value:
         left, right = _array(a), _array(b)
         infer_common_shape(left.shape, right.shape)

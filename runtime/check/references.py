@@ -4,7 +4,6 @@
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +27,7 @@ def _integer(value: Value, subject: str) -> int:
     return value
 
 
-def _elementwise(summary: str, function: Callable[[_Doubles], Any]) -> Function:
+def _elementwise(summary: str, function: Callable[[_Doubles], object]) -> Function:
     def apply(a: Value) -> Value:
         return np.asanyarray(function(_double(a)))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A folder that belongs to this user alone, and the files in it: the one place that checks to whom they belong.
+"""A folder that only this user owns, and the files in it: the one place that checks their owners.
 
 A folder is open while it is in use, and its files are named relative to it, so that nobody can put a link to another
 folder in its place after the check. Windows opens no folders; there, an access list of the folder says who may write.

@@ -153,12 +153,12 @@ class Store:
         return Usage(len(removed), sum(entry.size for entry in removed))
 
     def _entries(self, *, close_to_others: bool = False) -> PrivateFolder:
-        """The folder of all entries. OSError if it is missing, or is not this user's alone."""
+        """The folder of all entries. OSError if it is missing, or others can write it."""
         return open_private(self.folder / _FORMAT, close_to_others=close_to_others)
 
     @contextmanager
     def _looked_at(self) -> Generator[PrivateFolder | None, None, None]:
-        """The folder of all entries, or None if it is missing. TilefoldError (E4001) if it is not this user's alone."""
+        """The folder of all entries, or None if it is missing. TilefoldError (E4001) if others can write it."""
         try:
             folder = self._entries()
         except FileNotFoundError:
@@ -195,7 +195,7 @@ def store_of(settings: CacheSettings) -> Store | None:
 
 
 def _shelves(entries: PrivateFolder) -> Iterator[PrivateFolder]:
-    """The folders of entries that are this user's alone; no others."""
+    """The folders of entries that only this user can write."""
     for name in entries.names():
         if _SHELF.fullmatch(name):
             try:

@@ -170,7 +170,7 @@ class Comparison:
         self.values += tensor.values
         return True
 
-    def _other(self, number: int, value: Any) -> bool:
+    def _other(self, number: int, value: object) -> bool:
         """Types, functions and layouts are constants; containers are taken apart in each call."""
         if is_exact(value):
             self.constant(number, value)

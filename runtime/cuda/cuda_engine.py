@@ -63,7 +63,7 @@ class CudaEngine:
     ) -> Timing:
         """Times `repeat` launches by events after `warmup` others, on arguments that are copied once before.
 
-        Results are copied back at the end, so that they can be checked. Raises what `launch` raises.
+        Results are copied back at the end, so that they can be checked. Errors are those of `launch`.
         """
         with self._ready(program, config, args) as run:
             return self.measure(run, program.kernel, warmup=warmup, repeat=repeat)

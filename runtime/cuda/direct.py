@@ -74,7 +74,7 @@ def written(text: Comparison, count: int, steps: Sequence[Step]) -> DirectLaunch
     return scope["launch"]
 
 
-def write_packing(n: int, step: Step, scope: dict[str, Any]) -> list[str]:
+def write_packing(n: int, step: Step, scope: dict[str, object]) -> list[str]:
     """The lines that take a frame and write the values into it."""
     made = step.prepared
     scope.update({
@@ -115,7 +115,7 @@ def write_queueing(n: int, step: Step) -> list[str]:
     ]
 
 
-def _maps(n: int, step: Step, scope: dict[str, Any]) -> list[str]:
+def _maps(n: int, step: Step, scope: dict[str, object]) -> list[str]:
     """The lines that make the tensor maps anew where a value has changed on which they depend."""
     encoder = step.prepared.encoder
     if encoder is None:

@@ -23,8 +23,8 @@ _ALIKE = 16
 Resolve = Callable[[Args, Any, Any, Any, LaunchAttributes], tuple[Any, Any]]
 """Launches arguments that no prepared launch fits yet, or none ever will, such as copies of the host's arrays.
 
-Takes what `Launcher.launch` does; returns what the launch reports, and for the next time, if there is one, the prepared
-launch of which `Launcher.write` makes a function.
+Takes the arguments of `Launcher.launch`; returns the report of the launch, and for the next time, if there is one, the
+prepared launch of which `Launcher.write` makes a function.
 """
 
 
@@ -47,10 +47,10 @@ class Launcher:
         self.fast = _nothing_yet
 
     def launch(self, args: Args, block: Any, grid: Any, stream: Any = None, attributes: LaunchAttributes = ()) -> Any:
-        """Launches on arguments in the order of the parameters. None, or what `resolve` returns.
+        """Launches on arguments in the order of the parameters. None, or the result of `resolve`.
 
-        `stream` is a handle, an object of torch, CuPy or cuda.core, one of `runtime.streams`, or None: torch's
-        current stream where a torch tensor is an argument, else the default stream. Raises what `resolve` and the
+        `stream` is a handle, an object of torch, CuPy or cuda.core, one of `runtime.streams`, or None: torch's current
+        stream where a torch tensor is an argument, else the default stream. Raises the errors of `resolve` and the
         driver raise.
         """
         result = self.fast(args, block, grid, stream, attributes)
@@ -101,5 +101,5 @@ class Launcher:
         return tuple(parts)
 
 
-def _nothing_yet(args: Args, block: Any, grid: Any, stream: Any, attributes: LaunchAttributes) -> Any:
+def _nothing_yet(args: Args, block: object, grid: object, stream: object, attributes: LaunchAttributes) -> Any:
     return NotImplemented

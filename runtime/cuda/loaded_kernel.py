@@ -33,7 +33,7 @@ class Kernel:
 
     def __init__(self, driver: Driver, artifact: Artifact) -> None:
         """Loads the code. CudaError if it is for another architecture, LaunchError if it needs more shared memory
-        than the device has; raises what `load_module` raises.
+        than the device has; raises the errors of `load_module`.
         """
         self.artifact = artifact
         self.driver = driver

@@ -2,8 +2,8 @@
 """A kernel whose launches are prepared: the memory that a launch needs is there, and holds all that does not change.
 
 A *frame* is that memory for one launch at a time: the driver's configuration, the values of the arguments where their
-kinds align them, and the array of their addresses. A launch takes a frame, writes what differs, calls the driver, which
-copies it all, and gives the frame back; so any number of threads can launch at once.
+kinds align them, and the array of their addresses. A launch takes a frame, writes the values that differ, calls the
+driver, which copies it all, and gives the frame back; so any number of threads can launch at once.
 """
 
 import ctypes
@@ -70,8 +70,8 @@ class Frame:
         self._native = make_native_attributes(())
 
     def place(self, kernel: Kernel, grid: Any) -> None:
-        """The grid of the next launches: one to three sizes, or what `grid_of` takes. LaunchError for one that no GPU
-        launches.
+        """The grid of the next launches: one to three sizes, or an argument of `grid_of`. LaunchError for one that no
+        GPU launches.
         """
         self.grid = _UNPLACED  # of a grid that is refused, nothing is remembered
         x, y, z = dim3("grid", grid if self._grid_of is None else self._grid_of(grid))

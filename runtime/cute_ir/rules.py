@@ -127,7 +127,7 @@ def _call(world: World) -> Callable[[llvm.CallOp, Translator], Step]:
     return rule
 
 
-def _argument(value: Any, type: Attribute) -> Argument:
+def _argument(value: object, type: Attribute) -> Argument:
     bits = scalar_bits(type) or 0
     return Argument(value, bits, is_float=bits > 0 and integer_bits(type) is None)
 

@@ -72,7 +72,7 @@ class Exact:
         b = Exact.of(other)
         return self._made(self.near + b.near, lambda: self.element + b.element, b)
 
-    def __sub__(self, other: Any) -> "Exact":
+    def __sub__(self, other: object) -> "Exact":
         b = Exact.of(other)
         return self._made(self.near - b.near, lambda: self.element - b.element, b)
 
@@ -80,13 +80,13 @@ class Exact:
         b = Exact.of(other)
         return self._made(self.near * b.near, lambda: self.element * b.element, b)
 
-    def __truediv__(self, other: Any) -> "Exact":
+    def __truediv__(self, other: object) -> "Exact":
         b = Exact.of(other)
         with np.errstate(all="ignore"):
             near = float(np.float64(self.near) / np.float64(b.near))
         return self._made(near, lambda: ring.quotient(self.element, b.element), b)
 
-    def __pow__(self, other: Any) -> "Exact":
+    def __pow__(self, other: object) -> "Exact":
         b = Exact.of(other)
         with np.errstate(all="ignore"):
             near = float(np.float64(self.near) ** np.float64(b.near))
@@ -99,19 +99,19 @@ class Exact:
                 return ring.power(base, whole)
         return ring.exp(b.element * ring.log(self.element) % ring.MODULUS)
 
-    def __radd__(self, other: Any) -> "Exact":
+    def __radd__(self, other: object) -> "Exact":
         return Exact.of(other) + self
 
-    def __rsub__(self, other: Any) -> "Exact":
+    def __rsub__(self, other: object) -> "Exact":
         return Exact.of(other) - self
 
     def __rmul__(self, other: Any) -> "Exact":
         return Exact.of(other) * self
 
-    def __rtruediv__(self, other: Any) -> "Exact":
+    def __rtruediv__(self, other: object) -> "Exact":
         return Exact.of(other) / self
 
-    def __rpow__(self, other: Any) -> "Exact":
+    def __rpow__(self, other: object) -> "Exact":
         return Exact.of(other) ** self
 
     def __neg__(self) -> "Exact":
@@ -139,18 +139,18 @@ class Exact:
     def __hash__(self) -> int:
         return hash(self.element % ring.COMPARED)
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: object) -> bool:
         b = Exact.of(other)
         return self.near < b.near and self != b
 
-    def __le__(self, other: Any) -> bool:
+    def __le__(self, other: object) -> bool:
         b = Exact.of(other)
         return self.near <= b.near or (self == b and self.near == self.near)
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other: object) -> bool:
         return Exact.of(other) < self
 
-    def __ge__(self, other: Any) -> bool:
+    def __ge__(self, other: object) -> bool:
         return Exact.of(other) <= self
 
     def __bool__(self) -> bool:

@@ -92,7 +92,7 @@ def log(x: int) -> int:
 
 
 LN2 = log(2)
-"""The logarithm of 2, by which exp2 and log2 are those of base e."""
+"""The logarithm of 2, which turns exp2 and log2 into exp and log."""
 
 
 def sqrt(x: int) -> int:

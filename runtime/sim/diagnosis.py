@@ -228,7 +228,7 @@ def _near(launch: DiagnosedLaunch, fault: SimulationError) -> dict[str, Any]:
 
 
 def _wrapped(launch: DiagnosedLaunch, fault: SimulationError) -> tuple[Site, str] | None:
-    """The operation that wraps an integer on which the address of an access outside of memory depends, and its role."""
+    """The operation that wraps an integer on which the address of an access outside memory depends, and its role."""
     if fault.code is not Code.SIM_OUT_OF_BOUNDS:
         return None
     engine = replace(launch.engine, options=replace(launch.engine.options, numbers=True))

@@ -49,7 +49,7 @@ class HostValues:
         """Executes an operation, and before it all that it needs."""
         self._run(op)
 
-    def _run(self, owner: Any) -> None:
+    def _run(self, owner: object) -> None:
         pending = [owner]
         while pending:
             op = pending[-1]

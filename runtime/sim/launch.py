@@ -44,7 +44,7 @@ class Holder:
     _states: dict[Any, Any] = field(init=False, default_factory=dict[Any, Any])
 
     def state(self, kind: Callable[[Any], T]) -> T:
-        """The state of a class, which is made of the holder alone."""
+        """The state of a class, which takes only the holder."""
         state: T | None = self._states.get(kind)
         if state is None:
             state = self._states[kind] = kind(self)
@@ -120,7 +120,7 @@ class LaunchState:
     since they depend on the order of the warps. 0 where warps run one after the other.
     """
     races: bool = True
-    """Whether accesses that nothing orders are looked for, so that clocks tell what is ordered."""
+    """Whether accesses that nothing orders are looked for, so that clocks record the order of accesses."""
     shares: bool = False
     """Whether several processes may share out its clusters."""
     trace: "Trace | None" = None

@@ -218,7 +218,7 @@ def _wide(value: Value) -> NDArray[np.float64]:
     return np.asarray(value).astype(np.float64)
 
 
-def _by_lane(condition: Any) -> NDArray[np.bool_]:
+def _by_lane(condition: object) -> NDArray[np.bool_]:
     """Where a condition holds in any element of a lane."""
     held = np.asarray(condition)
     return np.asarray(held.any(axis=1)) if held.ndim > 1 else held

@@ -38,7 +38,7 @@ def origin_of(kernel: Operation, fault: SimulationError) -> tuple[Site, str] | N
 
 
 def _operands(op: Operation, code: Code) -> tuple[Sequence[SSAValue], str]:
-    """The operands of a faulty operation that make the fault, and what comes from them."""
+    """The operands of a faulty operation that cause the fault, and the values that come from them."""
     if code is Code.SIM_CONVERGENCE:
         mask: Any = getattr(op, "mask", None)  # an attribute where it is constant
         given: list[SSAValue] = [mask] if isinstance(mask, SSAValue) else []

@@ -77,7 +77,7 @@ class Ledger:
         return Share(self._counts() - self._before, granule, written, read, data, remarks)
 
     def add(self, share: Share) -> None:
-        """Takes over what another process has done. OutOfStepError beyond the budget."""
+        """Takes over the results of another process. OutOfStepError beyond the budget."""
         steps, *counts = share.counts.tolist()
         self.launch.steps += steps
         if self.launch.steps > self.launch.budget.steps:

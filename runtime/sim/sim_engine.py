@@ -347,6 +347,8 @@ class SimEngine:
         launch.begun = [[] for _ in range(count)]
         for bound in bindings:
             spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
+        for multicast in launch.multicasts:
+            spaces.global_.arena.remove(multicast.start - spaces.global_.base, multicast.size)
 
     def _run(
         self, launch: LaunchState, seats: Seats, codes: Sequence[Body], translators: Sequence[Translator], watch: Watch

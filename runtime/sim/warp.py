@@ -384,7 +384,7 @@ class Warp(Holder):
 
 
 class HostWarp(Warp):
-    """The host's only thread, which has no place in a grid: its faults name the operation alone."""
+    """The host's only thread, which has no place in a grid: its faults name only the operation."""
 
     def fault(
         self, code: Code, site: Site, lane: int | None, message: str, hint: str = "", *_: object, **__: object

@@ -89,7 +89,7 @@ def test_the_kernels_compile_at_full_size(name: str) -> None:
     (resources,) = assemble(program.ptx(SM90), SM90).kernels.values()
     x, y, z = launch.block
     assert resources.registers * x * y * z <= 65536
-    assert resources.spill_stores <= 128  # bytes, outside of the loops
+    assert resources.spill_stores <= 128  # bytes, outside the loops
     assert ".local" not in program.ptx(SM90)
 
 

@@ -28,7 +28,7 @@ def _made(name: str, text: str, spot: tuple[int, int, str], change: Callable[[st
 
 
 def _spots(pattern: str, text: str, group: int | str = 0) -> list[tuple[int, int, str]]:
-    """Where a pattern is in the text, outside of comments and conditions."""
+    """Where a pattern is in the text, outside comments and conditions."""
     found: list[tuple[int, int, str]] = []
     for match in re.finditer(pattern, text, re.MULTILINE):
         line = text[text.rfind("\n", 0, match.start(group)) + 1 : match.start(group)]

@@ -15,6 +15,11 @@ def test_a_number_divided_by_a_tuple_is_divided_by_its_product() -> None:
     assert cute.ceil_div(1000, (8, (4, 2))) == 16
 
 
+def test_an_integer_is_one_mode() -> None:
+    assert cute.group_modes(8192, 0, 1) == 8192
+    assert cute.group_modes((4, 2), 0, 2) == ((4, 2),)
+
+
 def test_a_copy_without_a_width_takes_nested_modes() -> None:
     """CuTe peels a mode that the instruction does not fit, and AutoVectorizingCopy fits every one."""
 
@@ -68,3 +73,19 @@ def test_a_promise_below_the_size_of_an_element() -> None:
     x = np.zeros(4, np.float32)
     host(cute.runtime.from_dlpack(x, assumed_align=2))
     assert x[0] == 5
+
+
+def test_a_call_names_its_kernel() -> None:
+    @cute.kernel
+    def kernel(x: cute.Tensor) -> None:
+        for i in cutlass.range(4, unroll=-1):
+            x[i] = i
+
+    @cute.jit
+    def host(x: cute.Tensor) -> None:
+        kernel(x, _name_prefix="four numbers").launch(grid=1, block=1)
+
+    x = np.zeros(4, np.int32)
+    host(x)
+    np.testing.assert_array_equal(x, np.arange(4))
+    assert ".entry four_numbers_kernel(" in kernel.last.ptx("sm_80")

@@ -122,6 +122,21 @@ def test_multimem_takes_multicast_addresses_only() -> None:
         run_on_devices(2, program)
 
 
+@cute.kernel
+def plain_store(out: cute.Tensor):
+    out[cute.arch.thread_idx()[0]] = 1.0
+
+
+def test_multicast_memory_takes_multimem_only() -> None:
+    def program(rank: int) -> None:
+        place = multicast(symmetric(THREADS))
+        meet()
+        plain_store(place).launch(grid=1, block=THREADS)
+
+    with pytest.raises(TilefoldError, match=r"E3202.*writes 4 bytes.* an address of multicast memory"):
+        run_on_devices(2, program)
+
+
 def test_what_multimem_lacks_is_refused() -> None:
     @cute.kernel
     def too_wide(array: cute.Tensor):

@@ -11,8 +11,8 @@ from pygments.token import Comment, Keyword, Name, String, Text
 
 from docs.generate import GRAMMAR
 from tests.kernels.harness import EXAMPLES
+from tilefold.tools.editing.highlighting import grammar
 from tilefold.tools.editing.pygments_lexer import CuteLexer
-from tilefold.tools.editing.textmate import grammar
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -93,8 +93,8 @@ def test_warpgroups_multiply_on_a_single_architecture(target: Target) -> None:
 @pytest.mark.parametrize(
     ("family", "target", "said", "hint"),
     [
-        (TargetFamily(90, 80, "a"), "sm_90", "x is an instruction of sm_90a alone, not of sm_90", "--target sm_90a"),
-        (TargetFamily(90, 80, "a"), "sm_100a", "x is an instruction of sm_90a alone", "--target sm_90a"),
+        (TargetFamily(90, 80, "a"), "sm_90", "x is an instruction of sm_90a only, not of sm_90", "--target sm_90a"),
+        (TargetFamily(90, 80, "a"), "sm_100a", "x is an instruction of sm_90a only", "--target sm_90a"),
         (TargetFamily(90, 80, "a"), "sm_90a", None, None),
         (TargetFamily(90, 88, "a"), "sm_90a", "x needs sm_90 and PTX 8.8", "use an instruction that sm_90a has"),
         (TargetFamily(90, 78), "sm_89", "x needs sm_90 and PTX 7.8; sm_89 is older", "--target sm_90 or newer"),
@@ -103,7 +103,7 @@ def test_warpgroups_multiply_on_a_single_architecture(target: Target) -> None:
         (TargetFamily(100, 86, "f"), "sm_120", "sm_120 stands for all later ones too", "--target sm_120a"),
         (TargetFamily(100, 86, "f"), "sm_120f", None, None),
         (TargetFamily(100, 86, "f", 10), "sm_103f", None, None),
-        (TargetFamily(100, 86, "f", 10), "sm_120a", "x is an instruction of sm_10x alone", "--target sm_100f"),
+        (TargetFamily(100, 86, "f", 10), "sm_120a", "x is an instruction of sm_10x only", "--target sm_100f"),
     ],
 )
 def test_a_family_of_targets_says_why_it_excludes_one(

@@ -64,12 +64,12 @@ def test_instructions_are_those_that_mnemonics_name() -> None:
     ("example", "target", "said"),
     [
         (TCGEN05[0], "sm_100", "is an instruction of single architectures"),
-        (TCGEN05[0], "sm_120a", "is an instruction of sm_10x alone, not of sm_120a"),
+        (TCGEN05[0], "sm_120a", "is an instruction of sm_10x only, not of sm_120a"),
         (TCGEN05[0], "sm_90a", "needs sm_100"),
-        (INTEGERS, "sm_103a", "is an instruction of sm_100a alone, not of sm_103a"),
-        (INTEGERS, "sm_100f", "is an instruction of sm_100a alone, not of sm_100f"),
-        (EXACT[0], "sm_100f", "is an instruction of sm_100a alone, not of sm_100f"),
-        (REDUCING[0], "sm_100a", "is an instruction of sm_103a alone, not of sm_100a"),
+        (INTEGERS, "sm_103a", "is an instruction of sm_100a only, not of sm_103a"),
+        (INTEGERS, "sm_100f", "is an instruction of sm_100a only, not of sm_100f"),
+        (EXACT[0], "sm_100f", "is an instruction of sm_100a only, not of sm_100f"),
+        (REDUCING[0], "sm_100a", "is an instruction of sm_103a only, not of sm_100a"),
     ],
 )
 def test_other_targets_are_refused_before_llvm(example: tuple[str, str], target: str, said: str) -> None:

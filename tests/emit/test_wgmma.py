@@ -95,7 +95,7 @@ def test_other_targets_have_no_warpgroups(name: str, body: str, arch: str) -> No
     if (name, arch) == ("ptx.tensormap.replace", "sm_100a"):
         assert "tensormap.replace" in ptx_of(kernel(body, ARGS, "128", shared=1024), Target(arch))
         return
-    with pytest.raises(LoweringError, match="an instruction of sm_90a alone"):
+    with pytest.raises(LoweringError, match="an instruction of sm_90a only"):
         ptx_of(kernel(body, ARGS, "128"), Target(arch))
 
 

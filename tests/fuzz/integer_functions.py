@@ -115,7 +115,7 @@ class _Writer:
         return [f"v{self.names} = {text}"]
 
     def changes(self, depth: int) -> list[str]:
-        """Statements of a block: what is new there is not known outside of it."""
+        """Statements of a block: what is new there is not known outside it."""
         before = dict(self.variables), dict(self.fixed)
         lines = [line for _ in range(self.random.randint(1, 4)) for line in self.statement(depth)]
         self.variables, self.fixed = before

@@ -135,7 +135,7 @@ def test_an_access_beyond_a_row_is_a_fault_although_its_address_is_not(shape: st
     if allowed:
         simulate(found, launch, "cute")
         return
-    with pytest.raises(SimulationError, match=r"outside of the tensor's shape \(64, 50\), in a ragged tile"):
+    with pytest.raises(SimulationError, match=r"outside the tensor's shape \(64, 50\), in a ragged tile"):
         simulate(found, launch, "cute")
 
 

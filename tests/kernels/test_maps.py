@@ -281,5 +281,5 @@ def test_elements_beyond_a_ragged_tensor_are_not_computed() -> None:
       run.arg "A" : !g = "zeros"
     }
     """
-    with pytest.raises(SimulationError, match=r"outside of the tensor's shape \(6, 4\), in a ragged tile"):
+    with pytest.raises(SimulationError, match=r"outside the tensor's shape \(6, 4\), in a ragged tile"):
         simulate(*launch_of(text), "cute")

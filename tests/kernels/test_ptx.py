@@ -109,7 +109,7 @@ LACKING: Mapping[tuple[str, str], tuple[str, str, Mapping[str, str]]] = MappingP
     (name, arch): ("E2102", f"SM90_TMA_LOAD needs sm_90 and PTX 8.0; {arch} is older", _NOTHING)
     for name in ("tma_copy", *_WARPGROUPS) for arch in ("sm_80", "sm_86", "sm_89")
 } | {
-    (name, "sm_100a"): ("E2102", "an instruction of sm_90a alone, not of sm_100a", _NOTHING) for name in _WARPGROUPS
+    (name, "sm_100a"): ("E2102", "an instruction of sm_90a only, not of sm_100a", _NOTHING) for name in _WARPGROUPS
 } | {
     (name, "sm_120"): ("E2102", "is an instruction of single architectures; sm_120 stands", _NOTHING)
     for name in _WARPGROUPS

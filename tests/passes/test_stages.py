@@ -119,7 +119,7 @@ def test_unknown_targets_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("name", "said"), [
-    ("sm_100a", None), ("sm_103f", None), ("sm_100", "single architectures"), ("sm_120a", "of sm_10x alone"),
+    ("sm_100a", None), ("sm_103f", None), ("sm_100", "single architectures"), ("sm_120a", "of sm_10x only"),
     ("sm_90a", "needs sm_100"),
 ])  # fmt: skip
 def test_instructions_of_one_generation(name: str, said: str | None) -> None:

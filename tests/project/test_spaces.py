@@ -10,8 +10,8 @@ import pytest
 from tilefold.base.spaces import SPACES, TMEM, Allocation, Bytes, Cells, Sharer, Space, known_space, tensor_spaces
 from tilefold.base.target import Target, known_targets
 from tilefold.builder.tensors.address_space import AddressSpace
-from tilefold.layout.atoms.reach import instructions_of
 
+from docs.spaces import instructions_of
 from tests.project.tree import ROOT, parsed, product_files
 
 NAMES = {name for row in SPACES.values() for name in (row.name, row.ptx, row.keyword)}

@@ -103,6 +103,16 @@ CASES: dict[str, Callable[[int, int, int], int]] = {
     ),
     "sub.cc.u32 %r9, A, B; subc.cc.u32 %r9, B, C; subc.u32 R, 0, 0": lambda a, b, c: -(b - c - (a < b) < 0),
     "mad.lo.cc.u32 %r9, A, B, C; madc.hi.u32 R, A, B, 0": lambda a, b, c: a * b + c >> 32,
+    "cvt.pack.sat.u16.s32 R, A, B": lambda a, b, c: (
+        max(0, min(_signed(a), 65535)) << 16 | max(0, min(_signed(b), 65535))
+    ),
+    "add.u16x2 R, A, B": lambda a, b, c: a + b & 0xFFFF | (a >> 16) + (b >> 16) << 16,
+    "min.relu.s16x2 R, A, B": lambda a, b, c: sum(
+        max(0, min(_signed(a >> 16 * k, 16), _signed(b >> 16 * k, 16))) << 16 * k for k in (0, 1)
+    ),
+    "lop3.or.b32 _|%p1, A, B, C, 0x80, %p2; selp.u32 R, 1, 0, %p1": lambda a, b, c: a & b & c != 0,
+    "mov.b32 V.x, A; mov.b32 V.g, B; add.u32 R, V.x, V.y": lambda a, b, c: a + b,
+    "max.xorsign.abs.f32 %f1, -2.0, 1.0; mov.b32 R, %f1": lambda a, b, c: 0xC0000000,
     "set.lt.u32.s32 R, A, B": lambda a, b, c: -(_signed(a) < _signed(b)),
     "set.gt.and.s32.u32 R, A, B, %p2": lambda a, b, c: 0,
     "shf.l.clamp.b32 R, A, B, C": lambda a, b, c: ((a | b << 32) << min(c, 32)) >> 32,
@@ -127,6 +137,7 @@ def test_an_instruction_is_as_python_computes_it(text: str) -> None:
         ld.global.u32 %r3, [%d6+512];
         ld.global.u32 %r4, [%d6+1024];
         setp.ne.u32 %p2, %r1, %r1;
+        .reg .v2 .b32 V;
         {text.replace("A", "%r2").replace("B", "%r3").replace("C", "%r4").replace("R", "%r5")};
         st.global.u32 [%d4], %r5;
         ret;"""

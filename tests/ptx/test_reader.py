@@ -92,6 +92,12 @@ def test_a_module_has_variables_with_initial_bytes_files_and_kernels() -> None:
     assert (function.block, function.parameters[0].size, function.parameters[0].align) == ((32, 4, 1), 16, 8)
 
 
+def test_prototypes_of_the_first_versions_have_no_semicolon() -> None:
+    first, second = ".visible .func f (.param .u64 a)", ".extern .func (.param .b32 r) g ()"
+    module = parse_ptx(f"{HEAD}{first}\n{second}\n{first} {{ ret; }}")
+    assert [(f.name, f.body is not None) for f in module.functions.values()] == [("f", True), ("g", False)]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [

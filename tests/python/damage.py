@@ -34,7 +34,7 @@ def damaged(random: Random, text: str, functions: frozenset[str]) -> str:
         parts = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name in functions]
         for _ in range(random.randrange(1, 4)):
             _change(random, [node for part in parts for each in part.body for node in ast.walk(each)])
-        with warnings.catch_warnings(), suppress(SyntaxError, ValueError):  # of a 'break' outside of its loop, say
+        with warnings.catch_warnings(), suppress(SyntaxError, ValueError):  # of a 'break' outside its loop, say
             warnings.simplefilter("ignore")
             result = ast.unparse(ast.fix_missing_locations(tree))
             compile(result, "<damaged>", "exec")

@@ -149,6 +149,27 @@ def test_accesses_with_an_order() -> None:
         assert word in ptx
 
 
+@cute.kernel
+def vectors(A: cute.Tensor, B: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    four = [(t + k).to(cute.Uint32) for k in range(4)]
+    cute.arch.inline_ptx("st.global.wt.v4.u32 [$0], {$1, $2, $3, $4};", "l,r,r,r,r", A.ptr(4 * t), *four, results=())
+    cute.arch.inline_ptx("fence.acq_rel.gpu;", "", results=())
+    text = "ld.global.nc.L1::no_allocate.v2.b32 {$0, $1}, [$2];"
+    x, y = cute.arch.inline_ptx(text, "=r,=r,l", B.ptr(2 * t), results=(cute.Uint32, cute.Uint32))
+    cute.arch.inline_ptx("st.global.cs.u32 [$0], $1;", "l,r", A.ptr(128 + t), x * y, results=())
+
+
+def test_accesses_with_cache_hints_and_fences() -> None:
+    a, b = np.zeros(160, np.uint32), np.arange(64, dtype=np.uint32)
+    vectors(a, b).launch(grid=1, block=32, device="sim")
+    assert (a[:128].reshape(32, 4) == np.arange(32)[:, None] + np.arange(4)).all()
+    assert (a[128:] == b[::2] * b[1::2]).all()
+    ptx = vectors(a, b).build(32).ptx("sm_90a")
+    for word in ("st.global.wt.v4.b32", "ld.global.nc.L1::no_allocate.v2.b32", "st.global.cs.b32", "fence.acq_rel.gpu"):
+        assert word in ptx
+
+
 @cute.kernel(cluster=2)
 def storing(A: cute.Tensor) -> None:
     t, rank = cute.arch.thread_idx()[0], cute.arch.block_idx_in_cluster()

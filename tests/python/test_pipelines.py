@@ -305,7 +305,7 @@ def refusal(function: Any, *args: Any, **options: Any) -> TilefoldError:
         (
             lambda: pipeline.PipelineTmaAsync.create(
                 num_stages=2, producer_group=group(), consumer_group=group(64), tx_count=16
-            ),
+            ).consumer_release(pipeline.make_pipeline_state(CONSUMER, 2)),
             "the consumer group has 64 arrivals, but the block only 2 warps",
         ),
         (

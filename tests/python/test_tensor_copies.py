@@ -61,6 +61,31 @@ def shared_by_two(A: cute.Tensor, B: cute.Tensor):
     cute.arch.cluster_wait()
 
 
+@cute.kernel
+def long_rows(A: cute.Tensor, B: cute.Tensor):
+    layout = cute.make_layout(1024)
+    atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A, layout, (1024,))
+    out, to = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), B, layout, (1024,))
+    s, full, (block, _, _) = cute.make_smem_tensor(layout, cute.Float32, 128), barrier(), cute.arch.block_idx()
+    sA, gA = cpasync.tma_partition(atom, 0, ONE, s, cute.local_tile(coords, (1024,), (block,)))
+    sB, gB = cpasync.tma_partition(out, 0, ONE, s, cute.local_tile(to, (1024,), (block,)))
+    if cute.arch.thread_idx()[0] == 0:
+        cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.mbarrier_arrive_and_expect_tx(full, 4096)
+        cute.copy(atom, gA, sA, tma_bar_ptr=full)
+        cute.arch.mbarrier_wait(full, 0)
+        cute.copy(out, sB, gB)
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
+def test_rows_longer_than_a_box() -> None:
+    A, B = np.arange(1500, dtype=np.float32), np.zeros(1500, np.float32)
+    long_rows(A, B).launch(2, 32, device="sim")
+    assert (A == B).all()
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_two_blocks_load_a_tile_for_both(stage: str) -> None:
     A = np.random.default_rng(0).random((128, 64)).astype(np.float16)

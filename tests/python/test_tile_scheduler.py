@@ -84,7 +84,7 @@ def test_tiles_of_concurrent_clusters_follow_each_other() -> None:
 def test_grids() -> None:
     def grid(problem: Any, active: int, cluster: Any = (1, 1, 1)) -> tuple[int, int, int]:
         params = utils.PersistentTileSchedulerParams(problem, cluster)
-        return utils.StaticPersistentTileScheduler.get_grid_shape(params, active)
+        return params.get_grid_shape(active)
 
     assert grid((10, 10, 1), 132) == (1, 1, 100)
     assert grid((20, 20, 1), 132) == (1, 1, 132)

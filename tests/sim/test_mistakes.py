@@ -136,7 +136,7 @@ MISTAKES = {
     20: Mistake(
         "a descriptor that leads outside", wgmma.run,
         "%a2 = ptx.wgmma.descriptor %s leading 64 stride 800 swizzle 0\n" + wgmma.RIGHT.replace("%a,", "%a2,"),
-        "E3226", "outside of the block's shared memory", ("stride 800", "stride 8"),
+        "E3226", "outside the block's shared memory", ("stride 800", "stride 8"),
     ),
     21: Mistake(
         "a descriptor with another swizzle than the map", wgmma.run_swizzled,

@@ -201,7 +201,7 @@ MISTAKES = {
     "unwritten shared memory": (RIGHT.replace(FILL, ""), "E3204", "which is unwritten", (PROXY, FILL + PROXY)),
     "an address outside": (
         "%far = ptx.smem.addr 7936\n%a2 = ptx.wgmma.descriptor %far leading 64 stride 8 swizzle 0\n"
-        + RIGHT.replace("%a,", "%a2,"), "E3226", "outside of the block's shared memory", ("addr 7936", "addr 0"),
+        + RIGHT.replace("%a,", "%a2,"), "E3226", "outside the block's shared memory", ("addr 7936", "addr 0"),
     ),
     "an address too large": (
         "%far = arith.constant 16300 : i64\n%a2 = arith.addi %a, %far : i64\n" + RIGHT.replace("%a,", "%a2,"), "E3226",

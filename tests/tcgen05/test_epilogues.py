@@ -45,7 +45,7 @@ def store_tile(
     storage = smem.allocate(Storage)
     assert storage.none.data_ptr() is None
     sC = smem.allocate_tensor(F16, laid.outer, 128, laid.inner)
-    tmem = utils.TmemAllocator(storage.slot.ptr, barrier_for_retrieve=pipeline.NamedBarrier(2, M), arch="sm_100")
+    tmem = utils.TmemAllocator(storage.slot, barrier_for_retrieve=pipeline.NamedBarrier(2, M), arch="sm_100")
     sums = pipeline.PipelineUmmaAsync.create(
         num_stages=1, producer_group=GROUP(THREAD), consumer_group=GROUP(THREAD, 4),
         barrier_storage=storage.summed.data_ptr(),

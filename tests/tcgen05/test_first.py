@@ -35,5 +35,5 @@ def test_machine_code(target: Target) -> None:
 
 
 def test_another_target_is_refused_before_llvm() -> None:
-    with pytest.raises(Exception, match=r"tcgen05.alloc.* is an instruction of sm_10x alone, not of sm_120a"):
+    with pytest.raises(Exception, match=r"tcgen05.alloc.* is an instruction of sm_10x only, not of sm_120a"):
         program_of(PROGRAM).ptx(Target("sm_120a"))

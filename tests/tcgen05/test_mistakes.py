@@ -151,7 +151,7 @@ MISTAKES = {
     "rows beyond the matrix": Mistake(
         "      %da = ptx.tcgen05.descriptor %pa leading 128 stride 8",
         "      %da = ptx.tcgen05.descriptor %pa leading 8000 stride 8", Code.SIM_DESCRIPTOR,
-        "outside of the block's shared memory",
+        "outside the block's shared memory",
     ),
     "no fence of the proxy": Mistake(
         "    ptx.fence.proxy.async\n", "", Code.SIM_PROXY, "fence.proxy.async between them is missing"

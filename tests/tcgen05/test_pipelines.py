@@ -184,7 +184,7 @@ def multiply(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, group: cutlass.Cons
     counts = (*(extent // part for extent, part in zip(C.shape, (128, tile[1]), strict=True)), 1)
     params = utils.ClcDynamicPersistentTileSchedulerParams(counts, (size, 1, 1))
     on_request(mma, atom_a, mA, atom_b, mB, C, laid_a, laid_b, tile, blocks, params).launch(
-        grid=utils.ClcDynamicPersistentTileScheduler.get_grid_shape(params), block=THREADS, cluster=(size, 1, 1)
+        grid=params.get_grid_shape(), block=THREADS, cluster=(size, 1, 1)
     )
 
 

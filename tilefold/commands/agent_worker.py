@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def prepare(folder: Path) -> None:
-    """Lets all commands write into the folder alone and start no process, and warms up."""
+    """Lets all commands write only into the folder and start no process, and warms up."""
     os.environ["TILEFOLD_SIM_PROGRESS"] = "0"
     os.environ["TILEFOLD_SIM_PROCESSES"] = "1"
     os.environ["TILEFOLD_CACHE_LIMIT"] = "0"
@@ -51,7 +51,7 @@ def prepare(folder: Path) -> None:
     warm_up()
 
 
-def _in_copy(request: dict[str, Any], folder: Path, seconds: int, megabytes: int) -> dict[str, Any]:
+def _in_copy(request: dict[str, object], folder: Path, seconds: int, megabytes: int) -> dict[str, Any]:
     """The answer of a copy of the process to a request; one about its end if it does not answer in time."""
     read, write = os.pipe()
     child = os.fork()

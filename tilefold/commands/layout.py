@@ -135,7 +135,7 @@ def _explanation(written: OptionText, result: "Result", evaluator: "Evaluator") 
     return written.read(explained)
 
 
-def _tables(value: Any, tile: Any, args: argparse.Namespace) -> "Sequence[Table]":
+def _tables(value: object, tile: object, args: argparse.Namespace) -> "Sequence[Table]":
     from tilefold.layout.algebra.core import Layout
     from tilefold.layout.drawing.drawings import make_thread_value_table, tables
 
@@ -144,7 +144,7 @@ def _tables(value: Any, tile: Any, args: argparse.Namespace) -> "Sequence[Table]
     return tables(drawn(value, by_thread=args.tv))
 
 
-def _picture(value: Any, tile: Any, args: argparse.Namespace) -> "Picture":
+def _picture(value: object, tile: object, args: argparse.Namespace) -> "Picture":
     from tilefold.layout.algebra.core import Layout
     from tilefold.layout.drawing.pictures import draw_tables, picture
 

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Serves until the agent ends the connection. TilefoldError (E4004) where the package mcp is not installed, (E4003)
-    for a folder that is none, a limit below 1, or a system without `fork`.
+    for a path that is not a folder, a limit below 1, or a system without `fork`.
     """
     folder = Path(args.folder).resolve()
     if not folder.is_dir():

@@ -17,7 +17,7 @@ kernel has a fault, a pass changes its results, the PTX lacks an instruction, or
 the program and reduces numbers, as long as the program fails in the same way: with the same pass, the same code of a
 fault, or the same check with no larger share of wrong elements.
 
-Of a .ptx file, the command leaves out lines as long as the launch has the same fault.
+The command leaves out lines of a .ptx file as long as the launch has the same fault.
 
 With --test, the command keeps programs for which COMMAND fails. It passes the name of a file with the program in place
 of `{}`, or as the last argument.
@@ -70,7 +70,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _reduce_ptx(args: argparse.Namespace) -> int:
     """Reduces the text of a PTX file."""
-    from tilefold.tools.reduction.ptx_lines import reduced_ptx
+    from tilefold.tools.reduction.command import reduced_ptx
 
     text = program_text(args)
     is_interesting = _by_fault(args, text) if args.test is None else _by_command(args, text)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _EPILOG = """\
 Below a folder these are checked: each .cute file that has launches, by `tilefold check`, and each Python program that
 imports tilefold or cutlass and has `if __name__ == "__main__":`, whose launches are checked as it runs. Each program
-runs in a process of its own, on the simulator. A line says of each: PASSED (clean), FAILED (faults), INCOMPLETE (no
+runs in a process of its own, on the simulator. A line reports each: PASSED (clean), FAILED (faults), INCOMPLETE (no
 fault, but the check did not see everything), or ERROR (it was refused, or did not end). Programs in Python are
 executed: test folders that you trust.
 

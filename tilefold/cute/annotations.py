@@ -17,7 +17,7 @@ else:
     class Constexpr:
         """A parameter that Python knows while the kernel is built; each value is a kernel of its own."""
 
-        def __class_getitem__(cls, _: Any) -> type:
+        def __class_getitem__(cls, _: object) -> type:
             return cls
 
 

@@ -4,7 +4,7 @@
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from tilefold.base.errors import TilefoldError
 from tilefold.builder.tracing.python_errors import BY_ARGUMENTS, misuse_error, wrong_arguments
@@ -44,7 +44,7 @@ def _is_of_user(error: Exception) -> bool:
 
 
 def _mistake(
-    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], error: Exception
+    function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object], error: Exception
 ) -> TilefoldError:
     signature = inspect.signature(function)
     try:

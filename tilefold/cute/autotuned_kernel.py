@@ -73,7 +73,7 @@ class Tuned(KernelFunction):
         """The last configuration that was built. Raises TilefoldError (E3107) if there is none."""
         return self.kernel.last
 
-    def tune(self, *args: Any, **kwargs: Any) -> Tuning:
+    def tune(self, *args: object, **kwargs: object) -> Tuning:
         """Compiles and times the configurations on these arguments, whose contents the runs change; or finds an earlier
         measurement for their types, also from another process.
 

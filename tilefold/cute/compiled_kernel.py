@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A kernel of Python for arguments of certain types: its stages and its launches."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -47,7 +48,7 @@ class Compilation:
 
 
 USUAL = Compilation()
-"""How kernels are compiled where nothing is said."""
+"""How kernels are compiled by default."""
 
 
 @dataclass(repr=False, eq=False)
@@ -91,9 +92,7 @@ class CompiledKernel(Inspection):
         """The kernel as the text of a `.cute` file, which compiles to the same PTX. A RuntimeWarning names each line of
         inline PTX that the simulator executes by a function of Python, `sim=`, which the file lacks.
         """
-        from .unwritten_functions import warn_of_functions
-
-        warn_of_functions(self.traced)
+        _warn_of_functions(self.traced)
         return self.text
 
     @property
@@ -151,3 +150,25 @@ class CompiledKernel(Inspection):
         if target is None and self._launched is not None and self.program.target is None:
             return self._launched()
         return super()._target(target, stage)
+
+
+def _warn_of_functions(traced: Traced) -> None:
+    """A RuntimeWarning at each line of inline PTX that the simulator can only execute by a function of Python: it
+    refuses this line in the text of the kernel.
+    """
+    if not traced.texts:
+        return
+    from tilefold.dialects.ptx import InlineOp
+    from tilefold.runtime.sim.faults import site_of
+    from tilefold.runtime.sim.rules.ptx_inline import meaning_of
+
+    for op in traced.module.walk():
+        if not isinstance(op, InlineOp) or op.text.data not in traced.texts:
+            continue
+        site = site_of(op)
+        if meaning_of(op.text.data, len(op.args), op.res, site) is None:
+            message = (
+                "the text of a kernel lacks functions of Python, as sim=: the file runs on a GPU, but the simulator "
+                "refuses this inline PTX (E3201)"
+            )
+            warnings.warn_explicit(message, RuntimeWarning, site.file or "<kernel>", site.line or 1)

@@ -16,7 +16,7 @@ class FastDivmodDivisor(Stateful):
     """
 
     def __init__(self, divisor: Any) -> None:
-        """Raises TilefoldError (E5002) for anything but an integer, E5001 outside of functions of the program."""
+        """Raises TilefoldError (E5002) for anything but an integer, E5001 outside functions of the program."""
         self.divisor: Value = Int32(divisor)
 
     def __extract_mlir_values__(self) -> list[Value]:
@@ -38,7 +38,7 @@ class FastDivmodDivisor(Stateful):
 FastDivmodDivisorV2 = FastDivmodDivisor
 
 
-def fast_divmod_create_divisor(divisor: Any, **unused: Any) -> FastDivmodDivisor:
+def fast_divmod_create_divisor(divisor: object, **unused: object) -> FastDivmodDivisor:
     """The divisor of many divisions by one number."""
     return FastDivmodDivisor(divisor)
 

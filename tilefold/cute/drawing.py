@@ -19,7 +19,7 @@ def print_latex(layout: LayoutLike) -> None:
     print(latex(make_index_table(layout)), end="")
 
 
-def print_latex_tv(layout_tv: Layout, tile: Any = None) -> None:
+def print_latex_tv(layout_tv: Layout, tile: object = None) -> None:
     """Prints a LaTeX document with the thread and the value at each place of a tile, by a layout from (thread, value)
     to places.
     """

@@ -49,7 +49,13 @@ class GpuLaunches:
         return launchers[device]
 
     def resolve(
-        self, ordinal: int, bound: BoundArguments, block: Any, grid: Any, stream: Any, attributes: LaunchAttributes
+        self,
+        ordinal: int,
+        bound: BoundArguments,
+        block: object,
+        grid: object,
+        stream: object,
+        attributes: LaunchAttributes,
     ) -> tuple[RunResult | None, Prepared | None]:
         """Launches on arguments that are bound, which are checked and packed one by one, without waiting for the GPU.
 
@@ -58,7 +64,7 @@ class GpuLaunches:
         """
         return launch_built(self.build(bound, dim3("block", block)), ordinal, bound, grid, stream, attributes)
 
-    def prepared(self, bound: BoundArguments, block: Any, device: str) -> tuple[Prepared, list[bytes]] | None:
+    def prepared(self, bound: BoundArguments, block: object, device: str) -> tuple[Prepared, list[bytes]] | None:
         """The prepared kernel for arguments that are bound, and the bytes of its values. None where a launch would be
         on the simulator, or on copies of the host's arrays.
         """
@@ -85,7 +91,12 @@ def run(
 
 
 def launch_built(
-    built: "CompiledKernel", ordinal: int, bound: BoundArguments, grid: Any, stream: Any, attributes: LaunchAttributes
+    built: "CompiledKernel",
+    ordinal: int,
+    bound: BoundArguments,
+    grid: object,
+    stream: object,
+    attributes: LaunchAttributes,
 ) -> tuple[RunResult | None, Prepared | None]:
     """Launches a kernel that is built on a GPU; see `GpuLaunches.resolve`."""
     engine = devices.gpu_engine(ordinal)
@@ -104,8 +115,8 @@ def _on_copies(
     built: "CompiledKernel",
     bound: BoundArguments,
     engine: CudaEngine,
-    grid: Any,
-    stream: Any,
+    grid: object,
+    stream: object,
     attributes: LaunchAttributes,
 ) -> RunResult:
     artifact = built.loaded_on(engine.driver.target.arch)
@@ -123,7 +134,7 @@ def launcher_of(signature: Signature, device: str, resolve: Resolve) -> Launcher
     return Launcher(rules, resolve)
 
 
-def _stream(stream: Any, bound: BoundArguments, ordinal: int) -> int:
+def _stream(stream: object, bound: BoundArguments, ordinal: int) -> int:
     """The handle of the stream to launch in; see `Launcher.launch`."""
     if stream is not None:
         return handle_of(stream)

@@ -111,7 +111,7 @@ def jit(function: Callable[P, R], /) -> JitFunction[P, R]: ...
 def jit(*, preprocessor: bool = True, preprocess: bool = True) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 
 
-def jit(function: Callable[..., Any] | None = None, /, *, preprocessor: bool = True, preprocess: bool = True) -> Any:
+def jit(function: Callable[..., object] | None = None, /, *, preprocessor: bool = True, preprocess: bool = True) -> Any:
     """Makes a function launch kernels or, if a kernel calls it, a part of that kernel. `preprocessor=False` takes the
     function unchanged, for functions without source: see `kernel`. `preprocess` is another name for it.
     """

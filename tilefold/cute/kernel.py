@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`@cute.kernel`: functions that become kernels when they are launched, or looked at."""
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial, update_wrapper
@@ -47,7 +48,7 @@ class KernelFunction(ABC):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Binds arguments."""
 
-    def _in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...] | None:
+    def _in_order(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[Any, ...] | None:
         """The arguments of any call in the order of the parameters; None for a function that is not called so.
 
         TypeError if they do not fit.
@@ -62,7 +63,7 @@ class KernelFunction(ABC):
 
     def set_name_prefix(self, prefix: str) -> None:
         """Makes the names of kernels built from now on begin with `prefix`."""
-        self.prefix = prefix
+        self.prefix = re.sub(r"\W", "_", prefix, flags=re.ASCII)
 
     def __getitem__(self, sizes: Any) -> Any:
         name = self.function.__name__
@@ -156,7 +157,7 @@ class Kernel(KernelFunction):
         return HostKernelCall(self, args, kwargs)
 
     def built_for_host(
-        self, arguments: Mapping[str, Any], block: Dim3, min_blocks: int | None, how: "Compilation"
+        self, arguments: Mapping[str, object], block: Dim3, min_blocks: int | None, how: "Compilation"
     ) -> "tuple[CompiledKernel, Mapping[str, SSAValue]]":
         """The kernel that a host function launches, one for each text and each set of compile options; and the values
         of the host that it captures, by its parameters.
@@ -167,13 +168,14 @@ class Kernel(KernelFunction):
         self._last = self._for_host.setdefault((compiled.text, how), compiled)
         return self._last, compiled.traced.captured
 
-    def _traced(self, arguments: Mapping[str, Any], block: Sequence[int], min_blocks: int | None = None) -> "Traced":
+    def _traced(self, arguments: Mapping[str, object], block: Sequence[int], min_blocks: int | None = None) -> "Traced":
         from tilefold.builder.trace import trace
         from tilefold.dialects.kernel import LaunchBounds
 
         o = self.options
         bounds = LaunchBounds(tuple(block), o.min_blocks or min_blocks, o.max_registers, o.cluster, o.non_portable)
-        return trace(self.rewritten, arguments, bounds, o.name, o.contract)
+        name = o.name or (f"{self.prefix}_{self.function.__name__}" if self.prefix else "")
+        return trace(self.rewritten, arguments, bounds, name, o.contract)
 
     @cached_property
     def on_gpus(self) -> "GpuLaunches":
@@ -328,7 +330,7 @@ class KernelCall(DebuggableCall):
             )  # without a hash
             raise shown(error) from error.__cause__
 
-    def submit(self, grid: Any, block: Any, request: "LaunchRequest", options: SimOptions) -> "RunResult | None":
+    def submit(self, grid: object, block: object, request: "LaunchRequest", options: SimOptions) -> "RunResult | None":
         """Launches the kernel where no launch is prepared; see `launch`."""
         from .launch import place_of, simulate
 

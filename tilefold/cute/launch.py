@@ -72,7 +72,7 @@ def _simulate(
     return replace(result, exact=read_logical_numbers(result.exact, tensors.arguments))
 
 
-def check_stream(stream: Any) -> None:
+def check_stream(stream: object) -> None:
     """LaunchError (E3106) for a value that is not a stream."""
     from tilefold.runtime.streams import handle_of
 

@@ -13,7 +13,6 @@ from functools import lru_cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import FrameType, ModuleType
-from typing import Any
 
 from tilefold.base.errors import Code
 
@@ -39,7 +38,7 @@ class _Loader(Loader):
 class _Lacking(ModuleType):
     """A public module that lacks an imported name: Python would put that into it, as it does modules of packages."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if not isinstance(value, MissingName):
             super().__setattr__(name, value)
 

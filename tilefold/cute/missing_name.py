@@ -31,7 +31,7 @@ class MissingName(ModuleType):
             raise AttributeError(f"'{self.__name__}' has no attribute '{name}'", name=name, obj=self)
         return MissingName(f"{self.__name__}.{name}", self.problem)
 
-    def _use(self, *_: Any, **__: Any) -> NoReturn:
+    def _use(self, *_: object, **__: object) -> NoReturn:
         raise UnknownNameError(*self.problem)
 
     __call__ = __iter__ = __len__ = __bool__ = __index__ = __int__ = __float__ = _use
@@ -51,7 +51,7 @@ class MissingName(ModuleType):
     def __subclasscheck__(self, subclass: type) -> bool:
         return False
 
-    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
         """A class that derives from the name can be defined, and has no objects."""
         return (type(self.__name__.rpartition(".")[2], (), {"__new__": self._use}),)
 

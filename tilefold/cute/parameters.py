@@ -148,7 +148,7 @@ class Signature:
             for p in parameters
         }
 
-    def in_order(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+    def in_order(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> tuple[Any, ...]:
         """The arguments of a call in the order of the parameters, where `is_plain` holds. CallError if it does not fit.
 
         Python's own binding takes much longer.
@@ -228,7 +228,7 @@ class OuterNames:
             names.add(name)
             self._follow(space[name], used)
 
-    def _follow(self, value: Any, used: set[str]) -> None:
+    def _follow(self, value: object, used: set[str]) -> None:
         if not isinstance(value, ModuleType):
             value = getattr(value, "function", value)  # of a kernel, and of a helper
         if isinstance(value, FunctionType):
@@ -244,7 +244,7 @@ def _names(code: CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-def _is_library(value: Any) -> bool:
+def _is_library(value: object) -> bool:
     name = value.__name__ if isinstance(value, ModuleType) else value.__module__
     return (name or "").partition(".")[0] in _LIBRARIES
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Modules of the public vocabulary: they list their public names alone, and name the nearest one where one is missing.
+"""Modules of the public vocabulary: they list only their public names, and suggest the nearest one for a missing name.
 
 A missing name is an error of ours as the attribute of a module and in `from ... import`. To answer `import` of a module
 that does not exist takes a finder, which only `tilefold.cutlass.install` adds to the process. Where a program imports a

@@ -86,7 +86,7 @@ def drawn_arguments(bound: BoundArguments, given: Mapping[str, Any], draw: Draw)
     return made
 
 
-def _geometry(bound: BoundArguments, name: str, value: Any) -> Geometry | None:
+def _geometry(bound: BoundArguments, name: str, value: object) -> Geometry | None:
     """The sizes of a NumPy array beside those of its parameter; None for another argument."""
     parameter = bound.arguments.get(name)
     given: Any = value.array if isinstance(value, Marked) else value

@@ -171,7 +171,7 @@ def _leading_mode(array: Array) -> int | None:
 @untraced
 @checked
 def from_dlpack(
-    tensor: Any, assumed_align: int | None = None, *, use_32bit_stride: bool = False, enable_tvm_ffi: bool = False
+    tensor: object, assumed_align: int | None = None, *, use_32bit_stride: bool = False, enable_tvm_ffi: bool = False
 ) -> RuntimeTensor:
     """An array of torch, NumPy, CuPy or JAX as an argument, without copying it. `assumed_align` promises an alignment
     of its address in bytes. A fake torch tensor describes an array to compile for. The other options have no effect:
@@ -201,7 +201,12 @@ def sym_int64(divisibility: int = 1) -> SymInt:
 
 @checked
 def make_fake_tensor(
-    dtype: DType, shape: Sequence[Any], stride: Sequence[Any], *, memspace: Any = None, assumed_align: int | None = None
+    dtype: DType,
+    shape: Sequence[object],
+    stride: Sequence[object],
+    *,
+    memspace: object = None,
+    assumed_align: int | None = None,
 ) -> FakeTensor:
     """A description of a tensor by its shape and strides, of which those that are one `SymInt` are the same number in
     each call. LaunchError (E3106) for different numbers of both.
@@ -218,12 +223,12 @@ def make_fake_tensor(
 @checked
 def make_fake_compact_tensor(
     dtype: DType,
-    shape: Sequence[Any],
+    shape: Sequence[object],
     *,
     stride_order: Sequence[int] | None = None,
-    memspace: Any = None,
+    memspace: object = None,
     assumed_align: int | None = None,
-    **unused: Any,
+    **unused: object,
 ) -> FakeTensor:
     """A description of a compact tensor. `stride_order` has a number for each mode, 0 for the fastest; by default the
     first mode is the fastest. Raises LaunchError (E3106) for other orders.
@@ -248,7 +253,7 @@ def _integers(given: Any) -> tuple[Any, ...]:
     return tuple(part.unknown if isinstance(part, SymInt) else part for part in as_tuple(given))
 
 
-def _symbols(*given: Any) -> Mapping[int, SymInt]:
+def _symbols(*given: object) -> Mapping[int, SymInt]:
     return {place: part for place, part in enumerate(given) if isinstance(part, SymInt)}
 
 
@@ -341,7 +346,7 @@ def make_ptr(
 
 
 @checked
-def _argument(dtype: DType, value: Any, assumed_align: int | None) -> Pointer:
+def _argument(dtype: DType, value: object, assumed_align: int | None) -> Pointer:
     address = getattr(value, "value", value)
     if not isinstance(address, int | None):
         raise _argument_error(f"an address is an integer, not {address!r}", "pass tensor.data_ptr()")
@@ -349,7 +354,7 @@ def _argument(dtype: DType, value: Any, assumed_align: int | None) -> Pointer:
 
 
 @checked
-def nullptr(dtype: DType, mem_space: Any = None, assumed_align: int | None = None) -> Pointer:
+def nullptr(dtype: DType, mem_space: object = None, assumed_align: int | None = None) -> Pointer:
     """An address to compile for; only its type matters."""
     return _argument(dtype, 0, assumed_align)
 

@@ -32,7 +32,7 @@ def run_on_devices(count: int, program: Callable[[int], T]) -> list[T]:
     """
     devices = devices_of_process()
     if devices.world is not None:
-        raise TilefoldError(Code.BAD_ARGUMENT, "devices run in devices", "call it outside of the programs of devices")
+        raise TilefoldError(Code.BAD_ARGUMENT, "devices run in devices", "call it outside the programs of devices")
     devices.world = World(count)
     try:
         return devices.world.run(program)
@@ -41,7 +41,7 @@ def run_on_devices(count: int, program: Callable[[int], T]) -> list[T]:
 
 
 def world() -> World:
-    """The devices of this process. TilefoldError (E0213) outside of `run_on_devices`."""
+    """The devices of this process. TilefoldError (E0213) outside `run_on_devices`."""
     found = devices_of_process().world
     if found is None:
         raise TilefoldError(Code.BAD_ARGUMENT, "there is one device", "call it in a program of run_on_devices")

@@ -194,7 +194,7 @@ class FieldConstants:
         return self.kind._make(parts)
 
 
-def _check_kind(name: str, value: Any, annotation: object) -> None:
+def _check_kind(name: str, value: object, annotation: object) -> None:
     """LaunchError (E3106) for an argument that is not the number or tensor of its annotation. None is always
     one of an optional parameter.
     """
@@ -223,7 +223,7 @@ def _fields(kind: type[Any]) -> tuple[tuple[str, object], ...]:
     return tuple((name, read_annotation(hints.get(name))) for name in cast("tuple[str, ...]", kind._fields))
 
 
-def _scalar_dtype(name: str, value: Any, annotation: object) -> DType | None:
+def _scalar_dtype(name: str, value: object, annotation: object) -> DType | None:
     """The type of a number in the kernel; None for other values. LaunchError (E3106) for one that kernels do not
     have.
     """

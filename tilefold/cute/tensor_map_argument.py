@@ -39,7 +39,7 @@ def tensor_map(
 ) -> TensorMapArgument:
     """The tensor map of an array in the host's memory, whose last mode is contiguous. `box` are the elements that one
     copy moves, in the order of the array's modes; `swizzle` the bytes of its pattern in shared memory; `fill` the value
-    of elements outside of the array. Elements of 8 bits, floats too, are bytes.
+    of elements outside the array. Elements of 8 bits, floats too, are bytes.
 
     Raises LayoutError (E0322) for an array that no map describes, (E0323) for a box that TMA does not move.
     """

@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.builder.instructions.assertions import assert_ as assert_
+from tilefold.builder.instructions.printing import assert_ as assert_
 from tilefold.runtime.arrays.array import Array, array_of
 from tilefold.runtime.arrays.library_types import ELEMENTS
 from tilefold.runtime.errors import LaunchError
@@ -47,18 +47,18 @@ class JitArguments:
         self.kwargs = kwargs
         self._references: list[Any] = []
 
-    def add_to_scope(self, references: Sequence[Any]) -> None:
+    def add_to_scope(self, references: Sequence[object]) -> None:
         """Keeps objects alive as long as the arguments are."""
         self._references += references
 
 
 @checked
 def benchmark(
-    callable: Callable[..., Any],
+    callable: Callable[..., object],
     *,
     warmup_iterations: int = 10,
     iterations: int = 100,
-    stream: Any = None,
+    stream: object = None,
     kernel_arguments: JitArguments | None = None,
     workspace_generator: Callable[[], JitArguments] | None = None,
     workspace_count: int = 1,
@@ -205,12 +205,12 @@ def _on_host(array: Array) -> "NDArray[Any]":
 
 @checked
 def tune(
-    func: Callable[..., Callable[[], Any]],
-    params_dict: Mapping[str, Sequence[Any]],
+    func: Callable[..., Callable[[], object]],
+    params_dict: Mapping[str, Sequence[object]],
     kernel_arguments: JitArguments | None = None,
     warmup_iterations: int = 10,
     iterations: int = 100,
-    stream: Any = None,
+    stream: object = None,
 ) -> dict[str, Any]:
     """The fastest combination of parameters: `func(*args, **parameters)` returns a function to time, or raises
     ValueError or TilefoldError for unsupported parameters, which `tune` skips.
@@ -269,7 +269,7 @@ class AutotunedFunction(JitFunction[..., None]):
 
 
 def autotune_jit(
-    params_dict: Mapping[str, Sequence[Any]],
+    params_dict: Mapping[str, Sequence[object]],
     update_on_change: Sequence[str] = (),
     warmup_iterations: int = 10,
     iterations: int = 100,
@@ -280,7 +280,7 @@ def autotune_jit(
     `update_on_change` names has another value.
     """
 
-    def decorate(function: JitFunction[..., Any]) -> AutotunedFunction:
+    def decorate(function: JitFunction[..., object]) -> AutotunedFunction:
         return AutotunedFunction(function, params_dict, update_on_change, (warmup_iterations, iterations))
 
     return decorate

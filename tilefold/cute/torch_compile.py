@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_REASON = "launches stay outside of graphs; cute.torch_op turns a kernel into an operator, which graphs can contain"
+_REASON = "launches stay outside graphs; cute.torch_op turns a kernel into an operator, which graphs can contain"
 
 
 def untraced(function: Callable[P, R]) -> Callable[P, R]:

@@ -68,7 +68,7 @@ def torch_op(
         requested: Any = {dimension: size(*values) if callable(size) else size for dimension, size in sizes.items()}
         kernel(**given, **constants).launch(**requested, **options)
 
-    def fake(*args: Any, **named: Any) -> None:
+    def fake(*args: object, **named: object) -> None:
         """The operator has no results."""
 
     library: Any = import_module("torch").library
@@ -79,7 +79,7 @@ def torch_op(
 
 
 def operator_schema(
-    signature: Signature, mutates: Sequence[str], scalars: Mapping[str, type], constants: Mapping[str, Any]
+    signature: Signature, mutates: Sequence[str], scalars: Mapping[str, type], constants: Mapping[str, object]
 ) -> str:
     """The schema of the operator of a kernel with these parameters (PyTorch, native_functions.yaml, func)."""
     names = signature.names
@@ -107,7 +107,7 @@ def operator_schema(
     return f"({', '.join(words)}) -> ()"
 
 
-def _operator_parameters(signature: Signature, constants: Mapping[str, Any]) -> list[str]:
+def _operator_parameters(signature: Signature, constants: Mapping[str, object]) -> list[str]:
     """The parameters that are arguments of the operator."""
     chosen = signature.constants & signature.defaults.keys() | constants.keys()
     return [name for name in signature.names if name not in chosen]

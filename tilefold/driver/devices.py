@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where kernels run: on the simulator, at a stage of lowering, or on a GPU. Callers get an engine with the kernel in
 the form that it takes; they need not know which engine it is. A program that asks for a device, its sizes and launches
-on it, gets the simulator or a GPU here alone.
+on it, gets the simulator or a GPU only here.
 """
 
 from collections.abc import Callable, Mapping

@@ -250,7 +250,7 @@ def _extensions() -> Iterator[str]:
 
 
 def remarks_of_assembler(program: Program, target: "Target") -> "tuple[Remark, ...]":
-    """The assembler's remarks, which it has on kernels for warpgroups alone."""
+    """The assembler's remarks, which it makes only on kernels for warpgroups."""
     from tilefold.compiler.reports.remarks import Remark, is_for_warpgroups
 
     entries = program.entries(target)

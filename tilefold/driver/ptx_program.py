@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels of PTX or CUDA C++ files as programs, so that commands launch and check them as those of .cute files.
 
-Such a program is at stage `ptx` alone. PTX says neither the sizes nor the elements of arrays, so that the options of
+Such a program has only the stage `ptx`. PTX says neither the sizes nor the elements of arrays, so that the options of
 the command say them.
 """
 

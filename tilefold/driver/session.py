@@ -114,7 +114,7 @@ class Session:
     def _place(self) -> str:
         return "the simulator" if self.device == "sim" else "the GPU"
 
-    def _judge(self, launch: Launch, values: Mapping[str, Any]) -> bool:
+    def _judge(self, launch: Launch, values: Mapping[str, object]) -> bool:
         passed = True
         for check in launch.checks:
             for result in results_of(check, values, self.options.limits.bytes):
@@ -143,7 +143,7 @@ def not_as_ptx(program: Program, *, exact: bool) -> str:
     return ""
 
 
-def check_values(launch: Launch, values: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+def check_values(launch: Launch, values: Mapping[str, object]) -> tuple[CheckResult, ...]:
     """Every check of a launch on its arguments afterwards. Raises TilefoldError for one that cannot be evaluated."""
     return tuple(result for check in launch.checks for result in results_of(check, values))
 
@@ -160,7 +160,7 @@ def results_of(
         raise check.condition.error(error) from error
 
 
-def _change(first: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def _change(first: Mapping[str, object], now: Mapping[str, object]) -> str:
     """How the bytes that a run leaves differ from those of the first, in words; empty where they are the same."""
     for name, value in first.items():
         before, after = np.atleast_1d(np.asarray(value)), np.atleast_1d(np.asarray(now[name]))

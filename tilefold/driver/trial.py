@@ -75,7 +75,7 @@ class Trial:
         return Outcome(arguments, result.output, history, None, result.seconds, result.exact, executed)
 
     def writer(self, module: ModuleOp, difference: Difference) -> Sighting | None:
-        """The operation that writes the byte that differs last. None for a byte that the launch leaves alone."""
+        """The operation that writes the byte that differs last. None for a byte that the launch does not write."""
         arguments = self.arguments()
         tensor = arguments[difference.argument or ""]
         assert isinstance(tensor, TensorArgument)
@@ -119,7 +119,7 @@ def _different_faults(first: SimulationError | None, second: SimulationError | N
 
 
 def _different_tensors(
-    name: str, before: TensorArgument, after: TensorArgument, exact: bool, numbers: tuple[Any, Any] | None
+    name: str, before: TensorArgument, after: TensorArgument, exact: bool, numbers: tuple[object, object] | None
 ) -> Difference | None:
     """The smallest coordinate at which two tensors of a layout differ, or the first element of their storage; by the
     exact `numbers` in them, if they have such.

@@ -104,7 +104,7 @@ class World:
         """Launches a kernel on the device of this thread, together with those of the others."""
         return self._ask(_Launch(engine, program, config, args))
 
-    def _ask(self, request: Any) -> Any:
+    def _ask(self, request: object) -> Any:
         rank = self.rank
         self._requests[rank] = request
         self._back.release()

@@ -43,7 +43,7 @@ def lower_flow(function: ast.FunctionDef, runtime: str) -> dict[ast.stmt, str]:
     """Replaces the `break`, `continue` and `return` of a function, not those of functions within it.
 
     Returns, for each loop that can be left early, the name of the flag that says so. `runtime` is the name by which
-    the code reaches what it calls.
+    the code reaches the functions that it calls.
     """
     flags: dict[ast.stmt, str] = {}
     body = function.body

@@ -100,7 +100,7 @@ def _declared_nonlocal(function: ast.FunctionDef) -> set[str]:
 @dataclass
 class _Rewriter(ast.NodeTransformer):
     """Rewrites the statements of one function. `shared` are the variables that the functions made of bodies assign,
-    `tested` the expressions whose truth alone matters.
+    `tested` the expressions of which only the truth matters.
     """
 
     refuse: Refuse
@@ -262,7 +262,7 @@ class _Rewriter(ast.NodeTransformer):
     def _function(
         self, name: str, body: Sequence[ast.stmt], like: ast.stmt, binders: Sequence[ast.AST] | None = None
     ) -> ast.FunctionDef:
-        """A function of a body, whose variables are those of the function around it."""
+        """A function made of a body; it has the variables of the function around it."""
         bound = sorted(assigned_names(binders if binders is not None else body))
         self.shared.update(bound)
         new = visit_statements(self, body)
@@ -278,7 +278,7 @@ class _Rewriter(ast.NodeTransformer):
                 self._test(operand)
 
     def _condition(self, node: ast.expr) -> ast.expr:
-        """An expression whose truth alone matters."""
+        """An expression of which only the truth matters."""
         self._test(node)
         return self.visit(node)
 

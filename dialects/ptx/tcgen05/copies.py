@@ -273,7 +273,7 @@ class TensorCopySharedOp(GroupOp):
 @row
 class TensorShiftOp(GroupOp):
     """`ptx.tcgen05.shift cta_group 1 %address`: starts to move the rows of tensor memory from an address on one lane
-    down: each lane gets what the next one has, and the last keeps its own (PTX ISA, tcgen05.shift).
+    down: each lane gets the values of the next one, and the last keeps its own (PTX ISA, tcgen05.shift).
 
     Preconditions: those of `ptx.tcgen05.cp`; the lane of the address is a multiple of 32.
     """

@@ -200,7 +200,7 @@ class TensorMmaOp(TensorMmaBase):
 
     @property
     def divisor(self) -> int:
-        """The binary logarithm of what D is divided by."""
+        """The binary logarithm of the number that D is divided by."""
         return 0 if self.scale_d is None else self.scale_d.value.data
 
     def mnemonic(self) -> str:

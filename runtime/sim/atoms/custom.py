@@ -59,7 +59,7 @@ class Matrix:
         return value.address if isinstance(value, TensorValue) else value
 
     def in_memory(self, warp: Warp, executing: NDArray[Any]) -> "Rows":
-        """The rows of all elements, for the executing lanes. A fault for one that is outside of its space, or that the
+        """The rows of all elements, for the executing lanes. A fault for one that is outside its space, or that the
         warp does not reach.
         """
         assert self.space is not None

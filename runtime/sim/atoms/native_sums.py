@@ -111,7 +111,7 @@ class _Writer:
                     single = b.fptrunc(self._load(self.row, j), self.single)
                     self._store(single, d, self._place("c", b.add(first_c, j)))
 
-    def _read_operand(self, name: str, size: Any, numbers: Any, exponents: Any) -> None:
+    def _read_operand(self, name: str, size: object, numbers: object, exponents: object) -> None:
         """Numbers in f64 and raw exponents of the elements of A or B."""
         with self._loop(self.i64(0), size) as i:
             single = self._load(self.fragments[name], self._place(name, i))
@@ -150,7 +150,7 @@ class _Writer:
         with self._loop(self.i64(0), n) as j:
             self._store(self._load(self.totals, j), self.row, j)
 
-    def _specials(self, first_a: Any, first: Any) -> None:
+    def _specials(self, first_a: object, first: object) -> None:
         """Replaces the results of a step that infinities or NaN among the operands decide."""
         b, n = self.b, self.given["n"]
         with self._loop(self.i64(0), n) as j:
@@ -175,7 +175,7 @@ class _Writer:
         exponent = b.select(is_zero, self.i32(_ZERO), self._most(exponent, least))
         return b.select(is_special, self.double(0.0), number), exponent
 
-    def _rounded(self, total: Any) -> Any:
+    def _rounded(self, total: object) -> Any:
         """A sum as a number of the result's type; zero is positive."""
         b, given = self.b, self.given
         last = b.sub(given["significand"], self.i32(1))
@@ -191,7 +191,7 @@ class _Writer:
         )
         return b.fadd(b.select(is_outside, infinity, result), self.double(0.0))
 
-    def _exponent(self, number: Any) -> Any:
+    def _exponent(self, number: object) -> Any:
         """The exponent of a number in f64, as it is encoded there."""
         b = self.b
         encoded = b.and_(b.lshr(b.bitcast(number, self.i64), self.i64(52)), self.i64(2047))
@@ -209,17 +209,17 @@ class _Writer:
     def _call(self, name: str, x: Any) -> Any:
         return self.b.call(self.module.declare_intrinsic(f"llvm.{name}", [self.double]), [x])
 
-    def _most(self, left: Any, right: Any) -> Any:
+    def _most(self, left: object, right: object) -> Any:
         return self.b.select(self.b.icmp_signed(">", left, right), left, right)
 
-    def _load(self, pointer: Any, index: Any) -> Any:
+    def _load(self, pointer: object, index: object) -> Any:
         return self.b.load(self.b.gep(pointer, [index]))
 
     def _store(self, value: Any, pointer: Any, index: Any) -> None:
         self.b.store(value, self.b.gep(pointer, [index]))
 
     @contextmanager
-    def _loop(self, first: Any, end: Any) -> Generator[Any]:
+    def _loop(self, first: object, end: object) -> Generator[Any]:
         """A loop whose body is written in the context, with an index from `first` to `end`, which is not reached."""
         b = self.b
         before = b.block

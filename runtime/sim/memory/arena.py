@@ -117,6 +117,10 @@ class Arena:
         if defined:
             self.state[1][start : start + raw.size, 0] = READY
 
+    def remove(self, start: int, size: int) -> None:
+        """Makes bytes unallocated: accesses of their addresses are faults."""
+        self.state[1][start : start + size, 0] = ABSENT
+
     def read_back(self, start: int, content: NDArray[Any]) -> None:
         """Copies the bytes at offset `start` into an array."""
         raw = content.view(np.uint8)

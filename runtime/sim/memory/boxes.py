@@ -29,7 +29,7 @@ class Box:
 
 
 def box_at(placed: PlacedMap, coordinates: tuple[int, ...]) -> Box:
-    """The box of a map at some coordinates, in units that are as a whole inside or outside of the tensor."""
+    """The box of a map at some coordinates, in units that are as a whole inside or outside the tensor."""
     bits, tensor = placed.map.bits, placed.map
     first, row = coordinates[0] * bits // 8, tensor.dims[0] * bits // 8
     width = gcd(BULK_UNIT, first, row)

@@ -15,7 +15,7 @@ from .provenance import HINT
 
 def descriptor_at(warp: Warp, site: Site, address: Value, fields: int) -> Value:
     """A matrix descriptor, with `fields`, of an operand that begins at a shared address. SimulationError (E3202) where
-    a coordinate outside of its mode has led to the address.
+    a coordinate outside its mode has led to the address.
     """
     lanes: Any = np.unique(warp.select(address))
     for place in lanes.tolist():

@@ -90,7 +90,7 @@ class CellSpace(Space):
         held = self.columns.setdefault(warp.block.rank, {})
         if held.get(address) != count:
             text = f"frees {count} columns of {self.row.name} from {self.show(address)} on, which no allocation made"
-            warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, None, text, "free what was allocated, all of it, once")
+            warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, None, text, "free the whole allocation, once")
         del held[address]
         self._mark(warp, address, count, ABSENT)
 

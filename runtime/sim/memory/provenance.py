@@ -183,7 +183,7 @@ class Outside:
         return _BASE + number * _SPAN + _SPAN // 2
 
     def describe(self, address: int) -> str | None:
-        """The view whose memory an address would be, if it is outside of its tensor."""
+        """The view whose memory an address would be, if it is outside its tensor."""
         number = (address - _BASE) // _SPAN
         return self._texts[number] if 0 <= number < len(self._texts) else None
 

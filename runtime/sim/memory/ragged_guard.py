@@ -114,13 +114,13 @@ def _axes(start: Any, shape: Any, path: tuple[int, ...] = ()) -> list[tuple[tupl
     return [(path, start, shape)]
 
 
-def _fault(warp: Warp, op: Operation, guard: Guard, bad: Any) -> None:
+def _fault(warp: Warp, op: Operation, guard: Guard, bad: object) -> None:
     if anywhere(bad):
         where, hint = "in a view that goes beyond it", HINT
         if guard.tiles is not None:
             why, hint = _misfit(guard.tiles, make_layout(guard.shape))
             where = f"in a ragged tile{why}"
-        text = f"the access is to a coordinate outside of the tensor's shape {guard.shape}, {where}"
+        text = f"the access is to a coordinate outside the tensor's shape {guard.shape}, {where}"
         warp.fault_where(bad, Code.SIM_OUT_OF_BOUNDS, site_of(op), text, hint)
 
 

@@ -19,6 +19,7 @@ from .provenance import HINT
 from .space_state import Access, SpaceState
 
 NUMBER_HINT = "pass an array to cute.runtime.from_dlpack, and keep it, before using its address as a number"
+_MULTICAST_HINT = "PTX lets only multimem instructions access it; others take the memory of one device"
 _LAYOUT_HINT = "check the layout against the size of the tensor, or predicate the access"
 _STAGE = (
     "let the consumer release the stage after its last read, by an arrival at an mbarrier, and the producer acquire "
@@ -81,7 +82,7 @@ def _other_phase(warp: Warp, operation: Operation) -> str:
 
 
 def out_of_bounds(space: SpaceState, warp: Warp, access: Access, index: int, address: int, loading: bool) -> NoReturn:
-    """Raises the fault of an active lane whose access is outside of every allocation."""
+    """Raises the fault of an active lane whose access is outside every allocation."""
     warp.leave_lockstep(is_fault=True)
     view = warp.launch.outside.describe(address)
     beyond, hint = f"through {view}", HINT
@@ -92,6 +93,8 @@ def out_of_bounds(space: SpaceState, warp: Warp, access: Access, index: int, add
             beyond, hint = tiles
         if warp.launch.reached is not None and abs(address - space.base) > 2 * space.arena.span:
             beyond, hint = f"at {address:#x}, where the simulator knows no memory", NUMBER_HINT
+        if any(m.start <= address < m.start + m.size for m in warp.launch.multicasts):
+            beyond, hint = f"at {address:#x}, an address of multicast memory", _MULTICAST_HINT
     verb = "reads" if loading else "writes"
     text = f"{verb} {access.width} bytes of {space.name} memory {beyond}"
     warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)

@@ -148,7 +148,7 @@ class SpaceState:
         return self.arena.data, self.arena.state, self.shadow, self.released, self.swizzles
 
     def assume(self, memory: tuple[Any, ...]) -> None:
-        """Takes what another cluster has here."""
+        """Takes over the state of another cluster."""
         self.arena.data, self.arena.state, self.shadow, self.released, self.swizzles = memory
 
     def reset(self) -> None:

@@ -130,7 +130,7 @@ class Space(SpaceState):
         self._tell(warp, access, rows, content)
 
     def _tell(self, warp: Warp, access: Access, rows: NDArray[Any], content: Bytes) -> None:
-        """Tells those who compare launches what is written to global memory."""
+        """Reports writes to global memory to those who compare launches."""
         if not self.in_block:
             warp.note(access.site, "stores", content)
             if self.journal is not None:
@@ -217,12 +217,12 @@ class Space(SpaceState):
         return before
 
     def _hear(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool, is_seen: bool = True) -> None:
-        """Lets the active lanes learn what was released at the rows that they read."""
+        """Lets the active lanes acquire the releases at the rows that they read."""
         for row in dict.fromkeys(rows.tolist()):
             self.releases.read(warp, row * access.width, acquires, access.scope, is_seen)
 
     def attribute(self, warp: Warp, rows: NDArray[Any], width: int, agent: int) -> None:
-        """Records that the changes of rows that the active lanes have just made are those of an asynchronous agent."""
+        """Records that an asynchronous agent made the changes of rows that the active lanes have just made."""
         if self.shadow is not None:
             self.shadow.attribute(warp, rows, width, agent)
 

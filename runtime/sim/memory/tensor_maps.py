@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensor maps in memory: 128 bytes with the fields by which kernels change them (PTX ISA, tensormap.replace).
 
-The bytes of a GPU's maps are not documented; those here are of the simulator alone.
+The bytes of a GPU's maps are not documented; the bytes here are the simulator's own.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,7 @@ assert RECORD.itemsize <= MAP_BYTES
 _MODEL: Mapping[str, str] = MappingProxyType({
     "interleave_layout": "interleaves its elements", "element_stride": "skips elements of the tensor",
 })  # fmt: skip
-"""The fields that the simulator models with their first value alone, and the effect of other values."""
+"""The fields that the simulator models only with their first value, and the effect of other values."""
 
 
 def encode(placed: PlacedMap) -> NDArray[np.uint8]:

@@ -127,7 +127,7 @@ def _outcome(run: Callable[[Trace], T], trace: Trace) -> T | SimulationError:
         return error
 
 
-def _difference(run: Callable[[Trace], Any], trace: Trace) -> tuple[_DifferenceError, Trace] | None:
+def _difference(run: Callable[[Trace], object], trace: Trace) -> tuple[_DifferenceError, Trace] | None:
     """Where a run first differs from the events that are expected of it."""
     try:
         _outcome(run, trace)
@@ -140,7 +140,7 @@ def _difference(run: Callable[[Trace], Any], trace: Trace) -> tuple[_DifferenceE
 
 
 def _fault(
-    run: Callable[[Trace], Any], first: Trace, fill: int, difference: _DifferenceError, trace: Trace
+    run: Callable[[Trace], object], first: Trace, fill: int, difference: _DifferenceError, trace: Trace
 ) -> SimulationError:
     """The fault of an operation that uses an undefined byte: it also names the operation that read it."""
     read = next(iter(trace.loads))
@@ -164,7 +164,7 @@ def _fault(
     )  # fmt: skip
 
 
-def _lane(run: Callable[[Trace], Any], index: int, event: _Event) -> int:
+def _lane(run: Callable[[Trace], object], index: int, event: _Event) -> int:
     """The first lane whose data in an event differ from those in the first run."""
     assert event.warp is not None
     lanes = event.warp.lane_numbers()

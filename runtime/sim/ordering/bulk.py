@@ -4,7 +4,7 @@
 A copy to shared memory takes its bytes off the count of an mbarrier when it is complete. Its accesses are those of an
 agent of that mbarrier, whose completions its phases order: who waits for the phase knows them. A copy to global memory
 is part of a group of its thread. When the thread has waited for the group, the reads and writes are its own, made at
-the wait; after a wait for the reads alone, the writes are still in flight.
+the wait; after a wait only for the reads, the writes are still in flight.
 """
 
 from collections.abc import Callable

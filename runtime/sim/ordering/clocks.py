@@ -7,7 +7,7 @@ that orders. So a clock is a time for each agent, and the holder knows the acces
 barrier joins the clocks of those who meet; a release leaves a clock at its address, and an acquire takes it from there
 (PTX ISA, Memory Consistency Model: causality order, and release and acquire patterns, also those of a fence and a
 relaxed operation). The lanes of a warp share a clock; `Warp.seen` adds the knowledge that each lane has of the others,
-and `Warp.own` has the clocks that some lanes alone have acquired, until they meet the others.
+and `Warp.own` has the clocks that only some lanes have acquired, until they meet the others.
 
 Accesses of the async proxy come after those by the generic proxy only behind a proxy fence on the way (PTX ISA,
 Proxies). So a clock also has a clock of the accesses that are before those of the async proxy. The fence raises it;
@@ -32,10 +32,10 @@ OVER = "over"
 """Where clocks have the accesses after which bytes may be overwritten, though what those wrote need not be visible."""
 
 EXECUTED = "executed"
-"""Where clocks have what threads did before operations of theirs that arrive at mbarriers, and do not release it."""
+"""Where clocks have the accesses of threads before their operations that arrive at mbarriers without a release."""
 
 TENSOR = "tensor memory"
-"""Where clocks have what fences of tcgen05, and its commits, have published of uses of tensor memory."""
+"""Where clocks have the uses of tensor memory that fences and commits of tcgen05 have published."""
 
 AGENT = (1 << 27) - 1
 ASYNC = 1 << 26

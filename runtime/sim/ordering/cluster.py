@@ -81,7 +81,7 @@ class ClusterBarrier:
         return int(phases.max())
 
     def leave(self, warp: Warp) -> None:
-        """Lanes go on after their wait; they know what lies before the arrivals."""
+        """Lanes go on after their wait; they know all accesses before the arrivals."""
         self.due[warp.first_index + warp.lane_numbers()] = -1
         learn(warp, self.released)
 

@@ -152,7 +152,7 @@ def _know_proxies(warp: Warp, proxies: Mapping[str, Clock]) -> None:
 
 
 def acquired_proxy(address: int) -> str:
-    """The proxy of the map at an address, behind the fence that acquires what was released."""
+    """The proxy of the map at an address, behind the fence that acquires the release."""
     return f"{TENSOR_MAPS} at {address:#x}"
 
 
@@ -243,7 +243,7 @@ def place_of(warp: Warp, entries: Entries) -> NDArray[np.int64]:
 
 
 def of_own_block(warp: Warp, blocks: NDArray[np.int64], entries: Entries) -> NDArray[np.bool_]:
-    """Which entries are of threads of these blocks alone, in the warp's cluster and by their ranks."""
+    """Which entries belong only to threads of these blocks, given by their ranks in the warp's cluster."""
     thread = (entries & AGENT) - warp.block.cluster.first_agent
     return (thread // warp.launch.config.threads == blocks) & ((entries & SEVERAL_BLOCKS) == 0)
 

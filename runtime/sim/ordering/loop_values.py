@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The values of loops. A counter may never get where the condition wants it, such as one that goes in the wrong
 direction: the loop ends, if at all, when the integer has wrapped. And nothing in a loop may depend on a value, such as
-a count of attempts: a warp that differs in such values alone goes round as before.
+a count of attempts: a warp that differs only in such values goes round as before.
 """
 
 from collections.abc import Callable, Sequence

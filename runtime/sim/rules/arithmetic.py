@@ -97,7 +97,7 @@ def _sign(value: Value) -> Value:
     return -value.astype(np.int8) if varies(value) else -int(value)
 
 
-def _by_lane(bad: Any) -> Any:
+def _by_lane(bad: object) -> Any:
     """A vector's elementwise condition as one per lane."""
     return bad.any(axis=1) if varies(bad) and bad.ndim == 2 else bad
 
@@ -177,7 +177,7 @@ def _compare_integers(op: arith.CmpiOp, t: Translator) -> Step:
     return step
 
 
-def _arithmetic(function: Callable[..., Any]) -> Rule:
+def _arithmetic(function: Callable[..., object]) -> Rule:
     """A rule for + - * and /. For bf16 they are double precision's, which its rounding makes right."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -197,7 +197,7 @@ def elementwise(function: Callable[..., Any]) -> _FloatRule:
     return rule
 
 
-def in_double(function: Callable[..., Any]) -> _FloatRule:
+def in_double(function: Callable[..., object]) -> _FloatRule:
     """A rule for a function that is computed in double precision and rounded to the result's type."""
 
     def rule(op: Operation, t: Translator) -> Step:
@@ -241,7 +241,7 @@ MINIMUM_NUMBER = _make_ordered(np.fmin, negative_first=True)
 """The smaller of two numbers; of a number and NaN the number."""
 
 
-def _is_unordered(a: Any, b: Any) -> Any:
+def _is_unordered(a: object, b: object) -> Any:
     return (a != a) | (b != b)
 
 

@@ -128,7 +128,7 @@ def _check_width(warp: Warp, site: Site, bits: int, x: Any) -> Value:
     return full
 
 
-def _lane(warp: Warp, bad: Any) -> int:
+def _lane(warp: Warp, bad: object) -> int:
     """The first active lane for which a condition holds, which is uniform or one for each active lane."""
     return int(warp.lane_numbers()[int(np.argmax(bad)) if varies(bad) else 0])
 

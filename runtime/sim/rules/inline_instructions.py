@@ -20,6 +20,7 @@ from ..values.approximations import approximate
 from ..values.function_unit import FUNCTIONS
 from ..warp import Warp
 from .arithmetic import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
+from .conversions import conversion
 from .ptx_lanes import groups_of, vote
 from .roundings import rounded_instruction
 
@@ -47,11 +48,13 @@ def instruction_of(word: str, site: Site) -> Instruction | None:
     """The instruction of a name; None for one that texts cannot have here."""
     name, _, type = word.rpartition(".")
     head, _, mode = name.rpartition(".")
+    if word in _PACKED:
+        return _plain(partial(_pack, _PACKED[word]), TYPES[type], TYPES[type])
+    if (converted := conversion(word)) is not None:
+        return _plain(*converted)
     if type not in TYPES:
         return None
     dtype = TYPES[type]
-    if word in _PACKED:
-        return _plain(partial(_pack, _PACKED[word]), dtype, dtype)
     if head == "setp" and (compare := (_FLOATS_BY if type[0] == "f" else _INTEGERS_BY).get(mode)) is not None:
         return _plain(compare, dtype, dtype)
     if name == "selp":
@@ -64,11 +67,11 @@ def instruction_of(word: str, site: Site) -> Instruction | None:
 
 
 def _rounded(word: str, dtype: Any) -> Instruction | None:
-    """An instruction on f32 with a rounding, .ftz or .sat."""
-    opcode, *modifiers = word.removesuffix(".f32").removesuffix(".f32").split(".")
-    if not word.endswith(".f32" if opcode != "cvt" else ".f32.f32"):
+    """An instruction on f32 or f64 with a rounding, .ftz or .sat."""
+    opcode, *modifiers, type = word.removesuffix(".f32" if word.startswith("cvt.") else "").split(".")
+    if type not in ("f32", "f64"):
         return None
-    known = rounded_instruction(opcode, tuple(modifiers))
+    known = rounded_instruction(opcode, tuple(modifiers), dtype)
     return None if known is None else _plain(known[0], *[dtype] * known[1])
 
 

@@ -86,7 +86,7 @@ def check_released(space: Space, warp: Warp, access: Access, rows: Lanes) -> Non
 
 
 def _land_early(warp: Warp) -> None:
-    """Completes what the warp has just begun, where operations complete early."""
+    """Completes the operation that the warp has just begun, where operations complete early."""
     if warp.launch.completion is Completion.EARLY:
         for barrier in mbarriers_of(warp.block.cluster).values():
             while barrier.arrivals:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for instructions that packages define, from their contracts alone."""
+"""Rules for instructions that packages define, made only from their contracts."""
 
 from collections.abc import Mapping
 from typing import Any, assert_never

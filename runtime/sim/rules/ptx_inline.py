@@ -44,7 +44,7 @@ class _Statement:
             registers[self.target] = np.asarray(self.instruction.run(warp, *values))
 
 
-def meaning_of(text: str, operands: int, results: Sequence[Any], site: Site) -> Meaning | None:
+def meaning_of(text: str, operands: int, results: Sequence[object], site: Site) -> Meaning | None:
     """The meaning of a text with so many operands, and results of NumPy's types. None where it has anything else than
     instructions that `instruction_of` knows, or a register that is read before it is written. Special registers,
     `%laneid`, are written.
@@ -129,7 +129,7 @@ def _inline(op: ptx.InlineOp, t: Translator) -> Step:
     return step
 
 
-def _of_user(function: Callable[..., Any]) -> Meaning:
+def _of_user(function: Callable[..., object]) -> Meaning:
     def run(_: Warp, *given: Any) -> tuple[Any, ...]:
         out: Any = function(*given)
         return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else () if out is None else (out,)

@@ -105,7 +105,7 @@ class WgmmaRule:
         absent = outside | (space.arena.state[ROW][np.where(outside, 0, offsets) // ROW] == 0).any(axis=1)
         if absent.any():
             where = space.show(int(offsets[absent.argmax()]) + space.base)
-            text = f"{subject} leads to {where}, outside of the block's shared memory"
+            text = f"{subject} leads to {where}, outside the block's shared memory"
             hint = "check its address, its strides, and the major of the atom"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
         self._count(matrix)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Instructions on f32 that round toward zero or an infinity, flush subnormal numbers, or saturate (PTX ISA, Floating
-Point Instructions: rounding modifiers, .ftz, .sat).
+"""Instructions on f32 and f64 that round toward zero or an infinity, flush subnormal numbers, or saturate (PTX ISA,
+Floating Point Instructions: rounding modifiers, .ftz, .sat).
 
-A result is rounded to the nearest number first. Whether the exact one lies above or below is decided in double
-precision, in which products of two f32 are exact, and a sum is known with its error.
+A result is rounded to the nearest number first. Whether the exact one lies above or below is decided for f32 in double
+precision, in which products of two f32 are exact, and a sum is known with its error; for f64 by fractions.
 """
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
@@ -15,12 +16,15 @@ import numpy as np
 from ..values import fused_multiply_add
 from .arithmetic import MAXIMUM_NUMBER, MINIMUM_NUMBER
 
+_SINGLE: Any = np.dtype(np.float32)
 _LEAST = np.float32(2.0**-126)
 _MODIFIERS = ("rn", "rz", "rm", "rp", "ftz", "sat")
 
 
-def rounded_instruction(opcode: str, modifiers: tuple[str, ...]) -> tuple[Callable[..., Any], int] | None:
-    """The function of an instruction on f32 and its number of operands; None for one that there is not."""
+def rounded_instruction(
+    opcode: str, modifiers: tuple[str, ...], dtype: Any = _SINGLE
+) -> tuple[Callable[..., Any], int] | None:
+    """The function of an instruction on f32 or f64 and its number of operands; None for one that there is not."""
     if opcode not in _NEAREST or any(word not in _MODIFIERS for word in modifiers):
         return None
     nearest, above, count = _NEAREST[opcode]
@@ -28,19 +32,49 @@ def rounded_instruction(opcode: str, modifiers: tuple[str, ...]) -> tuple[Callab
     mode = next((word for word in modifiers if word in ("rz", "rm", "rp")), "")
     if mode and above is None:
         return None
+    if dtype != _SINGLE:
+        above = _by_fractions(opcode)
 
     def run(*given: Any) -> Any:
-        operands = [np.asarray(x, np.float32) for x in given]
+        operands = [np.asarray(x, dtype) for x in given]
         if flushes:
             operands = [flush(x) for x in operands]
-        value = np.asarray(nearest(*operands), np.float32)
+        value = np.asarray(nearest(*operands), dtype)
         if mode and above is not None:
             value = _moved(value, above(value.astype(np.float64), *[x.astype(np.float64) for x in operands]), mode)
         if saturates:
-            value = np.minimum(np.fmax(value, np.float32(0)), np.float32(1))  # NaN becomes 0
+            value = np.minimum(np.fmax(value, dtype.type(0)), dtype.type(1))  # NaN becomes 0
         return flush(value) if flushes else value
 
     return run, count
+
+
+def _by_fractions(opcode: str) -> Callable[..., Any]:
+    """The sign of the distance of the exact result above the nearest f64, for operands in all lanes."""
+    exact = _EXACT[opcode]
+
+    def above(value: Any, *given: Any) -> Any:
+        distances: Any = np.zeros(value.shape, np.float64)
+        for place in np.ndindex(value.shape):
+            operands = [float(x[place]) for x in given]
+            if all(map(np.isfinite, operands)) and not np.isnan(value[place]):
+                distances[place] = _distance(float(value[place]), operands, exact)
+        return distances
+
+    return above
+
+
+def _distance(value: float, operands: list[float], exact: Callable[..., Fraction]) -> int:
+    """The sign of the exact result less a number, which may be infinite."""
+    numbers = [Fraction(x) for x in operands]
+    try:
+        wanted = exact(*numbers)
+    except ZeroDivisionError:  # infinity is exact there
+        return 0
+    if np.isinf(value):
+        return -1 if value > 0 else 1
+    found = Fraction(value) ** 2 if exact is _number else Fraction(value)
+    return (wanted > found) - (wanted < found)
 
 
 _where: Callable[..., Any] = np.where
@@ -57,8 +91,8 @@ def _moved(value: Any, above: Any, mode: str) -> Any:
     """
     down = (above < 0) & ((mode == "rm") | ((mode == "rz") & (value > 0)))
     up = (above > 0) & ((mode == "rp") | ((mode == "rz") & (value < 0)))
-    value = _where(down, np.nextafter(value, np.float32(-np.inf)), value)
-    return _where(up, np.nextafter(value, np.float32(np.inf)), value)
+    value = _where(down, np.nextafter(value, value.dtype.type(-np.inf)), value)
+    return _where(up, np.nextafter(value, value.dtype.type(np.inf)), value)
 
 
 def _above_sum(value: Any, a: Any, b: Any) -> Any:
@@ -78,8 +112,9 @@ def _above_product(value: Any, a: Any, b: Any) -> Any:
 
 
 def _above_quotient(value: Any, a: Any, b: Any) -> Any:
-    rest = a - value * b
-    return _where(np.isfinite(value) & np.isfinite(b), rest * np.sign(b), 0)
+    rest = _where(np.isfinite(value), a - value * b, 0) * np.sign(b)
+    too_large = np.isinf(value) & np.isfinite(a) & (b != 0)
+    return _where(np.isfinite(b), _where(too_large, -value, rest), 0)
 
 
 def _above_root(value: Any, a: Any) -> Any:
@@ -91,7 +126,7 @@ def _above_difference(value: Any, a: Any, b: Any) -> Any:
 
 
 def _reciprocal(a: Any) -> Any:
-    return np.float32(1) / a
+    return a.dtype.type(1) / a
 
 
 def _above_reciprocal(value: Any, a: Any) -> Any:
@@ -99,7 +134,7 @@ def _above_reciprocal(value: Any, a: Any) -> Any:
 
 
 def _fma(a: Any, b: Any, c: Any) -> Any:
-    return fused_multiply_add(a, b, c, np.dtype(np.float32))
+    return fused_multiply_add(a, b, c, a.dtype)
 
 
 def _same(a: Any) -> Any:
@@ -116,3 +151,22 @@ _NEAREST: Mapping[str, tuple[Callable[..., Any], Callable[..., Any] | None, int]
     "abs": (np.abs, None, 1), "cvt": (_same, None, 1),
 })  # fmt: skip
 """For each opcode the rounded result, the distance of the exact one above it, and the number of operands."""
+
+
+def _number(a: Fraction) -> Fraction:
+    return a
+
+
+def _exact_fma(a: Fraction, b: Fraction, c: Fraction) -> Fraction:
+    return a * b + c
+
+
+def _exact_reciprocal(a: Fraction) -> Fraction:
+    return 1 / a
+
+
+_EXACT: Mapping[str, Callable[..., Fraction]] = MappingProxyType({
+    "add": Fraction.__add__, "sub": Fraction.__sub__, "mul": Fraction.__mul__, "fma": _exact_fma,
+    "div": Fraction.__truediv__, "rcp": _exact_reciprocal, "sqrt": _number,
+})  # fmt: skip
+"""Exact results; of a root its square."""

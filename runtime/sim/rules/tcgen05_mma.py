@@ -6,7 +6,7 @@ import numpy as np
 from ....base.errors import Code
 from ....base.target import MAX_CLUSTER
 from ....dialects.arith.integer_range import wrap_signed
-from ....dialects.ptx.tcgen05.descriptor import TensorDescriptorOp
+from ....dialects.ptx.tcgen05.base import TensorDescriptorOp
 from ....dialects.ptx.tcgen05.mma import TensorCommitOp, TensorMmaBase, TensorMmaOp, TensorMmaScaledOp, TensorMmaWsOp
 from ..events import Step
 from ..faults import site_of

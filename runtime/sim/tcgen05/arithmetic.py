@@ -100,6 +100,6 @@ _GROUP = 16
 
 @lru_cache(maxsize=64)
 def _sum(types: Types, m: int, n: int, k: int) -> MultiplyAdd:
-    """Of matrices A (M, K), B (N, K) and D (M, N)."""
+    """The rule for D (M, N) plus the products of A (M, K) and B (N, K)."""
     at_a, at_b, at_d = [np.arange(rows * columns).reshape(rows, columns) for rows, columns in ((m, k), (n, k), (m, n))]
     return multiply_add(AlignedSum((tuple(range(k)),), _FRACTION), types, at_a, at_b.T, at_d)

@@ -142,7 +142,7 @@ def release(
     if lane or held.get(first) != count:
         known = ", ".join(f"{number} from column {start} on" for start, number in sorted(held.items())) or "nothing"
         text = f"frees {count} columns of tensor memory from lane {lane}, column {first} on; the block has {known}"
-        warp.fault(Code.SIM_TENSOR_COLUMNS, site, None, text, "free what was allocated, all of it, once")
+        warp.fault(Code.SIM_TENSOR_COLUMNS, site, None, text, "free the whole allocation, once")
     order = warp.block.cluster.state(TensorOrder)
     region = Region(warp.block.rank, (1 << LANES) - 1, first, first + count)
     for use in order.within(region) if is_ordered else ():

@@ -208,7 +208,7 @@ class Multiplication:
         absent = outside | (space.arena.state[ROW][np.where(outside, 0, offsets) // ROW] == 0).any(axis=1)
         if absent.any():
             where = space.show(int(offsets[absent.argmax()]) + space.base)
-            text = f"{subject} leads to {where}, outside of the block's shared memory"
+            text = f"{subject} leads to {where}, outside the block's shared memory"
             self._fault(
                 warp, lane, text, "check its address, its strides, and the majors of the instruction descriptor"
             )

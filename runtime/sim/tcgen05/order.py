@@ -168,7 +168,7 @@ class TensorOrder:
         return (before.is_over and bool(complete)) or (is_pipelined(before, use) and behind)
 
     def _lacks(self, before: Use, use: Use) -> tuple[str, bool]:
-        """What is missing between two uses, as a hint, and whether it is a fence alone."""
+        """What is missing between two uses, as a hint, and whether it is only a fence."""
         if before.does in ("ld", "st") and not before.is_over:
             return f'wait for it first, by ptx.tcgen05.wait "{before.does}", and then order the threads', False
         if not before.is_over and is_pipelined(before, use):

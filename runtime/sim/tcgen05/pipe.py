@@ -48,7 +48,7 @@ class TensorWork:
         return self.use.describe()
 
     def writes(self, memory: object, byte: int) -> int | None:
-        """None: it writes tensor memory alone."""
+        """None: it writes only tensor memory."""
         return None
 
     def reads(self, memory: object, rows: NDArray[Any], width: int) -> tuple[int, int] | None:

@@ -61,7 +61,7 @@ def scaled_product(
 
 
 def _of_groups(a: Numbers, b: Numbers, d: Numbers, by: Scales) -> Numbers:
-    """Of fp4 kinds: exact sums of groups, scaled."""
+    """The sums of fp4 kinds: exact sums of groups, scaled."""
     groups, factors = a.shape[1] // _GROUP, by.a.shape[1]
     sums = np.einsum("mgk,ngk->mng", a.reshape(len(a), groups, -1), b.reshape(len(b), groups, -1))
     of_a, of_b = [x.repeat(groups // factors, axis=1) for x in (by.a, by.b)]

@@ -8,7 +8,7 @@ from typing import Any
 _CONVERSION = re.compile(r"%(%|ll[dux]|[diuxfegps])")
 
 
-def format_values(format: str, values: Sequence[Any], widths: Sequence[int]) -> str:
+def format_values(format: str, values: Sequence[object], widths: Sequence[int]) -> str:
     """The text that printf writes for values, integers among them of these widths in bits. Conversions and values fit
     together; `tilefold.dialects.ptx.sync.conversions` finds the former.
     """

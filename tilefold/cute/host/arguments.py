@@ -101,7 +101,7 @@ class HostArguments(BoundArguments):
             return value
         return self._argument(super()._leaf(name, value, annotation))
 
-    def _other(self, name: str, given: Any, array: Array, type: TensorType) -> Array | None:
+    def _other(self, name: str, given: object, array: Array, type: TensorType) -> Array | None:
         """The array to pass as one of a type that it does not fit; None for none. Raises MisfitError (E3106)."""
         if self.strict:
             raise misfit(name, type, array)
@@ -111,7 +111,7 @@ class HostArguments(BoundArguments):
         made = super()._foreign(name, value)
         return made.make(list(made.values))
 
-    def _object(self, name: str, value: Any) -> object:
+    def _object(self, name: str, value: object) -> object:
         """An object of a class that says that it holds arguments: its pointers and tensors are."""
         made = copy.copy(value)
         self.key.append(value.__class__)
@@ -182,7 +182,7 @@ def fits(type: TensorType, array: Array, dtype: DType) -> bool:
     return len(wanted) == len(have) and all(map(_fits, wanted, have, steps))
 
 
-def _fits(wanted: Any, given: int, steps: int) -> bool:
+def _fits(wanted: object, given: int, steps: int) -> bool:
     if isinstance(wanted, Unknown):
         return given % wanted.div == 0 and 0 <= given < 1 << (wanted.width - 1)
     return wanted == given or steps == 0

@@ -128,7 +128,7 @@ class CompiledFunction:
         """The calls that are prepared, of a function whose parameters are plain."""
         signature = self.signature
 
-        def resolve(args: Args, *_: Any) -> tuple[None, PreparedCall | None]:
+        def resolve(args: Args, *_: object) -> tuple[None, PreparedCall | None]:
             return None, self._run(dict(zip(signature.names, args, strict=True)))
 
         def write(rules: Rules, args: Args, block: Any, call: PreparedCall) -> DirectLaunch | None:
@@ -199,7 +199,7 @@ class CompiledFunction:
                 kept[f"{path}.sass"] = disassemble(kernel.cubin(self._arch), options=options.nvdisasm_options)
         write_files(kept)
 
-    def prepare(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
+    def prepare(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> None:
         """Compiles for arguments that may be descriptions. Where the function asks for numbers that these do not have,
         its first call compiles it; where it reads or writes elements, each call executes it as a kernel of one thread.
         """

@@ -56,7 +56,7 @@ class Compiler:
         return made
 
 
-def _without_partial(function: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+def _without_partial(function: object) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """A function, and the arguments that `functools.partial` has given it."""
     if not isinstance(function, partial):
         return function, (), {}

@@ -101,7 +101,7 @@ def write_function(
         for leaf in leaves
     }
     if tvm_ffi:
-        from tilefold.compiler.machine.c_compiler import join_with_c
+        from tilefold.compiler.machine.host_object import join_with_c
         from tilefold.tools.export.tvm_ffi import tvm_ffi_source
 
         made = join_with_c(made, tvm_ffi_source(record, types, len(host.values), codes))

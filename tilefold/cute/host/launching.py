@@ -123,8 +123,12 @@ class LaunchedKernel(Protocol):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
 
+    def set_name_prefix(self, prefix: str) -> None:
+        """Makes its names begin with `prefix`."""
+        ...
+
     def built_for_host(
-        self, arguments: Mapping[str, Any], block: Dim3, min_blocks: int | None, how: Compilation
+        self, arguments: Mapping[str, object], block: Dim3, min_blocks: int | None, how: Compilation
     ) -> tuple[CompiledKernel, Mapping[str, SSAValue]]: ...
 
 
@@ -133,6 +137,9 @@ class HostKernelCall:
 
     def __init__(self, kernel: LaunchedKernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         self.kernel = kernel
+        if "_name_prefix" in kwargs:  # as public programs name a kernel in its call
+            kwargs = dict(kwargs)
+            kernel.set_name_prefix(kwargs.pop("_name_prefix"))
         self.given = kernel.signature.given(args, kwargs)
         self._trace.waiting[self] = user_place()
 
@@ -213,7 +220,7 @@ class HostKernelCall:
     def _traced(
         self,
         host: HostTrace,
-        grid: Any,
+        grid: object,
         block: Dim3,
         min_blocks: int | None,
         request: LaunchRequest,
@@ -234,7 +241,7 @@ def _is_of_host(leaf: object) -> bool:
     return isinstance(leaf, Value | Pointer | Tensor)
 
 
-def _argument(host: HostTrace, value: Any, annotation: object) -> Any:
+def _argument(host: HostTrace, value: object, annotation: object) -> Any:
     """The kernel's form of an argument: numbers are host values."""
     if is_constexpr(annotation):
         return value

@@ -105,7 +105,7 @@ class LoadedArguments(HostArguments):
     open.
     """
 
-    def _other(self, name: str, given: Any, array: Array, type: TensorType) -> Array:
+    def _other(self, name: str, given: object, array: Array, type: TensorType) -> Array:
         layout = type.layout.data
         assert isinstance(layout, Layout), "arguments have plain layouts"
         if not isinstance(given, Marked):
@@ -167,7 +167,7 @@ class LoadedKernel(CompiledKernel):
 
 
 def _without_divisors(layout: Layout) -> Layout:
-    def widened(leaf: Any) -> Any:
+    def widened(leaf: object) -> Any:
         return Unknown(leaf.width) if isinstance(leaf, Unknown) else leaf
 
     return Layout(transform_leaves(widened, layout.shape), transform_leaves(widened, layout.stride))

@@ -94,7 +94,7 @@ def _parser() -> _Parser:
     return parser
 
 
-def options_of(given: Any) -> CompileOptions:
+def options_of(given: object) -> CompileOptions:
     """Options as text, as one of the classes below, or a tuple of these. TilefoldError (E0213) for unknown ones, and
     for those that have no effect here.
     """

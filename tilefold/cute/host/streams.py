@@ -18,7 +18,7 @@ class StreamSlot:
     stream: Any
 
 
-def is_stream(value: Any) -> bool:
+def is_stream(value: object) -> bool:
     """Whether an argument is a stream."""
     return type(value).__name__ in _KINDS
 

@@ -176,7 +176,9 @@ class HostTrace:
             )
 
 
-def values_of(bound: HostArguments, slots: Mapping[str, SSAValue], constants: Mapping[SSAValue, Any]) -> "HostValues":
+def values_of(
+    bound: HostArguments, slots: Mapping[str, SSAValue], constants: Mapping[SSAValue, object]
+) -> "HostValues":
     """The numbers of a block of the host for arguments, whose places in the block are `slots`."""
     from tilefold.runtime.sim.host_values import HostValues
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Torch tensors whose elements are floats of 8 bits, stored as bytes."""
 
-from typing import Any
-
 from tilefold.builder.scalars.dtypes import DType
 
 from ..runtime import RuntimeTensor, from_dlpack
@@ -15,7 +13,7 @@ def is_fp8_dtype(dtype: DType) -> bool:
 
 
 def create_cute_tensor_for_fp8(
-    storage_tensor: Any, dtype: DType, leading_dim: int, source_f32_tensor: Any = None
+    storage_tensor: object, dtype: DType, leading_dim: int, source_f32_tensor: object = None
 ) -> RuntimeTensor:
     """A torch tensor as an argument with a dynamic layout, aligned to 16 bytes; one of bytes as elements of `dtype`,
     with the numbers of a float32 tensor, if there is one.

@@ -58,7 +58,7 @@ def confine(folder: Path, seconds: int, megabytes: int) -> None:
         if event in _PATHS and isinstance(args[0], str | bytes):
             path = os.path.realpath(os.fsdecode(args[0]))
             if not any(path == entry or path.startswith(entry + os.sep) for entry in allowed):
-                raise PermissionError(13, "this file is outside of the folder of the server", path)
+                raise PermissionError(13, "this file is outside the folder of the server", path)
 
     sys.addaudithook(refuse)
 

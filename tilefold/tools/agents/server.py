@@ -141,7 +141,7 @@ class Tools:
     def _of_file(self, command: str, file: str, text: str | None, options: Sequence[str]) -> dict[str, Any]:
         path = (self._worker.folder / file).resolve()
         if not path.is_relative_to(self._worker.folder) or file.startswith("-"):
-            return _refusal(f"{file[:80]} is outside of the folder of the server")
+            return _refusal(f"{file[:80]} is outside the folder of the server")
         name = str(path.relative_to(self._worker.folder))
         if text is not None:
             if len(text) > _MOST_TEXT or path.is_dir():

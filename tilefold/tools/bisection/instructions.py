@@ -88,7 +88,7 @@ def instruction_of(op: Operation, target: Target) -> Instruction | Several | Non
     """The instruction with effects that an operation stands for on a target, with the numbers that the program knows;
     None for an operation without effects, or on memory of the thread's own.
     """
-    effects = [effect for effect in effects_of(op) if not _is_own(op, effect)]
+    effects = [effect for effect in effects_of(op) if not is_own(op, effect)]
     if not isinstance(op, PtxOp) or not effects:
         return None
     name = op.test_on(target) if isinstance(op, MbarrierWaitOp) else op.mnemonic()
@@ -101,7 +101,7 @@ def instruction_of(op: Operation, target: Target) -> Instruction | Several | Non
     return Instruction(name, (name,) if kind is None else kind, numbers, not may_move)
 
 
-def _is_own(op: Operation, effect: Effect) -> bool:
+def is_own(op: Operation, effect: Effect) -> bool:
     """Whether no other thread, and no other operation of the thread, can notice an effect."""
     if effect.resource is Unit.THREAD or effect.act is Act.ALLOCATES:
         return True

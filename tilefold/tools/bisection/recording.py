@@ -15,9 +15,9 @@ from xdsl.dialects import arith, cf, vector
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from tilefold.dialects.ptx import LOCAL, LocalAllocOp, PtrType, PtxOp
+from tilefold.dialects.ptx import LOCAL, PtrType, PtxOp
 from tilefold.dialects.ptx.base import integer_bits, split_vector, value_bytes
-from tilefold.dialects.ptx.effects import Unit, effects_of
+from tilefold.dialects.ptx.effects import effects_of
 from tilefold.driver.trial import Trial
 from tilefold.runtime.errors import Dim3
 from tilefold.runtime.sim.events import Step, Suspending, Suspension
@@ -27,6 +27,7 @@ from tilefold.runtime.sim.sim_engine import discard
 from tilefold.runtime.sim.translate import Rule, RuleOf, Translator
 from tilefold.runtime.sim.values import Value, varies
 from tilefold.runtime.sim.warp import Warp
+from tilefold.tools.bisection.instructions import is_own
 
 MAX_EVENTS = 1 << 21
 """The most executions by a thread that are kept."""
@@ -69,6 +70,8 @@ class Recorder:
             return step
         operands = [
             (t.slot(operand), 64 if isinstance(operand.type, PtrType) else integer_bits(operand.type))
+            if operand.type != LOCAL
+            else None
             for operand in op.operands
         ]
         if isinstance(step, Suspending):
@@ -87,11 +90,14 @@ class Recorder:
 
         return telling
 
-    def _keep(self, op: Operation, operands: list[tuple[int, int | None]], warp: Warp) -> None:
+    def _keep(self, op: Operation, operands: list[tuple[int, int | None] | None], warp: Warp) -> None:
         lanes = np.flatnonzero(warp.live()).tolist()
         if self.count + len(lanes) > MAX_EVENTS:
             return
-        columns = [_bits(warp.registers[slot], bits, lanes, warp.lanes) for slot, bits in operands]
+        columns = [  # where the thread's own memory lies is for LLVM to choose
+            [0] * len(lanes) if place is None else _bits(warp.registers[place[0]], place[1], lanes, warp.lanes)
+            for place in operands
+        ]
         block = warp.block.coordinate
         for row, lane in enumerate(lanes):
             thread = block, warp.block.thread(warp.first_thread + lane)
@@ -101,11 +107,8 @@ class Recorder:
 
 
 def counts(op: Operation) -> bool:
-    """Whether an operation has an effect that another thread, or a later operation, can notice."""
-    # LLVM may not need the thread's own memory
-    if isinstance(op, LocalAllocOp) or any(operand.type == LOCAL for operand in op.operands):
-        return False
-    return any(effect.resource is not Unit.THREAD for effect in effects_of(op))
+    """Whether an operation has an effect besides those on the thread's own memory, which LLVM may not need."""
+    return any(not is_own(op, effect) for effect in effects_of(op))
 
 
 def _bits(value: Value, bits: int | None, lanes: list[int], count: int) -> list[int]:
@@ -152,14 +155,16 @@ def recorded(trial: Trial, module: ModuleOp) -> Recorder:
 
 def parting(first: Recorder, second: Recorder) -> Parting | None:
     """The earliest execution of the second launch that differs from that of the first, in any thread; None if all are
-    the same.
+    the same. Operations of a class that the first never executes come last: emission adds some, as shuffles of numbers
+    that are the same in all lanes.
     """
-    found = list(_partings(first, second))
-    return min(found, key=lambda pair: pair[0])[1] if found else None
+    classes = {kind for _, kind in first.streams}
+    found = [(key[1] not in classes, time, parted) for key, time, parted in _partings(first, second)]
+    return min(found, key=lambda entry: entry[:2])[2] if found else None
 
 
-def _partings(first: Recorder, second: Recorder) -> Iterator[tuple[int, Parting]]:
-    """The first difference in each stream, with its time in the second launch."""
+def _partings(first: Recorder, second: Recorder) -> Iterator[tuple[tuple[Thread, type[Operation]], int, Parting]]:
+    """The first difference in each stream, with the stream and its time in the second launch."""
     for key in dict.fromkeys((*first.streams, *second.streams)):
         ours, theirs = first.streams.get(key, []), second.streams.get(key, [])
         for a, b in zip(ours, theirs, strict=False):
@@ -168,15 +173,15 @@ def _partings(first: Recorder, second: Recorder) -> Iterator[tuple[int, Parting]
                 names = _operand_names(b.op)
                 operand = names[index] if index is not None and index < len(names) else "another operand"
                 feeding = () if index is None else tuple(_feeding(_part(b.op.operands[index], a, b, index)))
-                yield b.time, Parting(key[0], site_of(a.op), site_of(b.op), operand, feeding)
+                yield key, b.time, Parting(key[0], site_of(a.op), site_of(b.op), operand, feeding)
                 break
         else:
             if len(ours) > len(theirs):
                 a = ours[len(theirs)]
-                yield second.count, Parting(key[0], site_of(a.op), None, None)
+                yield key, second.count, Parting(key[0], site_of(a.op), None, None)
             elif len(theirs) > len(ours):
                 b = theirs[len(ours)]
-                yield b.time, Parting(key[0], None, site_of(b.op), None)
+                yield key, b.time, Parting(key[0], None, site_of(b.op), None)
 
 
 def _operand_names(op: Operation) -> list[str]:

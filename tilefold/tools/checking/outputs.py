@@ -62,7 +62,7 @@ def _only_writes(op: Operation) -> bool:
 
 
 def _is_of_lanes(op: Operation) -> bool:
-    """Whether the results of an operation depend on values of the lanes of a warp alone."""
+    """Whether the results of an operation depend only on values of the lanes of a warp."""
     effects = list(effects_of(op))
     return bool(effects) and all(effect.resource in (Unit.LANES, Unit.TENSOR_CORE) for effect in effects)
 

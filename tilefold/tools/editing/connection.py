@@ -87,7 +87,7 @@ class Connection(LanguageServerProtocol):
     def _log(self, text: str) -> None:
         self._server.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, text))
 
-    def _send_handler_result(self, future: Future[Any], *, msg_id: int | str) -> None:
+    def _send_handler_result(self, future: Future[object], *, msg_id: int | str) -> None:
         """The answer of a handler; its errors without a traceback."""
         self._request_futures.pop(msg_id, None)
         try:
@@ -100,7 +100,7 @@ class Connection(LanguageServerProtocol):
             print_internal_error(error, ["lsp"])
             self._refuse(msg_id, JsonRpcInternalError.CODE, f"internal error: {type(error).__name__}")
 
-    def _check_handler_result(self, future: Future[Any]) -> None:
+    def _check_handler_result(self, future: Future[object]) -> None:
         """A notification has no answer: its errors go to the editor's log."""
         try:
             future.result()

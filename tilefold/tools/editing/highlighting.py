@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The words of a `.cute` file, as editors and pages colour them: one table for Pygments and TextMate grammars."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tilefold.compiler.pipeline import DIALECTS
 
@@ -10,7 +12,7 @@ from tilefold.compiler.pipeline import DIALECTS
 @dataclass(frozen=True, slots=True)
 class Word:
     """A kind of word: a regular expression that Python and Oniguruma read alike, its Pygments token and its TextMate
-    scope. Those `within` a kind are looked for in its text alone.
+    scope. Those `within` a kind are looked for only in its text.
     """
 
     pattern: str
@@ -54,3 +56,21 @@ WORDS: Sequence[Word] = (
     Word(r"->|[-=:,<>()\[\]{}?*%]", "Punctuation", "punctuation"),
 )
 """The kinds of words; where several fit, the first one does."""
+
+
+def grammar() -> str:
+    """The TextMate grammar of `.cute` files as JSON text, which VS Code and others read."""
+    made = {
+        "name": "tilefold",
+        "scopeName": "source.cute",
+        "fileTypes": ["cute"],
+        "patterns": [_pattern(word) for word in WORDS],
+    }
+    return json.dumps(made, indent=2) + "\n"
+
+
+def _pattern(word: Word) -> dict[str, Any]:
+    pattern: dict[str, Any] = {"match": word.pattern, "name": f"{word.scope}.cute"}
+    if word.within:
+        pattern["captures"] = {"0": {"patterns": [_pattern(inner) for inner in word.within]}}
+    return pattern

@@ -10,7 +10,7 @@ from pygments.token import Token, string_to_tokentype
 from tilefold.tools.editing.highlighting import WORDS, Word
 
 
-def _rules(words: Sequence[Word], rest: Any) -> list[Any]:
+def _rules(words: Sequence[Word], rest: object) -> list[Any]:
     rules = [(word.pattern, _action(word)) for word in words]
     return [*rules, (r"(?s:.)", rest)]
 
@@ -20,7 +20,7 @@ def _action(word: Word) -> Any:
     return _inner(word, token) if word.within else token
 
 
-def _inner(word: Word, token: Any) -> Any:
+def _inner(word: Word, token: object) -> Any:
     """How the text of a word is coloured that has others within it."""
     lexer = type("WithinLexer", (pygments.RegexLexer,), {"tokens": {"root": _rules(word.within, token)}})
     return cast("Any", pygments).using(lexer)

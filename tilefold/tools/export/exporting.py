@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A kernel for programs in C and C++: machine code or PTX, a header that loads and launches it, and an example.
 
-The header needs the CUDA driver API alone and is all static functions, each of which returns the driver's status.
+The header needs only the CUDA driver API and consists of static functions, each of which returns the driver's status.
 """
 
 from collections.abc import Mapping

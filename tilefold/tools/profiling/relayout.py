@@ -111,7 +111,7 @@ def _wavefronts(accesses: Sequence[Sampled], start: int, move: _Move) -> int:
 
 
 def allocation_at(module: ModuleOp, location: str) -> AllocOp | None:
-    """The allocation of shared memory at a place of the source, if there is one alone."""
+    """The allocation of shared memory at a place of the source, if there is exactly one."""
     candidates = [op for op in module.walk() if isinstance(op, AllocOp) and str(op.location) == location]
     return candidates[0] if len(candidates) == 1 else None
 

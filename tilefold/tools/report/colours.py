@@ -20,7 +20,7 @@ _CLASSES: tuple[tuple[Any, str], ...] = (
 _BY_SUFFIX = {".py": "python", ".cu": "cuda", ".ptx": "ptx"}
 
 
-def _class_of(token: Any) -> str:
+def _class_of(token: object) -> str:
     return next((name for kind, name in _CLASSES if token in kind), "")
 
 

@@ -130,6 +130,6 @@ def _check_coord(layout: LayoutLike, tiler: Any, coord: Any, text: OptionText, u
         _check_index(part, size(mode), text, span)
 
 
-def _check_index(index: Any, count: Any, text: OptionText, span: tuple[int, int] | None) -> None:
+def _check_index(index: object, count: object, text: OptionText, span: tuple[int, int] | None) -> None:
     if type(index) is int and type(count) is int and not 0 <= index < count:
         raise text.fail(Code.CLI_VALUE, f"there is no tile {index}", f"tiles are numbered 0 to {count - 1} here", span)

@@ -162,5 +162,5 @@ class Request:
         return problems
 
 
-def _elements(count: Any) -> str:
+def _elements(count: object) -> str:
     return "1 element" if count == 1 else f"{count} elements"

@@ -21,7 +21,7 @@ R = TypeVar("R")
 class Workers(Protocol):
     """An executor: of `concurrent.futures`, Dask's `Client.get_executor()`, or any that gives such futures."""
 
-    def submit(self, function: Callable[..., R], /, *arguments: Any) -> "Future[R]":
+    def submit(self, function: Callable[..., R], /, *arguments: object) -> "Future[R]":
         """Queues a call."""
         ...
 

@@ -3,17 +3,17 @@
 
 from collections.abc import Iterator
 
-from ...base.spaces import Space
-from .contract import Contract, Role
-from .copy_atom import CopyAtom
-from .copy_names import copy_atom
-from .copy_table import COPY_ATOMS, TMEM_COPIES
-from .custom import installed_instructions
-from .instructions import Absent
-from .mma_atom import MmaAtom
-from .mma_table import MMA_ATOMS, mma_atom
-from .ptx_text import copy_mnemonic, mma_mnemonic
-from .tensor_copy import TENSOR_COPIES, tensor_copy_atom
+from tilefold.base.spaces import Space
+from tilefold.layout.atoms.contract import Contract, Role
+from tilefold.layout.atoms.copy_atom import CopyAtom
+from tilefold.layout.atoms.copy_names import copy_atom
+from tilefold.layout.atoms.copy_table import COPY_ATOMS, TMEM_COPIES
+from tilefold.layout.atoms.custom import installed_instructions
+from tilefold.layout.atoms.instructions import Absent
+from tilefold.layout.atoms.mma_atom import MmaAtom
+from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from tilefold.layout.atoms.ptx_text import copy_mnemonic, mma_mnemonic
+from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES, tensor_copy_atom
 
 WARPGROUP_EXAMPLES = (
     "SM90_64x8x16_F32F16F16_SS<Major::K,Major::K>",
