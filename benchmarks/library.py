@@ -96,7 +96,7 @@ def without_memory(shape: Sequence[int], dtype: str) -> Any:
 def _compile(shape: tuple[int, int, int], dtype: str, out: str, multiprocessors: int) -> None:
     m, n, k = shape
     a, b, d = (without_memory(x, t) for x, t in (((m, k), dtype), ((n, k), dtype), ((m, n), out)))
-    build(product(d, a, b, True, multiprocessors, *[None] * 6))
+    build(product(d, a, b, True, multiprocessors, None, None, None, None, None, None))
 
 
 def _product(bench: Bench, shape: tuple[int, int, int], target: float) -> list[Figure]:

@@ -13,7 +13,7 @@ from ...base.errors import Code, TilefoldError
 from ..scalars.casts import in_vector
 from ..scalars.dtypes import Float32, Int32, as_dtype
 from ..scalars.values import convert, wrap
-from ..tracing.state import emit
+from ..tracing.state import insert_value
 from .math import exp, fma
 
 Pair: TypeAlias = tuple[Any, Any]
@@ -80,6 +80,7 @@ def pack_float8(a: Any, b: Any, c: Any, d: Any, dtype: object) -> Any:
         hint = "give cute.Float8E4M3FN or cute.Float8E5M2"
         raise TilefoldError(Code.BUILD_VALUE, f"{target} is no 8-bit float", hint)
     wide = in_vector([convert(x, Float32).ssa for x in (a, b, c, d)])
-    narrow = emit(arith.TruncFOp(wide, VectorType(target.ir, [4]))).result  # pyright: ignore[reportArgumentType]
-    word = emit(vector.BitcastOp(narrow, VectorType(i32, [1]))).result
-    return wrap(emit(vector.ExtractOp(word, [0], i32)).result, Int32)
+    four: Any = VectorType(target.ir, [4])
+    narrow = insert_value(arith.TruncFOp(wide, four))
+    word = insert_value(vector.BitcastOp(narrow, VectorType(i32, [1])))
+    return wrap(insert_value(vector.ExtractOp(word, [0], i32)), Int32)

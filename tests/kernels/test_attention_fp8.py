@@ -45,12 +45,13 @@ def test_near_the_exact_result(depth: int, causal: bool) -> None:
     scales = [np.array([[x]], np.float32) for x in (0.5, 1.5, 3.0)]
     out, given = np.full(q.shape, np.nan, bfloat16), (1 / depth**0.5, np.zeros(1, np.int32), config, None, None, None)
     attention_kernel(q, k, transposed(v), out, *given, *scales).launch(2, config.threads, device="sim", use_pdl=True)
-    whole = [x.astype(np.float64) * scale for x, scale in zip((q, k, v), (0.5, 1.5, 3.0), strict=True)]
-    wanted = reference(*whole, causal)
+    wanted: Array = reference(
+        q.astype(np.float64) * 0.5, k.astype(np.float64) * 1.5, v.astype(np.float64) * 3.0, causal
+    )
     assert np.linalg.norm(out - wanted) < 3e-2 * np.linalg.norm(wanted)
 
 
-HEADS = [np.zeros((1, 20, 2, 64), float8_e4m3fn)] * 3
+HEADS: Any = [np.zeros((1, 20, 2, 64), float8_e4m3fn)] * 3
 SIM: Any = {"device": "sim"}
 
 
@@ -60,7 +61,7 @@ SIM: Any = {"device": "sim"}
         (lambda: kernels.attention(*HEADS, causal=True, window=4, **SIM), "fp8 has no window"),
         (lambda: kernels.attention(*HEADS, target="sm_80"), "no kernel for sm_80"),
         (lambda: kernels.attention(*HEADS, scale_q=np.ones((1, 1), np.float32), **SIM), "scale_q has the shape"),
-        (lambda: kernels.attention(*HEADS[:2], np.zeros((1, 20, 2, 64), np.float16), **SIM), "v has elements of"),
+        (lambda: kernels.attention(HEADS[0], HEADS[1], np.zeros((1, 20, 2, 64), np.float16), **SIM), "v has elements of"),
         (lambda: kernels.attention(*[x[..., :32] for x in HEADS], **SIM), "D is 32"),
         (lambda: kernels.attention(*[normal(0, 1, 8, 1, 64)] * 3, scale_v=np.zeros(1)), "q has elements"),
     ],

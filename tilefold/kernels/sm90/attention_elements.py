@@ -102,4 +102,5 @@ class Elements:
         words = cute.recast_tensor(exponentials, cute.Int32)
         for word in range(self.keys // 8):  # of neighbours and those 8 keys further, of rows 8 apart in turns
             at = word // 2 * 8 + word % 2 * 2
-            words[word] = cute.arch.pack_float8(*(scores[at + i] for i in (0, 1, 4, 5)), self.dtype)
+            a, b, c, d = (scores[at + i] for i in (0, 1, 4, 5))
+            words[word] = cute.arch.pack_float8(a, b, c, d, self.dtype)
