@@ -300,3 +300,10 @@ def test_trap_and_assertions_are_faults() -> None:
     a = np.zeros(32, np.uint32)
     with pytest.raises(TilefoldError, match=r"thread \(8,0,0\).*trap"):
         tilefold.load_ptx(kernel(body))["k"](a).launch(grid=1, block=32)
+
+
+def test_lanes_of_one_store_race_also_where_others_store_halves() -> None:
+    body = f"""{STORE_LANE} .shared .align 4 .b8 s[256]; cvt.u16.u32 %h1, %r1; add.u32 %r2, %r1, 1;
+        st.shared.u16 [s+128], 0; st.shared.u32 [s], %r2; ret;"""
+    with pytest.raises(TilefoldError, match="E3205"):
+        tilefold.load_ptx(kernel(body))["k"](np.zeros(32, np.uint32)).launch(grid=1, block=32)

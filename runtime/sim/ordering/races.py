@@ -396,5 +396,5 @@ class RaceShadow:
         table[rows] = now
         lost = table[rows, 0] != now[:, 0]
         if lost.any():  # lanes of this request write the same bytes
-            return replace(first_conflict(lost[:, None], table[rows], True, 1), time=0)
+            return replace(first_conflict(lost[:, None], table[rows][:, :1], True, 1), time=0)
         return None

@@ -27,9 +27,9 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.tensor_map": ("ptx_tensor_map",),
     "ptx.cluster": ("ptx_cluster",), "ptx.launch_control": ("ptx_launch_control",), "ptx.inline": ("ptx_inline",),
     **dict.fromkeys(("ptx.custom", "tile.custom"), ("ptx_custom",)),
-    **dict.fromkeys(("ptx.wgmma", "ptx.wgmma_descriptor"), ("ptx_wgmma",)),
+    "ptx.wgmma": ("ptx_wgmma",),
     "ptx.tcgen05.memory": ("tcgen05_memory",), "ptx.tcgen05.copies": ("tcgen05_copies",),
-    **dict.fromkeys(("ptx.tcgen05.mma", "ptx.tcgen05.descriptor"), ("tcgen05_mma",)),
+    **dict.fromkeys(("ptx.tcgen05.base", "ptx.tcgen05.mma"), ("tcgen05_mma",)),
     **dict.fromkeys(("ptx.mma", "tile.gemm"), ("mma",)),
     **dict.fromkeys(
         (
@@ -39,7 +39,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         ("tile_views",),
     ),
     "tile.coordinates": ("tile_coordinates",), "tile.elementwise": ("tile_maps",),
-    **dict.fromkeys(("tile.alias", "tile.fragments", "tile.memory", "tile.peer"), ("tile_memory",)),
+    **dict.fromkeys(("tile.alias", "tile.fragments", "tile.memory"), ("tile_memory",)),
     "tile.copies": ("tile_copies", "tile_bulk_copies"),
     **dict.fromkeys(("tile.tma", "tile.tma_memory"), ("tile_tensor_copies",)),
     "tile.tensor_memory": ("tile_allocations",),
