@@ -61,7 +61,7 @@ SIM: Any = {"device": "sim"}
         (lambda: kernels.attention(*HEADS, causal=True, window=4, **SIM), "fp8 has no window"),
         (lambda: kernels.attention(*HEADS, target="sm_80"), "no kernel for sm_80"),
         (lambda: kernels.attention(*HEADS, scale_q=np.ones((1, 1), np.float32), **SIM), "scale_q has the shape"),
-        (lambda: kernels.attention(HEADS[0], HEADS[1], np.zeros((1, 20, 2, 64), np.float16), **SIM), "v has elements of"),
+        (lambda: kernels.attention(HEADS[0], HEADS[0], normal(0, 1, 20, 2, 64), **SIM), "v has elements of"),
         (lambda: kernels.attention(*[x[..., :32] for x in HEADS], **SIM), "D is 32"),
         (lambda: kernels.attention(*[normal(0, 1, 8, 1, 64)] * 3, scale_v=np.zeros(1)), "q has elements"),
     ],
