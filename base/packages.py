@@ -16,7 +16,7 @@ _RecordT = TypeVar("_RecordT")
 def installed_records(group: str, *kinds: type[_RecordT]) -> Iterator[tuple[str, _RecordT]]:
     """The records of the entry points of a group, each with words for where it is from.
 
-    Raises `TilefoldError` (E0320), which names the package, if they cannot be loaded or are of none of the `kinds`.
+    Raises `TilefoldError` (E0320), which names the package, if they cannot be loaded or are not of these `kinds`.
     """
     from importlib.metadata import entry_points  # it takes longer to import than most commands
 

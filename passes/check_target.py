@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`check-target`: refuses operations that the target cannot execute, before LLVM sees them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -8,7 +9,7 @@ from xdsl.dialects.builtin import BFloat16Type, ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..base.errors import Code
+from ..base.errors import Code, TilefoldError
 from ..base.target import DEFAULT_ARCH, Target, TargetFamily, Targets
 from ..dialects.kernel import KernelOp
 from ..dialects.ptx import EntryOp, PtxOp
@@ -56,6 +57,21 @@ def check_target(root: Operation, target: Target) -> None:
                 _check(op, target, op.mnemonic() or op.name, op.targets)
             case _:
                 pass
+
+
+def capable_targets(root: Operation, names: Sequence[str]) -> Sequence[str]:
+    """The targets that have every operation at or under `root`, of those with these names; all where none has, so that
+    compiling for the first says why. How much memory a target has does not matter.
+    """
+    return [name for name in names if not _lacks_an_operation(root, Target(name))] or names
+
+
+def _lacks_an_operation(root: Operation, target: Target) -> bool:
+    try:
+        check_target(root, target)
+    except TilefoldError as error:
+        return error.code == Code.TARGET_TOO_OLD
+    return False
 
 
 def _check(op: Operation, target: Target, subject: str, targets: TargetFamily | Targets) -> None:

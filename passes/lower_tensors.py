@@ -114,6 +114,8 @@ class _Kernel:
         self.where: dict[SSAValue, Address] = {}
         self.names: dict[SSAValue, str] = {}
         self.map_arguments: dict[SSAValue, SSAValue] = {}
+        self.forms: dict[SSAValue, SSAValue] = {}
+        """The tensors of maps whose arguments have only their form."""
         ended = [inner for inner in op.walk() if isinstance(inner, TmemDeallocOp)]
         self.allocations = {inner: inner.allocation for inner in ended}
 
@@ -260,7 +262,9 @@ class _Kernel:
                 emitter.insert(call)
                 emitter.replace()
             case TensorMapOp():
-                self.map_arguments[op.result] = self.maps.argument(op, self._address(op.tensor).scalars)
+                self.map_arguments[op.result], is_whole = self.maps.argument(op, self._address(op.tensor).scalars)
+                if not is_whole:
+                    self.forms[op.result] = op.tensor
             case TmaCallOp():
                 smem = None
                 if op.smem is not None:
@@ -282,6 +286,10 @@ class _Kernel:
                 emitter.replace([self.map_arguments[op.tma]])
             case CopyTensorMapOp():
                 emitter.insert(PtxCopyTensorMapOp(self.map_arguments[op.tma], op.ptr))
+                if op.tma in self.forms:
+                    update = UpdateTensorMapOp(op.tma, self.forms[op.tma], op.ptr)
+                    emitter.insert(update)
+                    self._lower(update, Emitter(update))
                 emitter.replace()
             case UpdateTensorMapOp():
                 from .writing.tensor_maps import update_tensor_map

@@ -7,6 +7,7 @@ every test has one that only a hang exceeds (`timeout` in pyproject.toml).
 """
 
 import gc
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,10 +88,14 @@ def _collected_objects() -> Iterator[None]:  # pyright: ignore[reportUnusedFunct
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:  # pyright: ignore[reportUnusedFunction]
     """Machine code is kept in a folder of the run's own, for the processes that tests start as well; none of them shows
-    how far a long launch is, which would be output that depends on the machine.
+    how far a long launch is, which would be output that depends on the machine. Where Python is to leave no bytecode
+    in the tree, these processes share it in that folder: hundreds of them import the same modules.
     """
     folder = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TILEFOLD_CACHE_DIR", str(folder))
         patch.setenv("TILEFOLD_SIM_PROGRESS", "0")
+        if sys.dont_write_bytecode:
+            patch.setenv("PYTHONDONTWRITEBYTECODE", "")
+            patch.setenv("PYTHONPYCACHEPREFIX", str(folder.parent / "bytecode"))
         yield folder

@@ -55,7 +55,7 @@ class CarriedType:
         return self.dtype.ir
 
     def joined(self, other: "CarriedType") -> "CarriedType":
-        """The facts that hold for both, which are of one type."""
+        """The facts that hold for two values of one type."""
         if self.range is None or other.range is None:
             return self
         return CarriedType(self.dtype, gcd(self.div, other.div), either(self.range, other.range))
@@ -222,7 +222,7 @@ class _Attempt:
 
 @contextmanager
 def discarded(variables: Sequence[Variable]) -> Generator[_Attempt, None, None]:
-    """Within it, operations are built that are forgotten at the end unless they are kept, as are the variables."""
+    """Within it, operations are built that are forgotten at the end, like the variables, unless they are kept."""
     trees = [taken(variable) for variable in variables]
     block, attempt = Block(), _Attempt()
     with current().inside(block):

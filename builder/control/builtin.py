@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from inspect import isclass
-from types import FunctionType, MappingProxyType
+from types import FunctionType, MappingProxyType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 from ...base.errors import Code, TilefoldError
@@ -87,11 +87,14 @@ def _is_class(x: object) -> bool:
 
 
 def is_instance(x: object, kinds: Any) -> bool:
-    """Python's `isinstance`, for which a tensor of coordinates is a tensor, too, and the type of elements a type."""
-    known = get_args(kinds) if get_origin(kinds) is Union else kinds
+    """Python's `isinstance`, for which a tensor of coordinates and an argument of a launch that `from_dlpack` made are
+    tensors, too, and the type of elements is a type.
+    """
+    known = get_args(kinds) if get_origin(kinds) in (Union, UnionType) else kinds
     if isinstance(x, known):
         return True
-    stands_for = Tensor if isinstance(x, CoordTensor) else type if isinstance(x, DType) else None
+    is_tensor = isinstance(x, CoordTensor) or hasattr(type(x), "__tilefold_tensor__")
+    stands_for = Tensor if is_tensor else type if isinstance(x, DType) else None
     return stands_for is not None and stands_for in as_tuple(known)
 
 

@@ -28,7 +28,8 @@ STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""
 
 __all__ = [
-    "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decide", "elected", "for_statement",
+    "PENDING", "and_", "and_value", "builtin", "chain", "choose", "contains", "decide", "elected", "ends_thread",
+    "for_statement",
     "if_statement", "named", "not_", "or_", "or_value", "while_statement",
 ]  # fmt: skip
 
@@ -65,6 +66,13 @@ def if_statement(test: object, then: Thunk, otherwise: Thunk, names: Sequence[st
         then()
     else:
         otherwise()
+
+
+def ends_thread(function: object) -> bool:
+    """Whether a function that a kernel calls is `primitives.exit`."""
+    from .exits import exit
+
+    return function is exit
 
 
 def elected(test: object) -> Bool:

@@ -18,7 +18,7 @@ _WHOLE = {"tilefold", "xdsl", "numpy", "torch", "jax", "cupy", *sys.stdlib_modul
 
 
 def is_ours(value: object) -> bool:
-    """Whether a value's class is of this package: such values are whole, whatever fields they have."""
+    """Whether this package defines a value's class: such values are whole, whatever fields they have."""
     return package_of(type(value).__module__) == "tilefold"
 
 

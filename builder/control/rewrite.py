@@ -21,9 +21,9 @@ from .syntax.nodes import parameters, scope
 from .syntax.transform import RUNTIME, transform_function
 
 
-def rewritten(function: Callable[..., Any], read: Sequence[str]) -> FunctionType:
+def rewritten(function: Callable[..., Any], read: Sequence[str], is_kernel: bool = False) -> FunctionType:
     """The function with control flow that can become the kernel's. `read` are the lines of its file as they were when
-    the function was defined (`lines_of`).
+    the function was defined (`lines_of`); a kernel itself may end its threads early.
 
     Raises ProgramError: E5004 where Python keeps no source of the function, or it is not a function, or its lines have
     changed; E5005 for a form of Python that a kernel cannot have.
@@ -54,7 +54,7 @@ def rewritten(function: Callable[..., Any], read: Sequence[str]) -> FunctionType
     if has_changed:
         problem = f"the file of '{function.__name__}' has changed since Python read it"
         raise _no_source(function, problem, "import it again, or restart Python")
-    transform_function(node, refuse, parents[-1] if parents else "")
+    transform_function(node, refuse, parents[-1] if parents else "", is_kernel)
     code = _compile(function, node, parents, file)
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[RUNTIME] = CellType(dispatch)

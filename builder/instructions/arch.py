@@ -195,6 +195,17 @@ def cp_async_bulk_prefetch(source: Place, bytes: "Int | int") -> None:
     emit(ptx.BulkPrefetchOp(address_of(source).ssa, convert(bytes, Int32).ssa))
 
 
+def prefetch(addr: Place, *, tensormap: bool = False) -> None:
+    """Lets a cache fetch the tensor map at an address of global memory (PTX ISA, prefetch). Raises TilefoldError
+    (E5002) without `tensormap`.
+    """
+    if not tensormap:
+        hint = "write tensormap=True for a map, or cute.prefetch for tiles"
+        raise TilefoldError(Code.BUILD_VALUE, "single lines of a cache cannot be fetched", hint)
+    map = emit(ptx.CvtaTensorMapOp(address_of(addr).ssa)).results[0]
+    emit(ptx.PrefetchTensorMapOp(map))
+
+
 def cp_async_bulk_commit_group() -> None:
     """Commits the bulk copies to global memory that the thread has started since the last commit to a bulk group
     (sm_90).

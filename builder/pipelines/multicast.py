@@ -7,6 +7,7 @@ from typing import Any
 from ...base.target import MAX_CLUSTER
 from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.inttuple import is_fully_static
+from ...layout.algebra.modes import flatten_layout
 from ..control.control_functions import if_
 from ..instructions import arch, cluster
 from ..instructions.mbarriers import mbarrier_arrive
@@ -47,13 +48,14 @@ def peers_of(layout: Layout | None, modes: tuple[int, int]) -> Peers | None:
     """
     if layout is None:
         return None
-    shape, hint = layout.shape, f"write cute.make_layout((1, m, n, 1)), of {MAX_CLUSTER} blocks at most"
-    if not isinstance(shape, tuple) or len(shape) != 4 or not is_fully_static((shape, layout.stride)):
+    flat: Layout = flatten_layout(layout)
+    shape, hint = flat.shape, f"write cute.make_layout((1, m, n, 1)), of {MAX_CLUSTER} blocks at most"
+    if not isinstance(shape, tuple) or len(shape) != 4 or not is_fully_static((shape, flat.stride)):
         raise pipeline_error(f"a cluster cannot have the layout {layout}", hint)
     rows: Any
     columns: Any
     _, rows, columns, _ = shape
-    if layout != make_layout(shape) or shape[0] != 1 or shape[3] != 1 or rows * columns > MAX_CLUSTER:
+    if flat != make_layout(shape) or shape[0] != 1 or shape[3] != 1 or rows * columns > MAX_CLUSTER:
         raise pipeline_error(f"a cluster cannot have the layout {layout}", hint)
     if rows * columns == 1:
         return None

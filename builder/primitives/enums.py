@@ -49,7 +49,7 @@ class GridDepAction(Enum):
 
 
 class ReductionKind(Enum):
-    """How the lanes of a warp combine a value; FMIN and FMAX are of floats, UMIN and UMAX of unsigned integers."""
+    """How the lanes of a warp combine a value; FMIN and FMAX take floats, UMIN and UMAX unsigned integers."""
 
     ADD = "add"
     MIN = "min"
@@ -75,7 +75,7 @@ class ReductionOp(Enum):
 
 
 class AtomicOp(Enum):
-    """How `atomicrmw` changes memory; FADD is of floats, UMIN and UMAX of unsigned integers. INC counts up to the value
+    """How `atomicrmw` changes memory; FADD takes floats, UMIN and UMAX unsigned integers. INC counts up to the value
     and then from 0 on, DEC down from it.
     """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arithmetic and comparisons: the operations of `arith` and `math` for those of Python, and the types of their results.
 
-Integers carry known facts, their divisors and their range, and so do the results.
+Integers and results carry known facts: their divisors and their range.
 """
 
 from collections.abc import Callable, Mapping

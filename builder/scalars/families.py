@@ -9,7 +9,7 @@ class _Family(type):
     """A class whose subclasses are types of numbers, and whose instances are values of these types."""
 
     def holds(cls, dtype: DType) -> bool:
-        """Whether a type is of the family."""
+        """Whether a type belongs to the family."""
         return True
 
     def __instancecheck__(cls, x: object) -> bool:

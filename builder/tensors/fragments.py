@@ -114,7 +114,7 @@ class Vec(Ordered, Bits, NumpyMethods):
         modes = broadcast(self.shape, as_tuple(tuples(target_shape)))
         return Vec(Expression(modes, self.dtype, _same, [self.expression]))
 
-    def apply_op(self, op: Callable[[object, object], object], other: object, flip: bool = False) -> Any:
+    def apply_op(self, op: Callable[[Any, Any], object], other: object, flip: bool = False) -> Any:
         """A function of this and another operand, such as `operator.add`; the other one is first with `flip`."""
         return op(other, self) if flip else op(self, other)
 

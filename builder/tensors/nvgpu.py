@@ -126,7 +126,7 @@ class MovMatrixOp(CopyOp):
 
 
 class CtaGroup(Enum):
-    """The blocks that an instruction is of: one, or the two of a pair."""
+    """The number of blocks that an instruction works for: one, or the two of a pair."""
 
     ONE = 1
     TWO = 2

@@ -16,6 +16,7 @@ from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, as_dtype
 from ..scalars.values import convert
 from ..tracing.state import emit
+from .address_space import AddressSpace
 from .coordinates import as_layout, check_static, split_layout
 from .raw_pointers import RawPointer
 from .tensor_base import tensor_type
@@ -38,10 +39,12 @@ _TOGETHER = 4
 
 def make_ptr(dtype: object, value: Any, mem_space: object = None, assumed_align: int | None = None) -> Pointer:
     """A pointer to elements of a type at an address that is a number, of the kernel or of Python; see
-    `cute.runtime.make_ptr`. Raises TilefoldError (E5002) for a memory without such addresses, and for an alignment that
-    is not a power of two.
+    `cute.runtime.make_ptr`. A generic pointer keeps the memory of the pointer that it is made of. Raises TilefoldError
+    (E5002) for a memory without such addresses, and for an alignment that is not a power of two.
     """
     element, name = as_dtype(dtype), GMEM.name if mem_space is None else getattr(mem_space, "name", str(mem_space))
+    if name == AddressSpace.generic.name and isinstance(value, RawPointer):
+        name = value.memspace.name  # a generic address lies in the memory that it was made of
     align = max(element.bits // 8, 1) if assumed_align is None else assumed_align
     if name not in NUMBERED:
         hint = f"write {' or '.join(f'cute.AddressSpace.{known}' for known in NUMBERED)}"

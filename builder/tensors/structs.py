@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Structures in shared memory: a class whose annotations are its members, as `cute.struct` makes it.
 
-Members are placed as in C: one after the other, each at a multiple of its alignment.
+Members are placed as in C: one after the other, each at a multiple of its alignment. Where a member of 1024 bytes or
+more is aligned for tensor copies, to 128 bytes, its multiple is 1024: CuTe swizzles addresses, tilefold the offsets in
+a tensor, and both are the same where the tensor begins at a period of the swizzle.
 """
 
 import inspect
@@ -10,11 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...base.errors import Code, TilefoldError
+from ...layout.tma.tensor_map import SHARED_ALIGNMENT
 from ..scalars.dtypes import DType, as_dtype
 from ..scalars.operators import Bits, Ordered
 from .coordinates import as_tuple
 from .pointers import alias, in_elements
 from .tensors import Pointer, Tensor
+
+_PERIOD = 8 * SHARED_ALIGNMENT
+"""The bytes after which a swizzle of 128 bytes repeats."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,8 @@ class Struct:
             kind = given.member if isinstance(given, Align) else given
             bytes, align = _extent(member, kind)
             align = max(align, given.bytes if isinstance(given, Align) else 1)
+            if align >= SHARED_ALIGNMENT and bytes >= _PERIOD:
+                align = max(align, _PERIOD)
             offset = 0 if overlap else -(-end // align) * align
             self.members[member] = _Member(offset, kind)
             self.alignment, end = max(self.alignment, align), max(end, offset + bytes)

@@ -2,7 +2,7 @@
 """Copies between tensor memory and registers, and from shared to tensor memory (tcgen05.ld, st and cp, sm_100a): their
 operations, and the tiled copies that they make (CuTe's copy_traits_sm100.hpp).
 
-A load or a store is of four warps, each of which reaches its quarter of the lanes.
+Four warps execute a load or a store; each of them reaches its quarter of the lanes.
 """
 
 from dataclasses import dataclass

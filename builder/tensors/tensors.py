@@ -80,6 +80,11 @@ class Pointer:
         return self.tensor.memspace
 
     @property
+    def value(self) -> "Pointer":
+        """The pointer itself, as functions of MLIR dialects take it."""
+        return self
+
+    @property
     def alignment(self) -> int:
         """The known alignment of its address in bytes."""
         holder = self.tensor.ir_type

@@ -211,8 +211,8 @@ def tensor_copy(
     """A copy by a tensor map; `trace.assign_threads` lets one thread of a warp issue it. For a pair of blocks the
     mbarrier of the even one counts the bytes.
     """
-    if type(mask) is int and mask == 0 and atom.type.multicast.data == 1:
-        mask = None  # as programs give it that decide between a multicast and none
+    if not atom.type.tma_copy.atom.is_multicast:
+        mask = None  # CuTe's copy to one block takes no notice of it either
     counted = None if barrier is None else address_of(barrier).ssa
     if counted is not None and counted.type == ptx.SHARED and atom.type.tma_copy.atom.is_paired:
         counted = emit(ptx.PairLeaderOp(counted)).results[0]

@@ -56,7 +56,7 @@ _VALUES: Mapping[str, str] = MappingProxyType({
     **dict.fromkeys(("item", "tolist", "numpy", "cpu"), "its number is known only when the kernel runs: store it"),
     **dict.fromkeys(("clip", "clamp"), "write max(min(x, high), low)"),
 })  # fmt: skip
-"""The same for values; sums and the like are of fragments."""
+"""The same for values; only fragments have sums and the like."""
 
 
 def attribute_hint(owner: object, name: str) -> str:

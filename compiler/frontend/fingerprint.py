@@ -73,7 +73,7 @@ class _Writer:
         return text
 
     def _write(self, attribute: Attribute) -> str:
-        """The text of an attribute by its name and its parts; as it is printed, where those are of an unknown kind."""
+        """The text of an attribute by its name and its parts; its printed form where their kind is unknown."""
         kind = self._kinds.get(type(attribute))
         if kind is None:
             kind = self._kinds[type(attribute)] = next(kind for kind in _KINDS if isinstance(attribute, kind))

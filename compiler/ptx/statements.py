@@ -311,7 +311,7 @@ class StatementParser(Tokens):
         return Address(base, offset, coordinates)
 
     def variables(self) -> list[Variable]:
-        """A declaration of variables, such as `.shared .align 16 .b8 s[64];`. PtxError (E1008) if it is none."""
+        """A declaration of variables, such as `.shared .align 16 .b8 s[64];`. PtxError (E1008) for other text."""
         place, space, type, align, lanes = self.place(), "", "", 0, 1
         while self.token.kind == "directive":
             word = self.advance().text[1:]

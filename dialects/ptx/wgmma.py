@@ -102,7 +102,7 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
     is the descriptor of B in shared memory, and so is `a`, or it points to the thread's registers of A
     (`!ptx.ptr<local>`), by the name of the atom. `negate_a` and `negate_b` change the sign of a matrix of floats.
 
-    Preconditions: the fragments are of `ptx.local.alloc`; all threads of the warpgroup execute it, with the same
+    Preconditions: the fragments come from `ptx.local.alloc`; all threads of the warpgroup execute it, with the same
     descriptors. Postcondition: until the threads have waited for its group, they do not read or write the accumulators,
     and do not write A and B, in registers or shared memory.
     """

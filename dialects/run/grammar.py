@@ -310,7 +310,7 @@ class _Reader:
         return [self._node(tree, operators) for tree in trees]
 
     def _read(self, tree: ast.expr, first: int, last: int, operators: int) -> Expression:
-        """Python's node with the words of the text in it, if it is one of the grammar."""
+        """Python's node with the words of the text in it, if the grammar has it."""
         match tree:
             case ast.Name():
                 return _atom(self._tokens[first])

@@ -10,7 +10,7 @@ from ...base.errors import Code, LayoutError
 
 
 def check_members(values: Sequence[object], kinds: Sequence[Any]) -> None:
-    """Raises `LayoutError` (E0301) unless each value is of its kind: packages make records, and no type checker has
+    """Raises `LayoutError` (E0301) unless each value has its kind: packages make records, and no type checker has
     read them.
     """
     for value, kind in zip(values, kinds, strict=True):

@@ -12,7 +12,7 @@ from ...base.errors import Code, LayoutError
 from ...dialects.arith.semantics import constant_of
 from ...dialects.cute.values import with_scalars
 from ...dialects.ptx import MAP, MAP_FIELDS, TensorMapReplaceOp
-from ...dialects.tile import Crd2IdxOp, TensorMapOp, TmaType, UpdateTensorMapOp, ViewOp
+from ...dialects.tile import CopyTensorMapOp, Crd2IdxOp, TensorMapOp, TmaType, UpdateTensorMapOp, ViewOp
 from ...dialects.tile.assembly import fill_coordinate, unwrap
 from ...layout.algebra.core import Layout
 from ...layout.algebra.integers import add
@@ -42,6 +42,10 @@ def update_tensor_map(emitter: Emitter, op: UpdateTensorMapOp, tensor: Address, 
     emitter.replace()
 
 
+ANY_EXTENT = 128
+"""An extent or a stride that a map can have, whatever its elements are."""
+
+
 class TensorMaps:
     """The maps of a kernel, equal ones once, each an argument after all others. `names` are those of the other
     arguments, by which recipes have them.
@@ -57,30 +61,45 @@ class TensorMaps:
         """The recipes, in the order of the arguments."""
         return list(self._maps)
 
-    def argument(self, op: TensorMapOp, scalars: Sequence[SSAValue]) -> SSAValue:
-        """The argument that is a map, for the values of the `?` of its tensor. LoweringError (E0322) for a map that
-        depends on more than arguments.
+    def argument(self, op: TensorMapOp, scalars: Sequence[SSAValue]) -> tuple[SSAValue, bool]:
+        """The argument that is a map, for the values of the `?` of its tensor, and whether it is that of the tensor.
+
+        The launch cannot make a map that depends on more than arguments. If the kernel only copies such a map to
+        memory, the argument is a map of the same form, which is changed there. LoweringError (E0322) for other uses.
         """
-        recipe = self._recipe(op, scalars)
+        is_whole = True
+        try:
+            recipe = self._recipe(op, scalars, self._value)
+        except LoweringError:
+            if not all(isinstance(use.operation, CopyTensorMapOp) for use in op.result.uses):
+                raise
+            recipe, is_whole = self._recipe(op, scalars, self._value_or_any, is_form=True), False
         if recipe not in self._maps:
             argument = self._block.insert_arg(MAP, len(self._block.args))
             argument.name_hint = f"{recipe.tensor}_map"
             self._maps[recipe] = argument
-        return self._maps[recipe]
+        return self._maps[recipe], is_whole
 
-    def _recipe(self, op: TensorMapOp, scalars: Sequence[SSAValue]) -> MapRecipe:
+    def _recipe(
+        self,
+        op: TensorMapOp,
+        scalars: Sequence[SSAValue],
+        value_of: Callable[[TensorMapOp, SSAValue], Any],
+        is_form: bool = False,
+    ) -> MapRecipe:
+        """The recipe of a map; with `is_form` of one at the beginning of the argument."""
         tensor: SSAValue = op.tensor
         offset: LaunchValue = 0
         while isinstance(tensor.owner, ViewOp):
             view = tensor.owner
-            if view.offset is not None:
-                offset = add(in_bytes(self._value(op, view.offset), view.source.type.element_bits), offset)
+            if view.offset is not None and not is_form:
+                offset = add(in_bytes(value_of(op, view.offset), view.source.type.element_bits), offset)
             tensor = view.source
         if tensor not in self._names:
             message = "the launch makes a tensor map from an argument, but this tensor begins at a computed address"
             hint = "make a map of any tensor, copy it to memory, and update it there (cpasync.update_tma_descriptor)"
             raise LoweringError(Code.TENSOR_MAP, message, op, hint)
-        layout: Layout = with_scalars(op.tensor.type.layout.data, [self._value(op, scalar) for scalar in scalars])
+        layout: Layout = with_scalars(op.tensor.type.layout.data, [value_of(op, scalar) for scalar in scalars])
         tma = op.result.type
         assert isinstance(tma, TmaType)
         copy = tma.tma_copy
@@ -92,6 +111,13 @@ class TensorMaps:
             return MapRecipe(name, tma.element, extents, strides, copy.box, copy.swizzle_bits, offset, stored=stored)
         except LayoutError as error:
             raise LoweringError(error.code, error.message, op, error.hint) from error
+
+    def _value_or_any(self, op: TensorMapOp, value: SSAValue) -> Any:
+        """An integer as the launch computes it, or one that a map can have in its place."""
+        try:
+            return self._value(op, value)
+        except LoweringError:
+            return ANY_EXTENT
 
     def _value(self, op: TensorMapOp, value: SSAValue) -> Any:
         """An integer of type `index` as the launch computes it."""

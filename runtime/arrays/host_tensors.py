@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arrays in the host's memory as arguments of an engine, whatever library they are of.
+"""Arrays in the host's memory as arguments of an engine, from any library.
 
 An engine copies an argument to memory of its own and back. So memory that two arguments share needs care: those that
 begin at the same place are one storage, of which the engine makes one copy. The simulator also gives others that
@@ -111,7 +111,7 @@ class _Place:
         return np.flatnonzero(self.original.view(np.uint8) != self.storage.view(np.uint8))
 
     def holds(self, addresses: NDArray[np.intp]) -> bool:
-        """Whether one of the addresses is of an element, and not between elements."""
+        """Whether one of the addresses is that of an element, not between elements."""
         inside = addresses[(addresses >= self.address) & (addresses < self.end)] - self.address
         if not inside.size:
             return False

@@ -43,7 +43,7 @@ class Build:
 
     @staticmethod
     def from_bytes(data: bytes, kinds: KindNamed = kind_named) -> "Build":
-        """The record of `to_bytes`, whose parameters are of kinds that `kinds` knows. ValueError for other bytes."""
+        """The record of `to_bytes`, whose parameters have kinds of `kinds`. ValueError for other bytes."""
         try:
             lengths = _LENGTHS.unpack_from(data)
             if _LENGTHS.size + sum(lengths) != len(data):

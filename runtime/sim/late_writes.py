@@ -59,7 +59,7 @@ def sightings_of(journal: Journal, fault: SimulationError) -> list[Sighting]:
 
 
 def late_write(sightings: Sequence[Sighting], fault: SimulationError) -> tuple[Sighting, str] | None:
-    """The first write of a byte behind the read of it that a fault is of, and a hint; None if nothing writes it."""
+    """The first write of a byte after the faulty read of it, and a hint; None if nothing writes it."""
     reads = [index for index, sighting in enumerate(sightings) if sighting.site == fault.origin and not sighting.writes]
     first_read = reads[0] if reads else 0
     later = next((sighting for sighting in sightings[first_read:] if sighting.writes), None)

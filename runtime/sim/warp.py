@@ -218,7 +218,7 @@ class Warp(Holder):
 
     @property
     def spans_blocks(self) -> bool:
-        """Whether it is of several blocks."""
+        """Whether it has lanes of several blocks."""
         return self.lanes > self.launch.config.threads
 
     @property

@@ -142,6 +142,7 @@ def test_a_signal_stops_the_process_that_runs_llvm(number: signal.Signals, word:
 
 
 @pytest.mark.parametrize(("number", "word"), ENDINGS)
+@pytest.mark.sampled(1)
 def test_a_signal_while_a_file_is_written_leaves_no_part(number: signal.Signals, word: str, tmp_path: Path) -> None:
     """Between the parts of several files, and between their names."""
     out = tmp_path / "out"
@@ -189,6 +190,7 @@ def kernel_of_loops(count: int) -> bytes:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+@pytest.mark.sampled(1)
 def test_a_signal_is_ignored_where_the_caller_does(number: signal.Signals) -> None:
     process = start(["run", SMALL, "--device", "sim"], READY, lambda: signal.signal(number, signal.SIG_IGN))
     await_ready(process)
@@ -197,6 +199,7 @@ def test_a_signal_is_ignored_where_the_caller_does(number: signal.Signals) -> No
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
+@pytest.mark.sampled(5)
 def test_output_that_nobody_reads(words: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -213,6 +216,7 @@ def test_output_that_finds_no_space(words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("descriptor", [0, 1, 2])
+@pytest.mark.sampled(2)
 def test_closed_streams(descriptor: int) -> None:
     process = start(["passes"], limit=lambda: os.close(descriptor))
     status, out, said = ended(process)
@@ -224,6 +228,7 @@ def test_closed_streams(descriptor: int) -> None:
 
 
 @pytest.mark.parametrize("command", ["compile", "opt", "run", "check", "explain", "reduce", "bisect", "export", "show"])
+@pytest.mark.sampled(4)
 def test_program_from_closed_standard_input(command: str) -> None:
     status, out, said = ended(
         start([command, "-", *(["-o", "x.svg"] * (command == "show"))], limit=lambda: os.close(0))
@@ -262,6 +267,7 @@ def test_file_that_finds_no_space_is_not_left_in_part(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mib", [64, 220])
 @pytest.mark.parametrize("words", [["run", SMALL, "--device", "sim"], ["compile", COPY]], ids=lambda words: words[0])
+@pytest.mark.sampled(3)
 def test_too_little_memory(words: list[str], mib: int) -> None:
     limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))  # noqa: E731
     status, _, said = ended(start(words, limit=limit))

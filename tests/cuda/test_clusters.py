@@ -109,6 +109,7 @@ def _arguments(blocks: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 @pytest.mark.parametrize("completion", Completion)
 @pytest.mark.parametrize(("size", "seed"), [(2, None), (2, 1), (4, 2)])
+@pytest.mark.sampled(4)
 def test_ring_on_the_simulator(size: int, seed: int | None, completion: Completion) -> None:
     a, b = _arguments(2 * size)
     config = LaunchConfig((2 * size, 1, 1), (THREADS, 1, 1))

@@ -76,6 +76,7 @@ def test_a_file_that_is_missing() -> None:
 
 
 @pytest.mark.parametrize("name", ["cute", "cute.runtime", "cute.nvgpu.warp", "utils", "pipeline", "torch"])
+@pytest.mark.sampled(3)
 def test_modules_are_one_by_each_name(name: str) -> None:
     code = (
         f"import tilefold.cutlass as c; c.install(); import cutlass.{name} as a, tilefold.cutlass.{name} as b; "

@@ -4,10 +4,13 @@
 from typing import Any
 
 import numpy as np
+from tilefold.builder.control.builtin import is_instance
 
 from tilefold import cute
 from tilefold.cute import utils
 from tilefold.cute.nvgpu import warp, warpgroup
+from tilefold.cutlass.mlir.dialects import cute as dialect
+from tilefold.cutlass.mlir.dialects import cute_nvgpu, llvm
 
 
 def _swizzled(pointer: Any) -> Any:
@@ -82,6 +85,28 @@ def test_a_tensor_of_coordinates_is_a_tensor_to_programs() -> None:
         assert not isinstance(x.layout, cute.Tensor)
 
     look(np.zeros(4, np.float32)).launch(grid=1, block=1)
+
+
+def test_an_argument_of_the_host_is_a_tensor_to_programs() -> None:
+    given = cute.runtime.from_dlpack(np.zeros(4, np.float32))
+    assert is_instance(given, cute.Tensor)
+    assert is_instance(given, int | cute.Tensor)
+    assert not is_instance(given, cute.Layout)
+    assert not is_instance(np.zeros(4), cute.Tensor)
+
+
+def test_a_generic_pointer_keeps_its_memory() -> None:
+    @cute.kernel
+    def write(x: cute.Tensor):
+        generic = llvm.addrspacecast(llvm.PointerType.get(cute.AddressSpace.generic), x.iterator.to_llvm_ptr())
+        pointer = cute.make_ptr(x.element_type, generic, cute.AddressSpace.generic, assumed_align=4)
+        assert pointer.memspace is cute.AddressSpace.gmem
+        type = dialect.PtrType.get(cute_nvgpu.TmaDescriptorTiledType.get(), pointer.memspace, pointer.alignment)
+        (dialect.recast_iter(type, pointer.value) + 1).store(2.0)
+
+    x = np.zeros(2, np.float32)
+    write(x).launch(grid=1, block=1)
+    assert x.tolist() == [0, 2]
 
 
 def test_the_type_of_elements_is_a_type_to_programs() -> None:

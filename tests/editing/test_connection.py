@@ -52,6 +52,7 @@ def test_input_that_ends() -> None:
 @pytest.mark.parametrize(
     "input", [b"hello\r\n\r\n", b"Content-Length: x\r\n\r\n", b"Content-Length: -1\r\n\r\n{}", b"a" * 9999]
 )
+@pytest.mark.sampled(2)
 def test_input_that_is_no_message(input: bytes) -> None:
     wire = Wire()
     assert wire.process.stdin is not None

@@ -102,7 +102,7 @@ def branches(count: int) -> str:
 @pytest.mark.parametrize("write", [
     lambda: chain(10_000, "%n"), lambda: chain(10_000, "%c"), lambda: pointers(10_000), lambda: branches(1000),
 ], ids=["sums", "sums of constants", "addresses", "branches"])  # fmt: skip
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_thousands_of_sums_are_not_compared_with_each_other(write: Callable[[], str]) -> None:
     """Comparing 10,000 took LLVM minutes. Without that it takes less time than this text's way to it."""
     text = write()

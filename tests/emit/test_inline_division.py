@@ -268,6 +268,7 @@ def _towards_zero(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     [("udiv", np.floor_divide), ("urem", np.fmod), ("sdiv", _towards_zero), ("srem", np.fmod)],
 )
 @pytest.mark.parametrize("error", _ERRORS)
+@pytest.mark.sampled(13)
 def test_quotients_and_remainders_of_integers(bits: int, name: str, by_numpy: Callable[..., Any], error: float) -> None:
     x, y = _integers(bits, signed=name.startswith("s"))
     np.testing.assert_array_equal(_on_cpu(name, f"i{bits}", error, x, y), by_numpy(x, y))

@@ -256,6 +256,7 @@ def without_lines(ptx: str) -> str:
 
 
 @pytest.mark.parametrize("name", ["attention", "gemm_sm90", "reduce", "six_threads", "softmax"])
+@pytest.mark.sampled(2)
 def test_lines_change_no_instruction(name: str) -> None:
     target = Target("sm_90a")
     found = program(ROOT / "examples" / f"{name}.cute")

@@ -13,7 +13,7 @@ from tests.fuzz.generators import GENERATORS
 from tests.fuzz.problem import Problem, Tensor
 
 SEEDS = 12
-BATCH = 4
+BATCH = 2
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, BATCH))

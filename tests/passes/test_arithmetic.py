@@ -57,7 +57,6 @@ def storing(made: Arithmetic) -> str:
 
 
 @given(arithmetic("index", 64, INPUTS), SCALARS)
-@settings(max_examples=100)
 def test_ranges_hold_every_value(made: Arithmetic, scalars: tuple[int, int]) -> None:
     module = apply(storing(made), "")
     kernel = next(op for op in module.walk() if isinstance(op, EntryOp))
@@ -70,7 +69,6 @@ def test_ranges_hold_every_value(made: Arithmetic, scalars: tuple[int, int]) -> 
 
 
 @given(st.data(), st.sampled_from([8, 16, 32, 64]), st.integers(-(2**63), 2**63 - 1), st.integers(0, 200))
-@settings(max_examples=100)
 def test_ranges_hold_values_that_wrap(data: st.DataObject, bits: int, x: int, y: int) -> None:
     made = data.draw(arithmetic(f"i{bits}", bits, ["%a", "%b"]))
     cut = [f"%{n} = arith.trunci %{m} : i64 to i{bits}" for n, m in (("a", "x"), ("b", "u"))]
@@ -242,7 +240,6 @@ def test_conversion_of_loops_and_branches() -> None:
 
 
 @given(st.data(), st.sampled_from([8, 16, 32, 64]), st.integers(-(2**63), 2**63 - 1), st.integers(-5, 200))
-@settings(max_examples=120)
 def test_strength_reduction_keeps_every_value(data: st.DataObject, bits: int, x: int, y: int) -> None:
     made = data.draw(arithmetic(f"i{bits}", bits, ["%a", "%b"]))
     lines = [f"%z = arith.constant 0 : i{bits}"]
@@ -295,7 +292,6 @@ def _offsets(draw: Any) -> Arithmetic:
 
 
 @given(_offsets(), st.integers(0, 9), st.integers(0, 9), st.sampled_from([1, 4, 16, 64]))
-@settings(max_examples=100)
 def test_sums_equal_the_offset_and_its_alignment_divides_it(made: Arithmetic, u: int, v: int, align: int) -> None:
     value = {name: compute({"%u": u, "%v": v}) for name, compute in made.values.items()}
     if max(map(abs, value.values())) >= 2**30:

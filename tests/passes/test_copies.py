@@ -73,7 +73,6 @@ def tensor(layout: LayoutLike, align: int) -> TensorType:
 
 
 @given(pairs(), st.sampled_from([2, 4, 8, 16]), st.sampled_from([2, 16]))
-@settings(max_examples=80)
 def test_copies_move_what_numpy_moves(layouts: tuple[LayoutLike, LayoutLike], first: int, second: int) -> None:
     src, dst = layouts
     text = kernel("tile.copy %A, %B", f"%A: {tensor(src, first)}, %B: {tensor(dst, second)}", "1")
@@ -87,7 +86,6 @@ def test_copies_move_what_numpy_moves(layouts: tuple[LayoutLike, LayoutLike], fi
 
 
 @given(pairs(), st.sampled_from([2, 4, 8, 16]), st.sampled_from([2, 4, 8, 16]), st.sampled_from([16, 32, 64, 128]))
-@settings(max_examples=120)
 def test_the_width_is_what_layouts_and_alignment_allow(
     layouts: tuple[LayoutLike, LayoutLike], first: int, second: int, most: int
 ) -> None:
@@ -107,7 +105,6 @@ def test_the_width_is_what_layouts_and_alignment_allow(
 
 
 @given(pairs())
-@settings(max_examples=80)
 def test_loops_walk_both_layouts_in_step(layouts: tuple[LayoutLike, LayoutLike]) -> None:
     src, dst = plain_layout(layouts[0]), plain_layout(layouts[1])
     loops = repeats([src[i] for i in range(len(src))], [dst[i] for i in range(len(dst))])

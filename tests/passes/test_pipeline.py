@@ -50,7 +50,7 @@ def test_there_are_programs() -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_the_passes_of_a_stage_change_nothing_when_they_run_again(name: str) -> None:
     text, arch = TEXTS[name], target_of(name).arch
     for stage in STAGES:
@@ -62,7 +62,7 @@ def test_the_passes_of_a_stage_change_nothing_when_they_run_again(name: str) -> 
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_compiling_goes_on_from_the_text_of_any_stage(name: str) -> None:
     target = target_of(name)
     written = load(source_of(TEXTS[name], name))
@@ -107,7 +107,7 @@ class _Locations:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 def test_every_operation_knows_the_line_that_it_came_from(name: str) -> None:
     passes = pipeline_to("instr", target_of(name).arch)
     text = TEXTS[name].splitlines()

@@ -72,6 +72,7 @@ def test_narrow_accesses_have_their_reason() -> None:
 
 
 @pytest.mark.parametrize("name", ["transpose", "sgemm", "ldmatrix", "copy_atoms", "attention"])
+@pytest.mark.sampled(3)
 def test_lines_add_up_to_the_counters_of_the_launch(name: str) -> None:
     path = next(path for path in EXAMPLES if path.stem == name)
     found = costs(path.read_text(), path.name, tries=False)

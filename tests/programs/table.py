@@ -148,6 +148,16 @@ PROGRAMS: tuple[Program, ...] = (
             ("fp16_gemm_0", "128,256,128"), ("fp16_gemm_3", "512,512,128"), ("fp16_gemm_4", "512,512,128"),
         )
     ),
+    Program(f"{_GEMMS}/nvfp4_gemm_0.py", "--mnkl 128,256,256,1", _WAITS, fences=False, target=_SM_100),
+    Program(
+        f"{_GEMMS}/nvfp4_gemm_1.py",
+        "--mnkl 256,256,256,1",
+        f"{_WAITS}; nothing orders the initialisation of the mbarrier at which a pair frees tensor memory before its "
+        "peer arrives there",
+        races=False,
+        fences=False,
+        target=_SM_100,
+    ),
     Program(f"{_TUTORIALS}/fp16_gemm_4_iket.py", "--mnk 512,512,128", _WAITS, fences=False, target=_SM_100),
     *(
         Program(
@@ -176,6 +186,16 @@ PROGRAMS: tuple[Program, ...] = (
         Program(f"cute/blackwell/kernel/{path}.py", f"{sizes} {_ONCE}", _WAITS, fences=False, target=_SM_100)
         for path, sizes in (
             ("dense_gemm/dense_gemm_persistent", f"{_FP16_TILE} --use_tma_store"),
+            (
+                "dense_gemm/dense_gemm_persistent_dynamic",
+                "--mnkl 128,128,64,1 --ab_dtype Float16 --c_dtype Float16",
+            ),
+            (
+                "dense_gemm/dense_gemm_persistent_dynamic",
+                "--mnkl 256,128,64,1 --ab_dtype Float16 --c_dtype Float16 --mma_tiler_mn 256,128 --cluster_shape_mn "
+                "2,1 --use_2cta_instrs --use_tma_store",
+            ),
+            ("blockscaled_gemm/dense_blockscaled_gemm_persistent", "--mnkl 128,128,256,1"),
             ("blockscaled_gemm/dense_blockscaled_gemm_persistent_amax", "--mnkl 128,128,256,1"),
             ("blockscaled_gemm/dense_blockscaled_gemm_persistent_prefetch", "--mnkl 128,128,256,1"),
             (
@@ -230,11 +250,29 @@ PROGRAMS: tuple[Program, ...] = (
         races=False,
         target=_SM_100,
     ),
+    *(
+        Program(
+            f"cute/blackwell/tutorial/tutorial_tma/{name}.py",
+            "--M 128 --N 128 --num_warmup 0 --num_iters 1",
+            f"{_LARGE}; a thread ends while its last tensor copy may still read shared memory",
+            races=False,
+        )
+        for name in ("tma_v0", "tma_v1")
+    ),
     Program(
-        "cute/blackwell/tutorial/tutorial_tma/tma_v0.py",
-        "--M 128 --N 128 --num_warmup 0 --num_iters 1",
-        f"{_LARGE}; a thread ends while its last tensor copy may still read shared memory",
-        races=False,
+        "cute/blackwell/tutorial/tutorial_tma/tma_v2.py", "--M 128 --N 128 --num_warmup 0 --num_iters 1", _LARGE
+    ),
+    *(
+        Program(
+            f"{_PRIMITIVES}/tutorial/{name}.py",
+            reason="each of its warps initialises the mbarriers, and one warp of a warpgroup changes its registers",
+            fences=False,
+            target=_SM_100,
+            ends="error[E3215]",
+        )
+        for name in (
+            "05_minimal_tensor_mma", "10_minimal_tensor_mma_fp8", "gemm_M128_N128_Kany_TN_warpspec_multistage",
+        )
     ),
     *(
         Program(f"{_NOTEBOOKS}/{name}.ipynb")

@@ -121,6 +121,7 @@ def _call_of(name: str) -> str | None:
 
 
 @pytest.mark.parametrize("expression", [*filter(None, map(_call_of, NAMES)), *EXTRA.values()])
+@pytest.mark.sampled(49)
 def test_a_kernel_simulates_from_its_text(expression: str) -> None:
     built, loaded = _runs(expression)
     assert built.tobytes() == loaded.tobytes()

@@ -117,7 +117,7 @@ def check(name: str, functions: dict[str, Function], to: str | None = None, on_g
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_arithmetic(name: str) -> None:
     check(name, COMPUTED | EVERY | (BITS if name in INTEGERS else {}))
 

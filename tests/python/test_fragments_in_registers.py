@@ -186,13 +186,13 @@ def each_size(
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: np.dtype(dtype).name)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_no_fragment_is_in_local_memory(form: Callable[..., Any], dtype: Any) -> None:
     _check(form, dtype)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_no_fragment_of_halves_is_in_local_memory(form: Callable[..., Any]) -> None:
     _check(form, np.float16)
 

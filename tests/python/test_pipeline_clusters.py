@@ -109,5 +109,8 @@ def test_layouts_of_clusters_that_are_refused() -> None:
 
     assert "a cluster cannot have the layout (2,2):(1,2)" in str(refusal(create(cute.make_layout((2, 2)))))
     assert "cannot have the layout" in str(refusal(create(cute.make_layout((1, 2, 2, 1), stride=(0, 2, 1, 0)))))
+    divided = cute.tiled_divide(cute.make_layout((2, 2, 1)), (1,))
+    assert divided.shape == ((1,), 2, 2, 1)
+    assert "the consumer group has 4 arrivals" in str(refusal(create(divided, 4)))
     assert "the consumer group has 4 arrivals" in str(refusal(create(cute.make_layout((1, 2, 2, 1)), 4)))
     assert "but the block only 2 warps" in str(refusal(create(cute.make_layout((1, 2, 2, 1)), 9)))

@@ -71,6 +71,7 @@ def by_bulk_copies(A, B, stages: cute.Constexpr, bytes: cute.Constexpr = 4 * TIL
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
+@pytest.mark.sampled(2)
 def test_bulk_copies(stages: int) -> None:
     check(by_bulk_copies, stages)
 

@@ -55,6 +55,7 @@ def through_stages(A: cute.Tensor, B: cute.Tensor, swizzled: cute.Constexpr[bool
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("moved", [False, True])
 @pytest.mark.parametrize("swizzled", [False, True])
+@pytest.mark.sampled(9)
 def test_stages_by_one_map_and_moved_pointers(swizzled: bool, moved: bool, stage: str) -> None:
     A = np.random.default_rng(0).random((64, 128)).astype(np.float16)
     B = np.zeros_like(A)

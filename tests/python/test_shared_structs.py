@@ -40,6 +40,19 @@ def test_structures_are_placed_as_in_c() -> None:
     }  # fmt: skip
 
 
+def test_members_for_tensor_copies_begin_at_a_period_of_their_swizzle() -> None:
+    @cute.struct
+    class Tiles:
+        full: cute.Int64
+        small: cute.struct.Align[cute.struct.MemRange[cute.Float16, 64], 128]
+        large: cute.struct.Align[cute.struct.MemRange[cute.Float16, 512], 128]
+        plain: cute.struct.Align[cute.struct.MemRange[cute.Float16, 512], 16]
+
+    assert {name: member.offset for name, member in Tiles.members.items()} == {
+        "full": 0, "small": 128, "large": 1024, "plain": 2048,
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_members_of_a_structure(stage: str) -> None:
     @cute.kernel

@@ -29,6 +29,7 @@ def repeated(folder: Path, elsewhere: Path) -> "subprocess.CompletedProcess[str]
 
 
 @pytest.mark.parametrize("command", ["run", "check", "bisect"])
+@pytest.mark.sampled(1)
 def test_a_wrong_result_is_repeated(command: str, tmp_path: Path, capsys: Capture) -> None:
     path, folder = write(tmp_path, WRONG), tmp_path / "bug"
     assert main([command, path, "--seed", "7", "-D", "M=32", f"--repro={folder}"]) == 1

@@ -50,8 +50,10 @@ class PointerType:
     space: AddressSpace
 
     @staticmethod
-    def get(address_space: int = 0) -> "PointerType":
-        """The type of addresses in the memory of a number. Raises TilefoldError (E5002) for an unknown one."""
+    def get(address_space: "int | AddressSpace" = 0) -> "PointerType":
+        """The type of addresses in a memory, also by its number. Raises TilefoldError (E5002) for an unknown one."""
+        if isinstance(address_space, AddressSpace):
+            return PointerType(address_space)
         known = {space.value: space for space in AddressSpace}
         if address_space not in known:
             hint = f"known are {', '.join(map(str, known))}"

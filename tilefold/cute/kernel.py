@@ -191,7 +191,7 @@ class Kernel(KernelFunction):
             return self.function
         from tilefold.builder.control.rewrite import rewritten
 
-        return rewritten(self.function, self._lines)
+        return rewritten(self.function, self._lines, is_kernel=True)
 
     def forget_outdated(self) -> bool:
         """Forgets kernels built with other values of the globals and outer variables that the function and its helpers

@@ -76,7 +76,7 @@ def _is_deferred() -> bool:
 
 @lru_cache(maxsize=64)
 def _deferred_lines(file: str) -> frozenset[int]:
-    """The lines of a file whose imports are of `cutlass`, and not tried."""
+    """The lines of a file that import `cutlass` without a `try`."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:

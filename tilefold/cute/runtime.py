@@ -36,6 +36,9 @@ class RuntimeTensor:
     strides marked as dynamic.
     """
 
+    __tilefold_tensor__ = True
+    """For `isinstance(x, cute.Tensor)`."""
+
     def __init__(self, array: Any, align: int | None = None) -> None:
         self.array = array
         self._array = array_of("tensor", array)

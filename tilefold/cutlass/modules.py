@@ -63,6 +63,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "_mlir_helpers.dialect_proxy": "tilefold.cutlass.mlir.dialect_proxy",
     "_mlir.dialects": "tilefold.cutlass.mlir.dialects",
     "_mlir.dialects.cute": "tilefold.cutlass.mlir.dialects.cute",
+    "_mlir.dialects.cute_nvgpu": "tilefold.cutlass.mlir.dialects.cute_nvgpu",
     "_mlir.dialects.arith": "tilefold.cutlass.mlir.dialects.arith",
     "_mlir.dialects.llvm": "tilefold.cutlass.mlir.dialects.llvm",
     "_mlir.dialects.math": "tilefold.cutlass.mlir.dialects.math",

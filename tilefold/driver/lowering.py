@@ -23,6 +23,7 @@ from tilefold.dialects.gpu.launch import FuncOp
 from tilefold.dialects.kernel import KernelOp, kernels_in
 from tilefold.dialects.ptx import EntryOp
 from tilefold.passes.check_stage import CheckStagePass, fulfils
+from tilefold.passes.check_target import capable_targets
 from tilefold.passes.errors import LoweringError
 from tilefold.runtime.settings import keeps_assertions, writes_lines
 
@@ -173,13 +174,14 @@ class Program:
         """The target that the simulator runs a stage for: that of the program, else the first one that has all of it.
         With `by_stages` the stages on the way are kept too, which `remarks` needs.
 
-        Raises ProgramError if none has, in the words for the default target, or for the first that lacks only memory.
+        Raises ProgramError if none has, in the words for the first that has the operations as written, or lacks memory.
         """
         if self.target is not None:
             return self.target
         refused: TilefoldError | None = None
         passed = STAGE_NAMES[STAGE_NAMES.index(self.stage) + 1 : STAGE_NAMES.index(stage)] if by_stages else ()
-        for arch in SIMULATED:
+        checked_first = self.stage in (STAGE_NAMES[0], stage)
+        for arch in capable_targets(self.module, SIMULATED) if checked_first else SIMULATED:
             try:
                 for name in passed:
                     self.at(name, Target(arch))
@@ -197,9 +199,7 @@ class Program:
 
     @cached_property
     def tensor_cores(self) -> Target | None:
-        """The target whose tensor cores the simulator imitates, at all stages: that of the program, else the first one
-        that has the instructions of the program as it was written; None if none has.
-        """
+        """The target whose tensor cores the simulator imitates: that of the program as it was written, if any."""
         try:
             return self.simulated_target(self.stage)
         except TilefoldError:

@@ -42,12 +42,17 @@ Refuse = Callable[[ast.AST, str, str], Exception]
 """Makes the error for a node that cannot be rewritten, from the form and a hint."""
 
 
-def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "") -> None:
-    """Rewrites a function, and those within it, in place; `owner` is the class around it. Raises `refuse`'s error
-    for a form that cannot be rewritten.
+def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "", is_kernel: bool = False) -> None:
+    """Rewrites a function, and those within it, in place; `owner` is the class around it. That of a kernel may end a
+    thread. Raises `refuse`'s error for a form that cannot be rewritten.
     """
     _check(function, refuse)
     _without_places(function)
+    names = [_name(node) for node in ast.walk(function) if isinstance(node, ast.Attribute | ast.Name)]
+    if is_kernel and "exit" in names:
+        from .exits import lower_exits
+
+        function.body = lower_exits(function.body, RUNTIME)
     kinds = {type(node) for statement in function.body for node in own_nodes(statement)}
     if ast.With in kinds:
         function.body = lower_elected(function.body, RUNTIME)
@@ -67,6 +72,10 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
         dead = ast.If(ast.Constant(False), [ast.Assign(targets, ast.Constant(None))], [])
         body.insert(start, place_like(dead, function))
     function.body = body
+
+
+def _name(node: ast.Attribute | ast.Name) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id
 
 
 def _without_places(function: ast.FunctionDef) -> None:

@@ -57,7 +57,7 @@ class GroupOp(Tcgen05Op):
 
     @property
     def blocks(self) -> int:
-        """The blocks that it is of."""
+        """The number of blocks that it works for."""
         return self.group.value.data
 
     @property

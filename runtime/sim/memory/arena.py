@@ -138,7 +138,7 @@ class Arena:
         return None if allocation is None or offset < allocation.start + allocation.size else allocation
 
     def place(self, offset: int, width: int) -> str | None:
-        """The element of `width` bytes at an offset, as `%bars[1]`, if it is of memory with a name."""
+        """The element of `width` bytes at an offset, as `%bars[1]`, if its memory has a name."""
         home = next((a for a in (*self.parts, *self.allocations) if a.start <= offset < a.start + a.size), None)
         if home is None or not home.name.startswith(NAMED):
             return None

@@ -189,7 +189,7 @@ class Outside:
 
 
 def name_of_view(op: Operation, source: SSAValue) -> str:
-    """A view of `source` in words: which tensor it is of, and where it stands."""
+    """A view of `source` in words: its tensor, and where it stands."""
     site = site_of(op)
     name = name_of(source)
     of = f" of {name}" if name else ""
@@ -197,7 +197,7 @@ def name_of_view(op: Operation, source: SSAValue) -> str:
 
 
 def name_of(tensor: SSAValue) -> str | None:
-    """The name of the tensor that a view is of, if it has one."""
+    """The name of a view's tensor, if it has one."""
     while isinstance(owner := tensor.owner, LayoutViewOp | ViewOp | PtrAddOp):
         tensor = owner.ptr if isinstance(owner, PtrAddOp) else owner.source
     kernel = tensor.owner.parent_op() if isinstance(tensor.owner, Block) else None

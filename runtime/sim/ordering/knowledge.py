@@ -249,7 +249,7 @@ def of_own_block(warp: Warp, blocks: NDArray[np.int64], entries: Entries) -> NDA
 
 
 def of_own_warp(warp: Warp, entries: Entries) -> NDArray[np.bool_]:
-    """Which entries, in a row for each active lane, are of threads of its warp."""
+    """Which entries, in a row for each active lane, belong to threads of its warp."""
     return (place_of(warp, entries) - warp.first_index) // WARP == warp.lane_numbers()[:, None] // WARP
 
 

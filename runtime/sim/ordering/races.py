@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Data races: who wrote each byte last and who has read it since, and whether the clocks order two accesses.
 
-An access happens before a later one exactly if both are of one agent, or if the clock of the later one knows the
+An access happens before a later one exactly if one agent made both, or if the clock of the later one knows the
 earlier one (PTX ISA, Memory Consistency Model: causality order). Writes that an
 atomic one covers in no order are kept beside it; reads of several threads that nothing orders count as made by all of
 their warp, block or cluster at the latest time. The idea of keeping only the last writer, and the last reader where

@@ -74,7 +74,7 @@ def _led_outside(warp: Warp, tensor: TensorValue, view: str, fixed: Iterable[tup
 def _make_guard(
     op: LayoutViewOp, relayout: Relayout, type: tile.TensorType, tensor: TensorValue, coords: list[Value]
 ) -> Guard | None:
-    """The guard of a view of `tensor`, if that is of a ragged tile."""
+    """The guard of a view of `tensor`, if the tensor belongs to a ragged tile."""
     before = begin(op, tensor_layout(type, tensor)) if tensor.guard is None else tensor.guard
     return None if before is None else view_guard(op, relayout, before, coords)
 

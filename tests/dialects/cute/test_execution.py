@@ -90,7 +90,7 @@ def test_static(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(40)
 def test_dynamic(case: Case) -> None:
     expect_runs(case, Form.DYNAMIC)
     if not case.refused:
@@ -99,7 +99,7 @@ def test_dynamic(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(40)
 def test_known_at_run_time_alone(case: Case) -> None:
     expect_runs(case, Form.RUN_TIME)
 

@@ -4,6 +4,7 @@
 Each argument that is an address is a pointer, an array, or where a tensor begins.
 """
 
+from tilefold.builder.control.exits import exit
 from tilefold.builder.instructions.inline import inline_ptx
 from tilefold.builder.instructions.printing import printf as print_runtime
 from tilefold.builder.primitives.barriers import (
@@ -127,12 +128,12 @@ __all__ = [
     "cp_async_bulk_tensor_global_shared_cta", "cp_async_bulk_tensor_shared_cluster_global",
     "cp_async_bulk_tensor_shared_cta_global", "cp_async_bulk_wait_group", "cp_async_commit_group",
     "cp_async_mbarrier_arrive", "cp_async_shared_global", "cp_async_wait_group",
-    "cp_reduce_async_bulk_global_shared_cta", "elect_sync", "fence_mbarrier_init", "fence_proxy", "fence_proxy_acquire",
-    "fence_proxy_release", "fence_sync_restrict", "griddepcontrol", "inline_ptx", "ldmatrix", "make_tmem_ptr",
-    "make_tmem_ptr_from_warp_row_col", "mapa", "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_complete_tx",
-    "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval", "mbarrier_try_wait_parity", "mbarrier_try_wait_timelimit",
-    "mbarrier_wait_parity", "prefetch_tensormap", "print_runtime", "red", "redux_sync", "setmaxregister", "shfl_sync",
-    "stmatrix", "tcgen05_alloc", "tcgen05_commit", "tcgen05_cp", "tcgen05_dealloc", "tcgen05_fence", "tcgen05_ld",
-    "tcgen05_mma", "tcgen05_mma_block_scale", "tcgen05_relinquish_alloc_permit", "tcgen05_st", "tcgen05_wait",
-    "tensormap_replace", "vote_sync",
+    "cp_reduce_async_bulk_global_shared_cta", "elect_sync", "exit", "fence_mbarrier_init", "fence_proxy",
+    "fence_proxy_acquire", "fence_proxy_release", "fence_sync_restrict", "griddepcontrol", "inline_ptx", "ldmatrix",
+    "make_tmem_ptr", "make_tmem_ptr_from_warp_row_col", "mapa", "mbarrier_arrive", "mbarrier_arrive_expect_tx",
+    "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval", "mbarrier_try_wait_parity",
+    "mbarrier_try_wait_timelimit", "mbarrier_wait_parity", "prefetch_tensormap", "print_runtime", "red", "redux_sync",
+    "setmaxregister", "shfl_sync", "stmatrix", "tcgen05_alloc", "tcgen05_commit", "tcgen05_cp", "tcgen05_dealloc",
+    "tcgen05_fence", "tcgen05_ld", "tcgen05_mma", "tcgen05_mma_block_scale", "tcgen05_relinquish_alloc_permit",
+    "tcgen05_st", "tcgen05_wait", "tensormap_replace", "vote_sync",
 ]  # fmt: skip

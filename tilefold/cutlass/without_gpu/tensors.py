@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .host_memory import ALIGN
+from .scaled_products import scaled_products_on_host
 
 
 def _is_gpu(device: Any) -> bool:
@@ -76,6 +77,7 @@ def tensors_on_host(torch: Any) -> None:
     torch.Tensor.cuda = cuda
     torch.Tensor.is_cuda = property(lambda _: True)
     _products_on_host(torch)
+    scaled_products_on_host(torch)
     _profiles_on_host(torch)
     custom_op = torch.library.custom_op
 

@@ -18,7 +18,7 @@ _PR_SET_NO_NEW_PRIVS = 38
 _READ = 0b1101
 """LANDLOCK_ACCESS_FS_EXECUTE, _READ_FILE and _READ_DIR."""
 _ALL_FILES = {1: (1 << 13) - 1, 2: (1 << 14) - 1}
-"""The accesses to files that a version of Landlock knows; those of later versions are of the last row."""
+"""The accesses to files that a version of Landlock knows; later versions count as the last row."""
 _LAST_FILES = (1 << 15) - 1
 _ALL_NETWORK = 0b11
 """LANDLOCK_ACCESS_NET_BIND_TCP and _CONNECT_TCP."""

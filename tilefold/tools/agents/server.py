@@ -178,7 +178,7 @@ def _refusal(message: str) -> dict[str, Any]:
 
 
 def _with_report(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer with the report that its output is, if it is one."""
+    """The answer, with the report where its output is one."""
     if not answer["output"].startswith("{"):
         return answer
     return {**answer, "output": "", "report": json.loads(answer["output"])}

@@ -53,7 +53,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class MeasuredLaunch:
-    """The lines of a launch of a kernel by their numbers, and the file that they are of."""
+    """The lines of a launch of a kernel by their numbers, and their file."""
 
     kernel: str
     file: str

@@ -65,7 +65,7 @@ def reduced_ptx(
     text: str, is_interesting: Callable[[str], bool], seconds: float, progress: Callable[[str], None]
 ) -> str:
     """The smallest text of interest that is found in some seconds, by its lines; no line more can go, if they suffice.
-    The head of a module and declarations of registers stay, and a text that is malformed is of no interest.
+    The head of a module and declarations of registers stay, and a malformed text is not interesting.
     """
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("//")]
     deadline = time.monotonic() + seconds

@@ -92,7 +92,7 @@ class Reducer:
         return parse_program(plain_source(self.text, "reduced.cute"), self.context)
 
     def _try(self, text: str) -> bool:
-        """Keeps a text if it is of interest."""
+        """Keeps a text if it is interesting."""
         if text in self._seen:
             return False
         if time.monotonic() - self._began > self.seconds:
