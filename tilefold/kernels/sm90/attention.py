@@ -78,7 +78,7 @@ def attention_kernel(
     half, single = mQ.element_type, cute.Float32
     _, sequence, heads, depth = mQ.shape
     _, sequence_k, heads_k, _ = mK.shape
-    consumers, keys = config.consumers, config.keys
+    consumers, keys, row_bytes = config.consumers, config.keys, half.bits // 8 * depth
 
     # shared memory, and the tensor copies that fill it
     elements = Elements(half, depth, keys)
@@ -110,11 +110,7 @@ def attention_kernel(
     one, readers, row_readers = (pipeline.CooperativeGroup(thread, n) for n in (1, 4 * consumers, 4))
     pipe_q, pipe_k, pipe_v = (
         pipeline.PipelineTmaAsync.create(
-            num_stages=stages,
-            producer_group=one,
-            consumer_group=group,
-            tx_count=half.bits // 8 * count * depth,
-            defer_sync=True,
+            num_stages=stages, producer_group=one, consumer_group=group, tx_count=count * row_bytes, defer_sync=True
         )
         for stages, group, count in (
             (consumers * config.row_stages, row_readers, ROWS),
@@ -217,12 +213,8 @@ def attention_kernel(
             if starts is None:
                 tile.start, tile.rows, tile.keys = 0, sequence, sequence_k
             at = tile.batch, tile.head // (heads // heads_k)
-            tile.factor = factor
-            for scales in (scale_q, scale_k):
-                if scales is not None:
-                    tile.factor = tile.factor * scales[at]
-            if scale_v is not None:
-                tile.worth = scale_v[at]
+            of_q, of_k = (1.0 if scales is None else scales[at] for scales in (scale_q, scale_k))
+            tile.factor, tile.worth = factor * of_q * of_k, 1.0 if scale_v is None else scale_v[at]
             return tile
 
         def release(pipe: Any, state: Any) -> None:
