@@ -4,7 +4,7 @@
 from typing import Any
 
 from .arguments import Array, check_array, check_shape, like
-from .attentions import check_batches, check_depth, check_heads, readable
+from .attention_arguments import check_batches, check_depth, check_heads, readable
 from .operator import Operator
 from .replay import Launches
 from .targets import at_hand, kernel_for

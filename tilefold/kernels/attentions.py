@@ -3,15 +3,15 @@
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from .arguments import Array, check_array, check_shape, contiguous, dtype_of, is_torch, like, refuse, step_of
+from .arguments import Array, is_torch, like, refuse
+from .attention_arguments import check_batches, check_depth, check_heads, readable
 from .operator import Gradient, Operator, needs_of
 from .replay import Launch, Launches
 from .targets import HOPPER, at_hand, kernel_for
 
-HALVES = ("float16", "bfloat16")
 WGMMA_DEPTHS = 64, 96, 128, 256
 """The elements of a head that the kernel for Hopper takes."""
 MMA_DEPTHS = 64, 128
@@ -97,18 +97,6 @@ def decode_attention(
     return places[0]
 
 
-def check_heads(function: str, q: Array, k: Array, v: Array, dtypes: Sequence[str] = HALVES) -> None:
-    """LaunchError (E3106) for heads of other elements or shapes."""
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        check_array(function, name, x, dtypes, 4)
-        if dtype_of(x) != dtype_of(q):
-            refuse(function, f"q has elements of {dtype_of(q)}, {name} of {dtype_of(x)}", "convert one of them")
-    check_shape(function, "v", v, k.shape)
-    if q.shape[3] != k.shape[3] or not k.shape[2] or q.shape[2] % k.shape[2]:
-        problem = f"q has the shape {tuple(q.shape)}, k {tuple(k.shape)}"
-        refuse(function, problem, "D is the same, and the heads of k divide those of q")
-
-
 def _places(
     q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float, starts: Any, starts_k: Any,
     device: str, target: str | None, *_: Any,
@@ -121,19 +109,6 @@ def _places(
     if window and not causal:
         refuse("attention", "there is a window without causal", "say causal=True")
     return like(q, q.shape), like(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
-
-
-def check_batches(q: Array, k: Array) -> None:
-    """LaunchError (E3106) unless q and k have as many batches."""
-    if k.shape[0] != q.shape[0]:
-        refuse("attention", f"q has {q.shape[0]} batches, k {k.shape[0]}", "give as many of each")
-
-
-def readable(x: Array) -> Array:
-    """An array whose last mode is contiguous and whose other strides are multiples of 16 bytes, maybe a copy."""
-    unit = 16 // x.itemsize
-    is_right = step_of(x, 3) == 1 and all(step_of(x, mode) % unit == 0 for mode in range(3) if x.shape[mode] > 1)
-    return x if is_right else contiguous(x)
 
 
 def _launch(
@@ -160,12 +135,6 @@ def _launch(
 
     launch = kernel_for("attention", "sm_80")
     yield from launch(out, lse, q, k, v, Mask(causal, window), softcap, None, scale, starts, starts_k)
-
-
-def check_depth(depth: int, depths: tuple[int, ...]) -> None:
-    """LaunchError (E3106) for another D."""
-    if depth not in depths:
-        refuse("attention", f"D is {depth}", f"one of {', '.join(map(str, depths))}")
 
 
 def _with_bias(
