@@ -68,6 +68,12 @@ PROBLEMS = (
     Decoding(16, 8192, depth=64, type="f16"),
     Decoding(8, 8192, heads=16, heads_k=4, depth=256),
     *(Decoding(8, 8192, rows=rows) for rows in (4, 16)),
+    *(Decoding(batch, 1024) for batch in (16, 128)),
+    Decoding(4, 32768),
+    Decoding(32, 4096, heads=64),
+    Decoding(64, 2048, heads_k=32, type="f16"),
+    Decoding(32, 4096, heads=16, heads_k=2, depth=64),
+    Decoding(16, 4096, rows=2),
 )
 
 

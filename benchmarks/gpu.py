@@ -20,6 +20,7 @@ from benchmarks import (
     gemms,
     in_python,
     library,
+    library_attention,
     library_host,
     library_rows,
     rows,
@@ -51,7 +52,7 @@ LIBRARY: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
     {
         "library_gemm": library.product_cases,
         "library_fp8": library.fp8_cases,
-        "library_attention": library.attention_cases,
+        "library_attention": library_attention.cases,
         "library_rows": library_rows.cases,
         "library_host": library_host.cases,
     }

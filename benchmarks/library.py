@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The library's functions (tilefold/kernels) against their peers: products, attention and its gradient.
+"""The library's products (tilefold/kernels) against their peers.
 
-N(0,1) data in bf16, the same tensors in turns. A sample is a graph of so many calls that it takes about a millisecond.
-Calls go through the public functions, which allocate their results, as the peers do.
+N(0,1) data, the same tensors in turns. A sample is a graph of so many calls that it takes about a millisecond. Calls go
+through the public functions, which allocate their results, as the peers do. Errors are those against the product in
+f64.
 """
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
-from benchmarks.attention_decode import BACKENDS
+import numpy as np
+
 from benchmarks.contest import MORE_THAN_A_CACHE, Bench, Case, in_turn, rate, ratio
 from benchmarks.record import Figure
 from benchmarks.timing import Run
 from tilefold import kernels
+from tilefold.kernels.arguments import numpy_type
+from tilefold.kernels.replay import Launch, Launches
+from tilefold.kernels.sm90.products import product
 
 SAMPLE = 1e-3
 """Seconds of a sample, about."""
@@ -28,16 +34,8 @@ LAYERS = (
 """N and K of layers of published language models."""
 TOKENS = (1, 16, 64, 256, 2048, 8192)
 """The rows of A, from decoding to training."""
-ATTENTIONS = (
-    *((b, s, s, 32, 8, 128, causal) for b, s in ((1, 8192), (4, 2048), (16, 512)) for causal in (False, True)),
-    *((b, s, s, 16, 16, 64, causal) for b, s in ((2, 4096), (32, 512)) for causal in (False, True)),
-    (4, 512, 4096, 32, 8, 128, False), (8, 1024, 1024, 40, 40, 128, True), (1, 1000, 3000, 32, 8, 128, True),
-)  # fmt: skip
-"""Batch, rows, keys, heads of Q and of K, D, and whether causal."""
-BACKWARDS = (
-    (4, 2048, 2048, 32, 8, 128, True), (2, 4096, 4096, 16, 16, 128, False), (8, 1024, 1024, 16, 16, 64, True),
-    (2, 4096, 4096, 16, 16, 64, False), (1, 8192, 8192, 32, 8, 128, True),
-)  # fmt: skip
+FP8 = (64, 4096, 4096), (1024, 8192, 8192), (4096, 4096, 4096), (4096, 7168, 2048), (4096, 14336, 4096)
+"""M, N and K of products of fp8."""
 
 
 def best(
@@ -49,13 +47,14 @@ def best(
     seconds: float,
     target: float,
     in_graphs: bool = True,
+    errors: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Figure]:
-    """The speeds of contenders, and that of tilefold by that of the fastest other. PyTorch's gradients of attention
-    cannot be captured in graphs; the host queues them then while the GPU waits.
+    """The speeds of contenders, and that of tilefold by that of the fastest other, with the errors of their results.
+    PyTorch's gradients of attention cannot be captured in graphs; the host queues them then while the GPU waits.
     """
     count = max(1, min(64, round(SAMPLE / seconds))) if in_graphs else 1
     times = bench.time(bench.repeated(runs, count) if in_graphs else runs)
-    figures = {key: rate(f"{name}, {key}", work * count, times[key], unit) for key in runs}
+    figures = {key: rate(f"{name}, {key}", work * count, times[key], unit, error=errors.get(key)) for key in runs}
     ours = figures.pop("tilefold")
     if not figures:
         return [ours]
@@ -69,9 +68,35 @@ def product_cases(multiprocessors: int) -> list[Case]:
     chosen = random.Random(0)
     shapes += [(*(8 * chosen.randint(8, 1024) for _ in range(3)), 0.90) for _ in range(40)]
     return [
-        Case(f"gemm {m} x {n} x {k}", (), partial(_product, shape=(m, n, k), target=target), target)
+        Case(
+            f"gemm {m} x {n} x {k}",
+            (),
+            partial(_product, shape=(m, n, k), target=target),
+            target,
+            partial(_compile, (m, n, k), "bfloat16", "bfloat16", multiprocessors),
+        )
         for m, n, k, target in shapes
     ]
+
+
+def build(launches: Launches) -> None:
+    """Compiles the kernels of launches into the cache on disk."""
+    for launch in launches:
+        if isinstance(launch, Launch):
+            launch.kernel(*launch.made(launch.args[0])).build(launch.block).artifact("sm_90a")
+
+
+def without_memory(shape: Sequence[int], dtype: str) -> Any:
+    """An array of the host with the strides of a new one; nobody may read it."""
+    size = numpy_type(dtype).itemsize
+    strides = [size * math.prod(shape[i + 1 :]) for i in range(len(shape))]
+    return np.lib.stride_tricks.as_strided(np.empty(16, numpy_type(dtype)), shape, strides)
+
+
+def _compile(shape: tuple[int, int, int], dtype: str, out: str, multiprocessors: int) -> None:
+    m, n, k = shape
+    a, b, d = (without_memory(x, t) for x, t in (((m, k), dtype), ((n, k), dtype), ((m, n), out)))
+    build(product(d, a, b, True, multiprocessors, None, None, None, None, None, None))
 
 
 def _product(bench: Bench, shape: tuple[int, int, int], target: float) -> list[Figure]:
@@ -85,104 +110,51 @@ def _product(bench: Bench, shape: tuple[int, int, int], target: float) -> list[F
         "torch.mm(a, b.T)": lambda b: torch.mm(a, b.T),
         "torch.mm(b, a.T).T": lambda b: torch.mm(b, a.T).T,
     }
-    expected = a.float() @ weights[0].float().T
+    exact = a.double() @ weights[0].double().T
     once = {name: partial(run, weights[0]) for name, run in multiply.items()}
-    bench.check(once, torch.empty(1, **like), expected, (a,), rtol=1e-2, atol=2e-2 * k**0.5)
+    bench.check(once, torch.empty(1, **like), exact, (a,), rtol=1e-2, atol=2e-2 * k**0.5)
+    errors = bench.errors(once, None, exact)
+    del exact
     runs = {name: in_turn(run, weights) for name, run in multiply.items()}
     seconds = max(2 * m * n * k / SPEED, 2 * (m * k + n * k + m * n) / BANDWIDTH, 3e-6)
-    return best(bench, f"gemm {m} x {n} x {k}", runs, 2 * m * n * k, "TFLOP/s", seconds, target)
+    name, work = f"gemm {m} x {n} x {k}", 2 * m * n * k
+    return best(bench, name, runs, work, "TFLOP/s", seconds, target, errors=errors)
 
 
 def fp8_cases(multiprocessors: int) -> list[Case]:
     """Products of fp8 with one scale, beside cuBLAS with the same accumulation."""
-    shapes = [(m, n, k) for n, k in ((4096, 4096), (7168, 2048), (8192, 8192), (14336, 4096)) for m in (64, 1024, 4096)]
-    return [Case(f"fp8 gemm {m} x {n} x {k}", (), partial(_fp8, shape=(m, n, k)), 1.03) for m, n, k in shapes]
+    return [
+        Case(
+            fp8_name(shape, accumulate, out),
+            (),
+            partial(_fp8, shape=shape, accumulate=accumulate, out=out),
+            1.03,
+            partial(_compile, shape, "float8_e4m3fn", out, multiprocessors) if accumulate == "fast" else None,
+        )
+        for shape in FP8
+        for accumulate in ("fast", "accurate")
+        for out in ("bfloat16", "float32")
+    ]
 
 
-def _fp8(bench: Bench, shape: tuple[int, int, int]) -> list[Figure]:
+def fp8_name(shape: tuple[int, int, int], accumulate: str, out: str) -> str:
+    """The name of a product of fp8."""
+    m, n, k = shape
+    return f"fp8 gemm {m} x {n} x {k}, D in {'f32' if out == 'float32' else 'bf16'}, {accumulate} accumulation"
+
+
+def _fp8(bench: Bench, shape: tuple[int, int, int], accumulate: str, out: str) -> list[Figure]:
     torch, (m, n, k) = bench.torch, shape
     torch.manual_seed(0)
     a, b = (torch.randn(rows, k, device="cuda").to(torch.float8_e4m3fn) for rows in (m, n))
     one = torch.ones((), device="cuda")
-    peer = partial(torch._scaled_mm, a, b.T, scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True)
-    runs: dict[str, Run] = {"tilefold": lambda: kernels.gemm(a, b), "torch._scaled_mm, fast": peer}
-    expected = a.float() @ b.float().T
-    bench.check(runs, torch.empty(1, device="cuda"), expected, (), rtol=1e-2, atol=5e-2 * k**0.5)
-    seconds = max(m * n * k / SPEED, 4e-6)
-    return best(bench, f"fp8 gemm {m} x {n} x {k}", runs, 2 * m * n * k, "TFLOP/s", seconds, 1.03)
-
-
-def _heads(bench: Bench, problem: Sequence[int]) -> tuple[Any, Any, Any, float]:
-    """Q, K, V, and the operations of the forward pass."""
-    torch, (batch, rows, keys, heads, heads_k, depth, causal) = bench.torch, problem
-    torch.manual_seed(0)
-    like = {"device": "cuda", "dtype": torch.bfloat16}
-    q = torch.randn(batch, rows, heads, depth, **like)
-    k, v = (torch.randn(batch, keys, heads_k, depth, **like) for _ in range(2))
-    seen = rows * keys - (rows * (rows - 1) // 2 if causal else 0)
-    return q, k, v, 4.0 * batch * heads * depth * seen
-
-
-def _peers(bench: Bench, problem: Sequence[int], *given: Any) -> dict[str, Run]:
-    """PyTorch's kernels that take the problem."""
-    torch, (_, rows, keys, heads, heads_k, _, causal) = bench.torch, problem
-    kinds, found = torch.nn.attention, dict[str, Run]()
-    mask: Any = {"is_causal": bool(causal)} if rows == keys else {}
-    if causal and rows != keys:
-        bias: Any = import_module("torch.nn.attention.bias")
-        mask = {"attn_mask": bias.causal_lower_right(rows, keys)}
-
-    def attend(backend: str) -> Any:
-        with kinds.sdpa_kernel(getattr(kinds.SDPBackend, backend)):
-            views = [x.transpose(1, 2) for x in given]
-            attention = torch.nn.functional.scaled_dot_product_attention
-            return attention(*views, enable_gqa=heads_k < heads, **mask).transpose(1, 2)
-
-    for name, backend in BACKENDS.items():
-        try:
-            attend(backend)
-        except RuntimeError:  # PyTorch finds no kernel
-            continue
-        found[name] = partial(attend, backend)
-    return found
-
-
-def _title(problem: Sequence[int]) -> str:
-    batch, rows, keys, heads, heads_k, depth, causal = problem
-    return f"b{batch} {rows} x {keys} h{heads}/{heads_k} d{depth}{' causal' if causal else ''}"
-
-
-def attention_cases(multiprocessors: int) -> list[Case]:
-    """Attention forward, then its gradient."""
-    forward = [Case(f"attention {_title(p)}", (), partial(_attention, problem=p), 0.97) for p in ATTENTIONS]
-    return forward + [Case(f"gradient {_title(p)}", (), partial(_gradient, problem=p), 1.0) for p in BACKWARDS]
-
-
-def _attention(bench: Bench, problem: Sequence[int]) -> list[Figure]:
-    q, k, v, work = _heads(bench, problem)
-    runs: dict[str, Run] = {"tilefold": lambda: kernels.attention(q, k, v, causal=bool(problem[6]))}
-    runs |= _peers(bench, problem, q, k, v)
-    expected = runs.get("FlashAttention (torch)", runs["tilefold"])().float()
-    bench.check(runs, bench.torch.empty(1, device="cuda"), expected, (q, k, v), rtol=2e-2, atol=2e-2)
-    return best(bench, f"attention {_title(problem)}", runs, work, "TFLOP/s", max(work / 5e14, 5e-6), 0.97)
-
-
-def _gradient(bench: Bench, problem: Sequence[int]) -> list[Figure]:
-    torch = bench.torch
-    q, k, v, work = _heads(bench, problem)
-    inputs = [x.requires_grad_() for x in (q, k, v)]
-    do = torch.randn_like(q)
-    forward: dict[str, Run] = {"tilefold": lambda: kernels.attention(q, k, v, causal=bool(problem[6]))}
-    forward |= _peers(bench, problem, q, k, v)
-    results = {name: run() for name, run in forward.items()}
+    options: Any = {"out_dtype": getattr(torch, out), "use_fast_accum": accumulate == "fast"}
+    peer = partial(torch._scaled_mm, a, b.T, scale_a=one, scale_b=one, **options)
     runs: dict[str, Run] = {
-        name: partial(torch.autograd.grad, out, inputs, do, retain_graph=True) for name, out in results.items()
+        "tilefold": lambda: kernels.gemm(a, b, out_dtype=out, accumulate=accumulate),
+        "torch._scaled_mm": peer,
     }
-    grads = {name: run() for name, run in runs.items()}
-    reference = grads.get("FlashAttention (torch)", grads["tilefold"])
-    for mine, theirs in zip(grads["tilefold"], reference, strict=True):
-        difference = (mine.float() - theirs.float()).norm() / theirs.float().norm()
-        if not difference < 2e-2:
-            bench.failed.append(f"gradient {_title(problem)}: differs by {float(difference):.2g}")
-    name = f"gradient of attention {_title(problem)}"
-    return best(bench, name, runs, 2.5 * work, "TFLOP/s", 1.0, 1.0, in_graphs=False)
+    exact = a.double() @ b.double().T
+    bench.check(runs, torch.empty(1, device="cuda"), exact, (), rtol=1e-2, atol=5e-2 * k**0.5)
+    name, errors = fp8_name(shape, accumulate, out), bench.errors(runs, None, exact)
+    return best(bench, name, runs, 2 * m * n * k, "TFLOP/s", max(m * n * k / SPEED, 4e-6), 1.03, errors=errors)

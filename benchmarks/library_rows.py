@@ -137,22 +137,23 @@ def _softmax_gradient(y: Any, dy: Any) -> Any:
 
 
 PROBLEMS = (
-    *(Problem("softmax", n, 2, _matrices(1), kernels.softmax, lambda x: x.softmax(-1)) for n in (1024, 4096, 32768)),
+    *(Problem("softmax", n, 2, _matrices(1), kernels.softmax, lambda x: x.softmax(-1))
+      for n in (1024, 4096, 8192, 32768)),
     Problem("softmax gradient", 4096, 3, _matrices(2), lambda y, d: norms.SOFTMAX_BACKWARD(y, d, "auto"),
             _softmax_gradient),
-    *(Problem("rms_norm", n, 2, _matrices(1, "w"), kernels.rms_norm, _rms) for n in (1024, 4096, 8192)),
+    *(Problem("rms_norm", n, 2, _matrices(1, "w"), kernels.rms_norm, _rms) for n in (1024, 4096, 8192, 16384)),
     *(Problem("rms_norm with residual", n, 4, _matrices(2, "w"), lambda x, r, w: kernels.rms_norm(x, w, r),
               _rms_residual) for n in (4096, 8192)),
     *(Problem("rms_norm gradient", n, 3, _norm_inputs,
               lambda dy, x, w, s: norms.NORM_BACKWARD(dy, x, None, w, None, None, s, "auto")[:2], _rms_gradient)
       for n in (1024, 4096, 8192)),
-    *(Problem("layer_norm", n, 2, _matrices(1, "w", "b"), kernels.layer_norm, _layer) for n in (1024, 8192)),
+    *(Problem("layer_norm", n, 2, _matrices(1, "w", "b"), kernels.layer_norm, _layer) for n in (1024, 4096, 8192)),
     *(Problem("cross_entropy", n, 1, _logits, kernels.cross_entropy, _loss) for n in (32000, 128256)),
     *(Problem("cross_entropy gradient", n, 2, _logits_and_sums,
               lambda x, t, s, g: losses.CROSS_ENTROPY_BACKWARD(x, t, s, g, -100, "auto"), _loss_gradient)
       for n in (32000, 128256)),
-    *(Problem("rope", n, 2, _heads, kernels.rope, _rope) for n in (1024, 4096)),
-    *(Problem("swiglu", n, 3, _matrices(2), kernels.swiglu, _swiglu) for n in (4096, 14336)),
+    *(Problem("rope", n, 2, _heads, kernels.rope, _rope) for n in (1024, 4096, 8192)),
+    *(Problem("swiglu", n, 3, _matrices(2), kernels.swiglu, _swiglu) for n in (4096, 11008, 14336)),
     *(Problem("quantize to fp8", n, 1.5, _matrices(1), kernels.quantize, _quantize) for n in (1024, 4096, 14336)),
 )  # fmt: skip
 

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arithmetic on pairs of Float32: two instructions each, which sm_100 has as one. `rnd` is the rounding, "rn" alone or
-the member of an enumeration with this value: TilefoldError (E5002) for another.
+the member of an enumeration with this value: TilefoldError (E5002) for another. And pairs that become 8-bit floats.
 """
 
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import VectorType, i32
+
 from ...base.errors import Code, TilefoldError
+from ..scalars.casts import in_vector
+from ..scalars.dtypes import Float32, Int32, as_dtype
+from ..scalars.values import convert, wrap
+from ..tracing.state import insert_value
 from .math import exp, fma
 
 Pair: TypeAlias = tuple[Any, Any]
@@ -62,3 +69,18 @@ def sub_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool 
     """The differences of pairs."""
     _check_rounding(rnd, ftz)
     return src_a[0] - src_b[0], src_a[1] - src_b[1]
+
+
+def pack_float8(a: Any, b: Any, c: Any, d: Any, dtype: object) -> Any:
+    """Four numbers as 8-bit floats of type `dtype` in an Int32, `a` in its lowest byte, by two conversions of pairs
+    (PTX ISA, cvt). Numbers beyond the greatest become the greatest. TilefoldError (E5002) for another type.
+    """
+    target = as_dtype(dtype)
+    if target.kind != "float" or target.bits != 8:
+        hint = "give cute.Float8E4M3FN or cute.Float8E5M2"
+        raise TilefoldError(Code.BUILD_VALUE, f"{target} is no 8-bit float", hint)
+    wide = in_vector([convert(x, Float32).ssa for x in (a, b, c, d)])
+    four: Any = VectorType(target.ir, [4])
+    narrow = insert_value(arith.TruncFOp(wide, four))
+    word = insert_value(vector.BitcastOp(narrow, VectorType(i32, [1])))
+    return wrap(insert_value(vector.ExtractOp(word, [0], i32)), Int32)

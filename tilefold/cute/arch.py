@@ -131,6 +131,7 @@ from tilefold.builder.instructions.pairs import (
     exp_packed_f32x2,
     fma_packed_f32x2,
     mul_packed_f32x2,
+    pack_float8,
     sub_packed_f32x2,
 )
 from tilefold.builder.instructions.random import normal, philox, uniform
@@ -198,7 +199,8 @@ __all__ = [
     "mapa", "match_any", "match_sync", "mbarrier_arrive", "mbarrier_arrive_and_expect_tx", "mbarrier_complete_tx",
     "mbarrier_conditional_try_wait", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_init_fence", "mbarrier_test_wait",
     "mbarrier_try_wait", "mbarrier_wait", "mul24", "mul_hi", "mul_packed_f32x2", "mul_wide", "mulhi", "nanosleep",
-    "normal", "nsmid", "nwarpid", "philox", "physical_warp_id", "popc", "prefetch", "prmt", "rcp_approx", "red",
+    "normal", "nsmid", "nwarpid", "pack_float8", "philox", "physical_warp_id", "popc", "prefetch", "prmt", "rcp_approx",
+    "red",
     "red_async", "redux_sync", "relinquish_tmem_alloc_permit", "retrieve_tmem_ptr", "setmaxregister_decrease",
     "setmaxregister_increase", "shf", "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_op",
     "shuffle_sync_up", "smid", "store", "store_async", "store_async_dsmem", "store_release", "sub_packed_f32x2",

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from .arguments import Array, check_array, check_shape, contiguous, dtype_of, is_torch, like, refuse, step_of
+from .arguments import Array, is_torch, like, refuse
+from .attention_arguments import check_batches, check_depth, check_heads, readable
 from .operator import Gradient, Operator, needs_of
 from .replay import Launch, Launches
 from .targets import HOPPER, at_hand, kernel_for
 
-HALVES = ("float16", "bfloat16")
 WGMMA_DEPTHS = 64, 96, 128, 256
 """The elements of a head that the kernel for Hopper takes."""
 MMA_DEPTHS = 64, 128
@@ -30,6 +30,9 @@ def attention(
     bias: Callable[[Any, Any, Any, Any], Any] | None = None,
     starts: Array | None = None,
     starts_k: Array | None = None,
+    scale_q: Array | None = None,
+    scale_k: Array | None = None,
+    scale_v: Array | None = None,
     deterministic: bool = False,
     device: str = "auto",
     target: str | None = None,
@@ -45,8 +48,18 @@ def attention(
     (i32). A row that sees no key is 0. There are gradients for D of 64 and 128, without softcap. Where `deterministic`,
     or where torch.use_deterministic_algorithms says so, each launch gives the same bits of them; on sm_90a blocks add
     parts of that of q in any order else, which is faster. LaunchError (E3106) for other shapes and elements.
+
+    On sm_90a, q, k and v may also be float8_e4m3fn, each times a scale, by default 1, for each batch and head of k:
+    `scale_q`, `scale_k` and `scale_v` (batch, heads of k) of f32. The result is bf16 then, exponentials are rounded to
+    fp8, too, D is 64 or 128, and there is neither a gradient nor a window, softcap, bias or packed sequence.
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    if scale_q is not None or scale_k is not None or scale_v is not None or q.itemsize == 1:
+        from .attention_fp8 import ATTENTION_FP8
+
+        if window or softcap or bias is not None or starts is not None or starts_k is not None:
+            refuse("attention", "fp8 has no window, softcap, bias or packed sequences", "give f16 or bf16")
+        return ATTENTION_FP8(q, k, v, scale_q, scale_k, scale_v, causal, scale, device, target)
     if bias is not None:
         return _with_bias(q, k, v, causal, scale, window, softcap, bias, starts, starts_k, device)
     return ATTENTION(q, k, v, causal, scale, window, softcap, starts, starts_k, device, target, deterministic)[0]
@@ -84,36 +97,18 @@ def decode_attention(
     return places[0]
 
 
-def _check(function: str, q: Array, k: Array, v: Array) -> None:
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        check_array(function, name, x, HALVES, 4)
-        if dtype_of(x) != dtype_of(q):
-            refuse(function, f"q has elements of {dtype_of(q)}, {name} of {dtype_of(x)}", "convert one of them")
-    check_shape(function, "v", v, k.shape)
-    if q.shape[3] != k.shape[3] or not k.shape[2] or q.shape[2] % k.shape[2]:
-        problem = f"q has the shape {tuple(q.shape)}, k {tuple(k.shape)}"
-        refuse(function, problem, "D is the same, and the heads of k divide those of q")
-
-
 def _places(
     q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float, starts: Any, starts_k: Any,
     device: str, target: str | None, *_: Any,
 ) -> tuple[Array, ...]:  # fmt: skip
-    _check("attention", q, k, v)
-    if starts is None and k.shape[0] != q.shape[0]:
-        refuse("attention", f"q has {q.shape[0]} batches, k {k.shape[0]}", "give as many of each")
+    check_heads("attention", q, k, v)
+    if starts is None:
+        check_batches(q, k)
     if (starts is None) != (starts_k is None) or (starts is not None and (q.shape[0] != 1 or k.shape[0] != 1)):
         refuse("attention", "packed sequences need starts and starts_k, and one batch", "give both")
     if window and not causal:
         refuse("attention", "there is a window without causal", "say causal=True")
     return like(q, q.shape), like(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
-
-
-def _readable(x: Array) -> Array:
-    """An array whose last mode is contiguous and whose other strides are multiples of 16 bytes, maybe a copy."""
-    unit = 16 // x.itemsize
-    is_right = step_of(x, 3) == 1 and all(step_of(x, mode) % unit == 0 for mode in range(3) if x.shape[mode] > 1)
-    return x if is_right else contiguous(x)
 
 
 def _launch(
@@ -127,24 +122,19 @@ def _launch(
         yield None
         return
     out, lse = places
-    q, k, v = _readable(q), _readable(k), _readable(v)
+    q, k, v = readable(q), readable(k), readable(v)
     arch, blocks = at_hand(device, target)
     if arch == HOPPER and not window and not softcap:
-        _check_depth(q.shape[3], WGMMA_DEPTHS)
+        check_depth(q.shape[3], WGMMA_DEPTHS)
         launch = kernel_for("attention", arch)
         yield from launch(out, lse, q, k, v, causal, scale, starts, starts_k, blocks)
         return
     from .sm80.masks import Mask
 
-    _check_depth(q.shape[3], MMA_DEPTHS)
+    check_depth(q.shape[3], MMA_DEPTHS)
 
     launch = kernel_for("attention", "sm_80")
     yield from launch(out, lse, q, k, v, Mask(causal, window), softcap, None, scale, starts, starts_k)
-
-
-def _check_depth(depth: int, depths: tuple[int, ...]) -> None:
-    if depth not in depths:
-        refuse("attention", f"D is {depth}", f"one of {', '.join(map(str, depths))}")
 
 
 def _with_bias(
@@ -155,10 +145,10 @@ def _with_bias(
     from .sm80.masks import Mask
 
     out, _ = _places(q, k, v, causal, scale, window, softcap, starts, starts_k, device, None)
-    _check_depth(q.shape[3], MMA_DEPTHS)
+    check_depth(q.shape[3], MMA_DEPTHS)
     if is_torch(q) and needs_of(sys.modules["torch"], (q, k, v)):
         refuse("attention", "there is no gradient with a bias", "call it under torch.no_grad()")
-    q, k, v = _readable(q), _readable(k), _readable(v)
+    q, k, v = readable(q), readable(k), readable(v)
     for launch in forward(out, None, q, k, v, Mask(causal, window), softcap, bias, scale, starts, starts_k):
         assert isinstance(launch, Launch)
         launch.run(q, device)
@@ -197,13 +187,13 @@ def _backward(
     places: tuple[Array, ...], do: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, causal: bool,
     scale: float, window: int, starts: Any, starts_k: Any, device: str, target: str | None, deterministic: bool,
 ) -> Launches:  # fmt: skip
-    _check_depth(q.shape[3], MMA_DEPTHS)
+    check_depth(q.shape[3], MMA_DEPTHS)
     if 0 in q.shape or 0 in k.shape:
         for place in places:
             place[...] = 0
         yield None
         return
-    do, q, k, v = (_readable(x) for x in (do, q, k, v))
+    do, q, k, v = (readable(x) for x in (do, q, k, v))
     arch, given = at_hand(device, target)[0], (places, do, q, k, v, out, lse)
     if arch == HOPPER and not window and not deterministic:
         yield from kernel_for("attention_backward", arch)(*given, causal, scale, starts, starts_k)
@@ -223,7 +213,7 @@ ATTENTION_BACKWARD = Operator(
 
 
 def _decode_places(q: Array, k: Array, v: Array, *_: Any) -> tuple[Array, ...]:
-    _check("decode_attention", q, k, v)
+    check_heads("decode_attention", q, k, v)
     return (like(q, q.shape),)
 
 
@@ -232,7 +222,7 @@ def _decode(
     softcap: float, device: str, target: str | None, bias: Any = None,
 ) -> Launches:  # fmt: skip
     arch, blocks = at_hand(device, target)
-    launch, given = kernel_for("decode_attention", arch), (_readable(q), _readable(k), _readable(v))
+    launch, given = kernel_for("decode_attention", arch), (readable(q), readable(k), readable(v))
     yield from launch(places[0], *given, lengths, table, causal, blocks, window, softcap, bias)
 
 

@@ -21,6 +21,7 @@ KERNELS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "grouped_gemm": {HOPPER: "sm90.products:grouped"},
         "scaled_gemm": {HOPPER: "sm90.products:scaled"},
         "attention": {HOPPER: "sm90.attentions:forward", "sm_80": "sm80.attention:forward"},
+        "attention_fp8": {HOPPER: "sm90.attention_fp8:forward"},
         "attention_backward": {HOPPER: "sm90.attentions:backward", "sm_80": "sm80.attention:backward"},
         "decode_attention": {HOPPER: "sm90.attentions:decode"},
     }

@@ -4,7 +4,8 @@
 Q and O are (batch, rows, heads, D), K and V (batch, keys, heads, D), f16 or bf16, with D contiguous: 64, 96, 128 or
 256. K and V may have fewer heads than Q; neighbouring heads of Q share one then. Where causal, the last row sees all
 keys. Packed sequences of several lengths, one after the other, are (1, tokens, heads, D) with the first token of each
-and their number in `starts`, and in `starts_k` for K and V.
+and their number in `starts`, and in `starts_k` for K and V. Q, K and V may be fp8, with V transposed
+(attention_fp8.py), O of 16 bits, and D of 64 or 128. Each of them may have a scale for a batch and a head of K, of f32.
 
 A block has one warpgroup that loads tiles by tensor copies and two or three that multiply, 64 rows of one head each.
 These keep for each row the greatest score so far, the sum of exponentials and the unfinished row of O. While one tile
@@ -25,6 +26,7 @@ from tilefold.cute.nvgpu import cpasync, warpgroup
 from ..arguments import Array
 from ..softmax_parts import exp2, quad_reduce
 from .attention_decode import decode_attention
+from .attention_elements import Elements
 from .attention_parts import is_decode
 from .attention_tiles import ROWS, WARPGROUP, Config, Tile, Tiles, chosen_config, load_stage
 
@@ -63,6 +65,9 @@ def attention_kernel(
     starts: cute.Tensor | None = None,
     starts_k: cute.Tensor | None = None,
     mLse: cute.Tensor | None = None,
+    scale_q: cute.Tensor | None = None,
+    scale_k: cute.Tensor | None = None,
+    scale_v: cute.Tensor | None = None,
 ):
     t, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
@@ -73,15 +78,14 @@ def attention_kernel(
     half, single = mQ.element_type, cute.Float32
     _, sequence, heads, depth = mQ.shape
     _, sequence_k, heads_k, _ = mK.shape
-    consumers, keys = config.consumers, config.keys
+    consumers, keys, row_bytes = config.consumers, config.keys, half.bits // 8 * depth
 
     # shared memory, and the tensor copies that fill it
-    kinds = warpgroup.SmemLayoutAtomKind
-    by_k = warpgroup.make_smem_layout_atom(kinds.K_SW64 if depth % 64 else kinds.K_SW128, half)
-    by_mn = warpgroup.make_smem_layout_atom(kinds.MN_SW64 if depth % 64 else kinds.MN_SW128, half)
+    elements = Elements(half, depth, keys)
+    by_k = elements.by_k(depth)
     layout_q = cute.tile_to_shape(by_k, (ROWS, depth, consumers * config.row_stages), order=(0, 1, 2))
     layout_k = cute.tile_to_shape(by_k, (keys, depth, config.stages), order=(0, 1, 2))
-    layout_v = cute.tile_to_shape(by_mn, (depth, keys, config.stages), order=(1, 0, 2))
+    layout_v = elements.layout_v(config.stages)
     sQ, sK, sV = (cute.make_smem_tensor(layout, half, alignment=1024) for layout in (layout_q, layout_k, layout_v))
 
     def load_of(tensor: Any, order: list[int], layout: Any, shape: Any) -> Any:
@@ -93,7 +97,7 @@ def attention_kernel(
 
     load_q, gQ = load_of(mQ, [1, 3, 2, 0], layout_q, (ROWS, depth))
     load_k, gK = load_of(mK, [1, 3, 2, 0], layout_k, (keys, depth))
-    load_v, gV = load_of(mV, [3, 1, 2, 0], layout_v, (depth, keys))
+    load_v, gV = load_of(mV, elements.order_v(), layout_v, (depth, keys))
 
     def parts(atom: Any, shared: Any, coordinates: Any, shape: Any, start: Any) -> Any:
         """Tiles in shared memory and those of a tensor from `start` on, as an instruction moves them."""
@@ -106,7 +110,7 @@ def attention_kernel(
     one, readers, row_readers = (pipeline.CooperativeGroup(thread, n) for n in (1, 4 * consumers, 4))
     pipe_q, pipe_k, pipe_v = (
         pipeline.PipelineTmaAsync.create(
-            num_stages=stages, producer_group=one, consumer_group=group, tx_count=2 * count * depth, defer_sync=True
+            num_stages=stages, producer_group=one, consumer_group=group, tx_count=count * row_bytes, defer_sync=True
         )
         for stages, group, count in (
             (consumers * config.row_stages, row_readers, ROWS),
@@ -169,10 +173,8 @@ def attention_kernel(
                 cute.arch.atomic_exch(counter.ptr(0), 0)
     else:
         cute.arch.setmaxregister_increase(config.registers[1])
-        own, K, MN = group - 1, warpgroup.OperandMajorMode.K, warpgroup.OperandMajorMode.MN
-        SMEM, RMEM = warpgroup.OperandSource.SMEM, warpgroup.OperandSource.RMEM
-        qk = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(half, single, (ROWS, keys, 16), SMEM, K, K))
-        pv = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(half, single, (ROWS, depth, 16), RMEM, K, MN))
+        own = group - 1
+        qk, pv = elements.products()
         thread_qk, thread_pv = qk.get_slice(t % WARPGROUP), pv.get_slice(t % WARPGROUP)
         rQ = qk.make_fragment_A(thread_qk.partition_A(sQ))  # (MMA,1,steps,stages)
         rK = qk.make_fragment_B(thread_qk.partition_B(sK))  # (MMA,1,steps,stages)
@@ -180,9 +182,9 @@ def attention_kernel(
         places = thread_qk.partition_C(cute.make_identity_tensor((ROWS, keys)))
         accS = qk.make_fragment_C(places)
         accO = pv.make_fragment_C(thread_pv.partition_C(cute.make_identity_tensor((ROWS, depth))))
-        rP = cute.make_rmem_tensor_like(accS, half)
-        rO = cute.make_rmem_tensor_like(accO, half)
-        aP = cute.composition(rP, cute.make_layout(((2, 2, 2), 1, keys // 16), stride=((1, 2, 4), 0, 8)))
+        rP = elements.registers(accS)
+        rO = cute.make_rmem_tensor_like(accO, mOut.element_type)
+        aP = elements.operand(rP)
         by_rows = cute.make_layout((2, (2, keys // 8)), stride=(2, (1, 4)))
         by_rows_of_o = cute.make_layout((2, (2, depth // 8)), stride=(2, (1, 4)))
         S, out, to = (
@@ -210,6 +212,9 @@ def attention_kernel(
             slot.advance()
             if starts is None:
                 tile.start, tile.rows, tile.keys = 0, sequence, sequence_k
+            at = tile.batch, tile.head // (heads // heads_k)
+            of_q, of_k = (1.0 if scales is None else scales[at] for scales in (scale_q, scale_k))
+            tile.factor, tile.worth = factor * of_q * of_k, 1.0 if scale_v is None else scale_v[at]
             return tile
 
         def release(pipe: Any, state: Any) -> None:
@@ -225,7 +230,7 @@ def attention_kernel(
             own_rows = used_q.index if config.row_stages > 1 else own
             if depth > 128:  # descriptors of so many steps are computed anew, since registers do not hold them all
                 own_rows = cute.arch.make_warp_uniform(own_rows)
-            for step in cute.range_constexpr(depth // 16):
+            for step in cute.range_constexpr(depth // elements.step):
                 qk.set(warpgroup.Field.ACCUMULATE, step > 0)
                 cute.gemm(qk, accS, rQ[None, None, step, own_rows], rK[None, None, step, used_k.index], accS)
             warpgroup.commit_group()
@@ -234,7 +239,7 @@ def attention_kernel(
             """Begins the product of the last exponentials with their values."""
             pipe_v.consumer_wait(used_v)
             warpgroup.fence()
-            for step in cute.range_constexpr(keys // 16):
+            for step in cute.range_constexpr(keys // elements.step):
                 pv.set(warpgroup.Field.ACCUMULATE, accumulate if step == 0 else True)
                 cute.gemm(pv, accO, aP[None, None, step], rV[None, None, step, used_v.index], accO)
             warpgroup.commit_group()
@@ -258,8 +263,8 @@ def attention_kernel(
             largest.store(top)
             if config.causal or starts is not None:  # a row may have had no key yet
                 top = cute.where(top == NEVER, 0.0, top)
-            power = exp2(cute.fma(S.load(), factor, -top * factor))
-            shrink.store(exp2((before - top) * factor))
+            power = exp2(cute.fma(S.load(), tile.factor, elements.shift(-top * tile.factor)))
+            shrink.store(exp2((before - top) * tile.factor))
             S.store(power)
             total.store(
                 power.reduce(
@@ -292,7 +297,7 @@ def attention_kernel(
             exponentials(tile, j, masked)
             warpgroup.wait_group(0)
             release(pipe_v, used_v)
-            rP.store(accS.load().to(half))
+            elements.narrowed(accS, rP)
             out.store(out.load() * shrink.load())
 
         def keep_maxima() -> None:
@@ -305,7 +310,9 @@ def attention_kernel(
             warpgroup.wait_group(0)
             release(pipe_v, used_v)
             inverse = cute.where(sums == 0.0, 0.0, cute.arch.approx("rcp", sums))
-            to.store((out.load() * inverse).to(half))
+            if scale_v is not None:
+                inverse = inverse * tile.worth
+            to.store((out.load() * inverse).to(mOut.element_type))
             first = tile.first_row(own, config)
             tokens = cute.domain_offset((tile.start, 0), mOut[tile.batch, None, tile.head, None])
             gO = cute.local_tile(tokens, (ROWS, depth), (first // ROWS, 0))
@@ -314,7 +321,9 @@ def attention_kernel(
                 if first + places[2 * r][0] < tile.rows:
                     cute.autovec_copy(to[r, None], tOgO[r, None])
                     if mLse is not None and places[0][1] == 0:
-                        lse = cute.where(sums[r] == 0.0, 0.0, reached[r] * factor + cute.log2(sums[r]))
+                        lse = cute.where(
+                            sums[r] == 0.0, 0.0, reached[r] * tile.factor + cute.log2(sums[r]) - elements.offset
+                        )
                         mLse[tile.batch, tile.head, tile.start + first + places[2 * r][0]] = lse
 
         if own == 1:  # the other begins
@@ -326,7 +335,7 @@ def attention_kernel(
             next_turn(own, config)
             warpgroup.wait_group(0)
             first_exponentials(tile)
-            rP.store(accS.load().to(half))
+            elements.narrowed(accS, rP)
         while tile.m >= 0:
             last = tile.tiles_of_keys(config) - 1
             masked = 0
@@ -350,7 +359,7 @@ def attention_kernel(
                 warpgroup.wait_group(1)
                 first_exponentials(following)
                 finish(tile, sums)
-                rP.store(accS.load().to(half))
+                elements.narrowed(accS, rP)
             else:
                 multiply_pv(last > 0)
                 keep_maxima()

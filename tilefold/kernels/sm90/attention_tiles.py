@@ -57,7 +57,7 @@ def chosen_config(depth: int, causal: bool = False) -> Config:
 @dataclass
 class Tile:
     """Rows of a head: their number in tiles, or -1 where there are none; the head and the batch; the rows and keys of
-    the sequence, and where they begin.
+    the sequence, and where they begin; by what scores are multiplied for powers of 2, and the scale of V.
     """
 
     m: Any
@@ -67,6 +67,8 @@ class Tile:
     rows: Any = 0
     keys: Any = 0
     start_k: Any = 0
+    factor: Any = 1.0
+    worth: Any = 1.0
 
     def tiles_of_keys(self, config: Config) -> Any:
         """How many tiles of keys the rows see; at least one."""
