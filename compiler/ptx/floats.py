@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects import ptx
 from ...dialects.ptx.base import make_constraint
 from ...dialects.ptx.packed import PAIR
+from .inference import FLOAT_TYPES
 from .moves import Rule, flushed, is_float
 from .registers import Registers, type_of
 from .syntax import TYPE_BITS, Instruction, Operand, Register
@@ -63,7 +64,7 @@ def _as_text(r: Registers, i: Instruction) -> bool:
     False for another instruction.
     """
     *words, type = i.modifiers
-    if type not in ("f32", "f64") or not _AS_TEXT.issuperset(words) or not set(words) - {"rn"}:
+    if type not in FLOAT_TYPES or TYPE_BITS[type] < 32 or not _AS_TEXT.issuperset(words) or not set(words) - {"rn"}:
         return False
     target, *sources = i.operands
     r.write(target, text(r, i.name, [r.read(source, type_of(type)) for source in sources], type_of(type)))

@@ -28,13 +28,14 @@ def compute_box(
 
     `to_mode` takes positions in shared memory to coordinates of `gmem`, both of values of `val_bits` bits. With `merge`
     modes that are contiguous in both are one dimension, as in CuTe, but the innermost has at most `row` elements then:
-    those that a swizzle spans. A mode longer than a box can be takes several instructions. Modes of the tensor outside
-    the tile follow with extent 1. Where there are too many, the last dimension stands for the rest.
+    those that a swizzle spans. Without it, a mode longer than a box can be takes several instructions; CuTe C++ asserts
+    that there is none. Modes of the tensor outside the tile follow with extent 1. Where there are too many, the last
+    dimension stands for the rest.
 
     Raises `LayoutError` (E0323) if neighbours in shared memory lie apart in the tensor, or the last dimension stands
     for modes that the tile extends along as no box does.
     """
-    extents, paths = _run(gmem, to_mode, MAX_BOX * bits // val_bits)
+    extents, paths = _run(gmem, to_mode, None if merge else MAX_BOX * bits // val_bits)
     strides = tuple(at_path(gmem.stride, path) for path in paths)
     tile: Layout = recast_layout(Layout(extents, strides), val_bits, bits)
     modes = _merged(gmem, tile, paths, row) if merge else _apart(tile, paths)
@@ -77,7 +78,7 @@ def _apart(tile: Layout, paths: list[Path]) -> list[tuple[list[int], list[Path]]
     return [([extent], [path]) for extent, path in zip(wrap(tile.shape), paths, strict=True)]
 
 
-def _run(gmem: Layout, to_mode: Layout, most: int) -> tuple[tuple[int, ...], list[Path]]:
+def _run(gmem: Layout, to_mode: Layout, most: int | None) -> tuple[tuple[int, ...], list[Path]]:
     """The extents of the longest run in shared memory that is a box of `gmem` with at most `most` values along a mode
     that they divide, and the modes along which it goes.
     """
@@ -89,7 +90,7 @@ def _run(gmem: Layout, to_mode: Layout, most: int) -> tuple[tuple[int, ...], lis
         if not is_static(basis.value) or basis.value != 1:
             break  # no instruction begins in the middle of a mode
         paths.append(basis.path)
-        if extent > most and extent % most == 0:
+        if most is not None and extent > most and extent % most == 0:
             extents.append(most)  # and other instructions move the rest of the mode
             break
         extents.append(extent)

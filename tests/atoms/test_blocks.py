@@ -106,7 +106,7 @@ def test_the_index_of_a_part_is_that_of_a_block() -> None:
     assert op.sharing is None
     with pytest.raises((LayoutError, VerifyException)) as caught:
         partition(of_thread=True).verify_()
-    assert "the parts are those of blocks" in str(caught.value)
+    assert "the parts belong to blocks" in str(caught.value)
 
 
 def test_threads_and_blocks_are_told_apart() -> None:

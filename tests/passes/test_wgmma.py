@@ -115,4 +115,4 @@ def test_other_targets_are_refused_at_every_stage(stage: str, target: str) -> No
     with pytest.raises(ProgramError) as caught:
         apply(program, f"check-target{{target={target}}}")
     assert caught.value.code == "E2102"
-    assert "sm_90a alone" in caught.value.message
+    assert "sm_90a only" in caught.value.message

@@ -27,6 +27,7 @@ ROW = """    ElementType(
 
 ALLOWED = {
     "compiler/emit/convert.py": "the types that LLVM would round to twice",
+    "compiler/ptx/moves.py": "the types that an instruction has",
     "dialects/ptx/approx.py": "the types that an instruction has",
     "dialects/ptx/atomic.py": "the types that an instruction has",
     "dialects/ptx/mma.py": "the registers of instructions",

@@ -54,6 +54,7 @@ PROTOCOLS = {
             "setmaxregister_",
             "griddepcontrol_",
             "map",
+            "prefetch",
             "barrier",
             "elect_one",
             "sync_",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tilefold.compiler.frontend.diagnostics import ProgramError
 
-from tests.python.test_pipelines import COUNT, TILE, group, refusal
+from tests.python.test_pipelines import CONSUMER, COUNT, TILE, group, refusal
 from tilefold import cute
 from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync
@@ -103,9 +103,13 @@ def test_blocks_of_a_cluster_tell_those_that_share_tiles(modes: tuple[int, int],
 
 def test_layouts_of_clusters_that_are_refused() -> None:
     def create(layout: Any, size: int = 3) -> Any:
-        return lambda: pipeline.PipelineTmaAsync.create(
-            num_stages=2, producer_group=group(), consumer_group=group(size), tx_count=16, cta_layout_vmnk=layout
-        )
+        def made() -> None:
+            pipe = pipeline.PipelineTmaAsync.create(
+                num_stages=2, producer_group=group(), consumer_group=group(size), tx_count=16, cta_layout_vmnk=layout
+            )
+            pipe.consumer_release(pipeline.make_pipeline_state(CONSUMER, 2))
+
+        return made
 
     assert "a cluster cannot have the layout (2,2):(1,2)" in str(refusal(create(cute.make_layout((2, 2)))))
     assert "cannot have the layout" in str(refusal(create(cute.make_layout((1, 2, 2, 1), stride=(0, 2, 1, 0)))))
