@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
+from ....base.element_types import ELEMENT_TYPES
+from ...engine import numpy_type
 from .roundings import flush
 
 _where: Callable[..., Any] = np.where
@@ -32,9 +33,9 @@ class _Format(NamedTuple):
 
 
 _FORMATS: Mapping[str, _Format] = MappingProxyType({
-    "f16": _Format(10, -14, np.dtype(np.float16)), "bf16": _Format(7, -126, np.dtype(ml_dtypes.bfloat16)),
-    "tf32": _Format(10, -126, np.dtype(np.float32)), "f32": _Format(23, -126, np.dtype(np.float32)),
-    "f64": _Format(52, -1022, np.dtype(np.float64)),
+    element.ptx: _Format(element.fraction, 2 - 2 ** (element.exponent - 1), numpy_type(element))
+    for element in ELEMENT_TYPES
+    if element.kind == "float" and element.bits >= 16
 })  # fmt: skip
 _INTEGERS: Mapping[str, Any] = MappingProxyType(
     {f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}") for letter, kind in ("si", "uu") for bits in (32, 64)}
