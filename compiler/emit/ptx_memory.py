@@ -43,9 +43,10 @@ def _number(w: FunctionWriter, op: ptx.IntToPtrOp | ptx.PtrToIntOp) -> None:
     w.define(op.result, f"{word} {w.typed(op.operands[0])} to {w.type(op.result)}")
 
 
-def _descriptor(w: FunctionWriter, op: ptx.WgmmaDescriptorOp) -> None:
-    """The uppermost byte of an address in shared memory is the block's rank in its cluster, which would be added to
-    other fields. LLVM would spread a mask over the offsets in loops, but not a permutation of bytes.
+def write_descriptor(w: FunctionWriter, op: ptx.WgmmaDescriptorOp | ptx.TensorDescriptorOp) -> None:
+    """Writes a matrix descriptor of wgmma or tcgen05. The uppermost byte of an address in shared memory is the block's
+    rank in its cluster, which would be added to other fields. LLVM would spread a mask over the offsets in loops, but
+    not a permutation of bytes.
     """
     address = w.temp(f"ptrtoint {w.typed(op.ptr)} to i32")
     in_block = w.temp(f"call i32 @llvm.nvvm.prmt(i32 {address}, i32 0, i32 {0x4210})")
@@ -135,7 +136,7 @@ PTX_MEMORY: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.PtrAddOp, _ptr_add),
     rule(ptx.IntToPtrOp, _number),
     rule(ptx.PtrToIntOp, _number),
-    rule(ptx.WgmmaDescriptorOp, _descriptor),
+    rule(ptx.WgmmaDescriptorOp, write_descriptor),
     rule(ptx.LoadOp, _load),
     rule(ptx.StoreOp, _store),
     (ptx.StoreBulkOp, ordered("[$0], $1, 0")),

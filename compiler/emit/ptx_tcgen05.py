@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import ptx
 from ...dialects.ptx.base import make_constraint
 from .inline_assembly import effect
+from .ptx_memory import write_descriptor
 from .writer import FunctionWriter, Rule, rule
 
 _POINTER = "ptr addrspace(6)"
@@ -163,15 +164,6 @@ def _commit(w: FunctionWriter, op: ptx.TensorCommitOp) -> None:
     text.write(op, places if op.multicast is None else [*places, text.place(op.multicast)])
 
 
-def _descriptor(w: FunctionWriter, op: ptx.TensorDescriptorOp) -> None:
-    """The uppermost byte of an address in shared memory is the block's rank in its cluster, as for wgmma."""
-    address = w.temp(f"ptrtoint {w.typed(op.ptr)} to i32")
-    in_block = w.temp(f"call i32 @llvm.nvvm.prmt(i32 {address}, i32 0, i32 {0x4210})")
-    start = w.temp(f"lshr i32 {in_block}, 4")
-    wide = w.temp(f"zext nneg i32 {start} to i64")
-    w.define(op.result, f"or disjoint i64 {wide}, {op.fields.value}")
-
-
 PTX_TCGEN05: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.TensorAllocOp, _alloc),
     rule(ptx.TensorDeallocOp, _dealloc),
@@ -187,5 +179,5 @@ PTX_TCGEN05: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.TensorCopySharedOp, _copy),
     rule(ptx.TensorShiftOp, _shift),
     rule(ptx.TensorCommitOp, _commit),
-    rule(ptx.TensorDescriptorOp, _descriptor),
+    rule(ptx.TensorDescriptorOp, write_descriptor),
 )

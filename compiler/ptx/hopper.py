@@ -28,10 +28,6 @@ from .moves import Rule, address_of
 from .registers import Registers
 from .syntax import Address, Instruction, Integer, Operand, Register, Vector
 
-LOOPED_WAIT = "wait"
-"""The modifier that stands for `try_wait` or `test_wait` in a loop that ends when the phase is complete."""
-
-
 _GROUPS = ("cta_group::1", "cta_group::2")
 
 

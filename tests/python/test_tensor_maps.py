@@ -103,20 +103,12 @@ def test_another_tensor_has_the_modes_of_the_map() -> None:
 
 
 @cute.kernel
-def describe(A: cute.Tensor, rows: cute.Int32, W: cute.Tensor):
-    """Puts the maps of tensors that only the kernel knows, of `rows` rows each, one behind the other, into W."""
-    half = cute.arch.block_idx()[0]
-    tensor = cute.make_tensor(A.iterator + half * rows * 32, cute.make_layout((rows, 32), stride=(32, 1)))
-    op, layout = cpasync.CopyBulkTensorTileG2SOp(), cute.make_layout(TILE, stride=(32, 1))
-    atom, _ = cpasync.make_tiled_tma_atom(op, tensor, layout, TILE)
-    if cute.arch.thread_idx()[0] == 0:
-        cpasync.copy_tensormap(atom, W.ptr(half, 0))
-        cute.arch.prefetch(W.ptr(half, 0), tensormap=True)
-
-
-@cute.kernel
-def copy_described(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor):
+def copy_described(A: cute.Tensor, rows: cute.Int32, B: cute.Tensor, W: cute.Tensor):
+    """Puts the maps of tensors that only the kernel knows, of `rows` rows each, one behind the other, into W, and
+    copies a tile of each to B.
+    """
     half, t = cute.arch.block_idx()[0], cute.arch.thread_idx()[0]
+    tensor = cute.make_tensor(A.iterator + half * rows * 32, cute.make_layout((rows, 32), stride=(32, 1)))
     layout = cute.make_layout(TILE, stride=(32, 1))
     load, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A, layout, TILE)
     s = cute.make_smem_tensor(layout, cute.Float32, 128)
@@ -127,7 +119,13 @@ def copy_described(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor):
     cute.arch.sync_threads()
     g = cute.group_modes(cute.local_tile(coords, TILE, (0, 0)), 0, 2)
     to, source = cpasync.tma_partition(load, 0, ONE, cute.group_modes(s, 0, 2), g)
+    if t == 0:
+        atom, _ = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), tensor, layout, TILE)
+        cpasync.copy_tensormap(atom, W.ptr(half, 0))
+        cpasync.fence_tma_desc_release()
+    cute.arch.sync_threads()
     cpasync.fence_tma_desc_acquire(W.ptr(half, 0))
+    cute.arch.prefetch(W.ptr(half, 0), tensormap=True)
     if t == 0:
         cute.arch.mbarrier_arrive_and_expect_tx(full, 2048)
         cute.copy(load, source, to, tma_bar_ptr=full, tma_desc_ptr=W.ptr(half, 0))
@@ -140,8 +138,7 @@ def copy_described(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor):
 def test_maps_of_tensors_that_only_the_kernel_knows(stage: str) -> None:
     rng = np.random.default_rng(0)
     A, B, W = rng.random((20, 32)).astype(np.float32), np.zeros((32, 32), np.float32), np.zeros((2, 16), np.int64)
-    describe(A, 10, W).launch(grid=2, block=32, device="sim", stage=stage)
-    copy_described(A, B, W).launch(grid=2, block=32, device="sim", stage=stage)
+    copy_described(A, 10, B, W).launch(grid=2, block=32, device="sim", stage=stage)
     expected = np.zeros((2, 16, 32), np.float32)
     expected[:, :10] = A.reshape(2, 10, 32)
     np.testing.assert_array_equal(B, expected.reshape(32, 32))

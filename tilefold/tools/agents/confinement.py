@@ -39,11 +39,11 @@ def readable_folders() -> tuple[Path, ...]:
 
 
 def confine(folder: Path, seconds: int, megabytes: int) -> None:
-    """Confines this process, which cannot go back: to files of a folder, so much more memory than it has, and so many
-    seconds on a processor.
+    """Confines this process, which cannot go back: to files of a folder, so much more memory than it has, and one
+    second more on a processor than the caller waits for.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds + 1, seconds + 2))  # the caller's own limit comes first
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if has_landlock() else 0
     if used:
         most = used + (megabytes << 20)
