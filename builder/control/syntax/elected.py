@@ -8,7 +8,7 @@ with cute.arch.elect_one():     if __tilefold__.elected(cute.arch.elect_one()):
 import ast
 from collections.abc import Sequence
 
-from .nodes import FUNCTIONS, place_like, visit_statements
+from .nodes import FUNCTIONS, is_call_of, place_like, visit_statements
 
 
 def lower_elected(body: Sequence[ast.stmt], runtime: str) -> list[ast.stmt]:
@@ -30,15 +30,8 @@ class _Lowering(ast.NodeTransformer):
         if not isinstance(node, ast.With) or len(node.items) != 1:
             return node
         (item,) = node.items
-        if item.optional_vars is not None or not _is_elect_one(item.context_expr):
+        if item.optional_vars is not None or not is_call_of(item.context_expr, "elect_one"):
             return node
         chosen = ast.Attribute(ast.Name(self.runtime, ast.Load()), "elected", ast.Load())
         test = place_like(ast.Call(chosen, [item.context_expr], []), item.context_expr)
         return place_like(ast.If(test, node.body, []), node)
-
-
-def _is_elect_one(node: ast.expr) -> bool:
-    """Whether an expression calls a function of this name."""
-    if not isinstance(node, ast.Call):
-        return False
-    return getattr(node.func, "attr", getattr(node.func, "id", "")) == "elect_one"

@@ -8,7 +8,7 @@ primitives.exit()               if __tilefold__.ends_thread(primitives.exit): re
 import ast
 from collections.abc import Sequence
 
-from .nodes import FUNCTIONS, place_like, visit_statements
+from .nodes import FUNCTIONS, is_call_of, place_like, visit_statements
 
 
 def lower_exits(body: Sequence[ast.stmt], runtime: str) -> list[ast.stmt]:
@@ -27,10 +27,10 @@ class _Lowering(ast.NodeTransformer):
     def visit(self, node: ast.AST) -> ast.AST:
         if isinstance(node, FUNCTIONS) or not isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
             return node
-        if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        if not isinstance(node, ast.Expr):
             return self.generic_visit(node)
         call = node.value
-        if call.args or call.keywords or getattr(call.func, "attr", getattr(call.func, "id", "")) != "exit":
+        if not is_call_of(call, "exit") or call.args or call.keywords:
             return node
         chosen = ast.Attribute(ast.Name(self.runtime, ast.Load()), "ends_thread", ast.Load())
         return place_like(ast.If(ast.Call(chosen, [call.func], []), [ast.Return(ast.Constant(None))], [node]), node)

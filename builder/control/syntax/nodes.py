@@ -5,7 +5,7 @@ places.
 
 import ast
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 """Nodes with control flow of their own."""
@@ -21,6 +21,11 @@ def own_nodes(statement: ast.AST) -> list[ast.AST]:
     for child in ast.iter_child_nodes(statement):
         nodes += own_nodes(child)
     return nodes
+
+
+def is_call_of(node: ast.expr, name: str) -> TypeGuard[ast.Call]:
+    """Whether an expression calls a function of this name, also one of a module."""
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == name
 
 
 def place_like(node: Node, like: ast.AST) -> Node:
