@@ -15,7 +15,7 @@ from ...dialects import ptx
 from ...dialects.ptx.base import scalar_bits
 from ...layout.algebra.core import Layout
 from ...layout.atoms.tcgen05_shapes import shape_named
-from ...layout.atoms.umma_descriptors import InstructionDescriptor, Kind, Swizzling
+from ...layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind, Swizzling
 from ..scalars.casts import from_vector, in_vector
 from ..scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64, as_dtype
 from ..scalars.values import convert, wrap
@@ -197,8 +197,8 @@ class Tcgen05SmemDesc:
         return Tcgen05SmemDesc(self.value + (convert(bytes, Int64) >> 4))
 
 
-_CODES = {name: code for kind in Kind if not kind.is_scaled for code, name in kind.inputs.items()}
-_SUMS = {name: code for kind in Kind for code, name in kind.outputs.items()}
+_CODES = {name: code for kind in MmaKind if not kind.is_scaled for code, name in kind.inputs.items()}
+_SUMS = {name: code for kind in MmaKind for code, name in kind.outputs.items()}
 
 
 class Tcgen05InstrDesc:
@@ -230,7 +230,7 @@ class Tcgen05InstrDesc:
         majors = [bool(x.value if isinstance(x, Enum) else x) for x in (a_major, b_major)]
         return Tcgen05InstrDesc(
             InstructionDescriptor(
-                Kind.F16, m_dim, n_dim, d=code_of(c_dtype, _SUMS), a=codes[0], b=codes[1], a_is_mn=majors[0],
+                MmaKind.F16, m_dim, n_dim, d=code_of(c_dtype, _SUMS), a=codes[0], b=codes[1], a_is_mn=majors[0],
                 b_is_mn=majors[1], negate_a=negate_a, negate_b=negate_b, saturate=saturate,
             ).value
         )  # fmt: skip

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from ...dialects import ptx
-from ...layout.atoms.umma_descriptors import InstructionDescriptor, Kind
+from ...layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind
 from ..scalars.dtypes import Boolean, Int32
 from ..scalars.values import convert
 from ..tracing.state import emit
@@ -39,9 +39,9 @@ class Tcgen05CpSrcFormat(Enum):
 class MMABlockScaleKind(Enum):
     """The kinds of scaled multiplications."""
 
-    MXF8F6F4 = Kind.MXF8F6F4.value
-    MXF4 = Kind.MXF4.value
-    MXF4NVF4 = Kind.MXF4NVF4.value
+    MXF8F6F4 = MmaKind.MXF8F6F4.value
+    MXF4 = MmaKind.MXF4.value
+    MXF4NVF4 = MmaKind.MXF4NVF4.value
 
 
 class Tcgen05MMABlockScale(Enum):
@@ -72,7 +72,7 @@ class _ScaledInstrDesc:
     """The instruction descriptor of a scaled multiplication."""
 
     __slots__ = ("fields",)
-    KIND: Kind
+    KIND: MmaKind
 
     def __init__(self, fields: InstructionDescriptor) -> None:
         self.fields = fields
@@ -113,13 +113,13 @@ class _ScaledInstrDesc:
 class Tcgen05MxInstrDesc(_ScaledInstrDesc):
     """That of elements of 8, 6 and 4 bits in bytes."""
 
-    KIND = Kind.MXF8F6F4
+    KIND = MmaKind.MXF8F6F4
 
 
 class Tcgen05MxOmmaInstrDesc(_ScaledInstrDesc):
     """That of elements of 4 bits, two in a byte."""
 
-    KIND = Kind.MXF4NVF4
+    KIND = MmaKind.MXF4NVF4
 
 
 def tcgen05_mma_block_scale(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copy atoms and tiled copies as attributes and types of the IR."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -165,12 +166,17 @@ class TiledCopyType(ParametrizedAttribute, TypeAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
-        with parser.in_angle_brackets():
-            atom = parse_copy_atom(parser)
-            parser.parse_punctuation(",")
-            layout = LayoutAttr(parse_quoted(parser, parse_layout))
-            parser.parse_punctuation(",")
-            return [atom, layout, TilerAttr(parse_quoted(parser, parse_tiler))]
+        return parse_tiled(parser, parse_copy_atom)
+
+
+def parse_tiled(parser: AttrParser, parse_atom: Callable[[AttrParser], Attribute]) -> list[Attribute]:
+    """Parses the parameters of the type of a tiled copy or MMA: the atom, a layout and a tiler, in angle brackets."""
+    with parser.in_angle_brackets():
+        atom = parse_atom(parser)
+        parser.parse_punctuation(",")
+        layout = LayoutAttr(parse_quoted(parser, parse_layout))
+        parser.parse_punctuation(",")
+        return [atom, layout, TilerAttr(parse_quoted(parser, parse_tiler))]
 
 
 @lru_cache(maxsize=256)

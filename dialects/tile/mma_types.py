@@ -16,11 +16,12 @@ from ...layout.algebra.core import Layout, rank
 from ...layout.algebra.inttuple import leaves
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import mma_atom
-from ...layout.text.layouts import parse_layout, parse_tiler, to_text
+from ...layout.text.layouts import to_text
 from ...layout.tiling.tiled_mma import TiledMma, make_tiled_mma
-from ..cute import LayoutAttr, TilerAttr, parse_quoted
+from ..cute import LayoutAttr, TilerAttr
 from ..definitions import parse_kind, raise_at, refusing
 from ..element_types import ir_types
+from .copy_types import parse_tiled
 
 
 @irdl_attr_definition
@@ -96,12 +97,7 @@ class TiledMmaType(ParametrizedAttribute, TypeAttribute):
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
-        with parser.in_angle_brackets():
-            atom = parse_mma_atom(parser)
-            parser.parse_punctuation(",")
-            layout = LayoutAttr(parse_quoted(parser, parse_layout))
-            parser.parse_punctuation(",")
-            return [atom, layout, TilerAttr(parse_quoted(parser, parse_tiler))]
+        return parse_tiled(parser, parse_mma_atom)
 
 
 @lru_cache(maxsize=256)

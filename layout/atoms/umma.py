@@ -35,7 +35,7 @@ from .instructions import Umma
 from .mma_atom import MmaAtom
 from .numbers import MmaOperation, Products, Summed
 from .tmem_copy import TCGEN05_TARGETS, UMMA_COMMIT
-from .umma_descriptors import Kind
+from .umma_descriptors import MmaKind
 from .wgmma_smem import UNIT
 
 _K_MAJOR = frozenset(("mxf4", "mxf4nvf4"))
@@ -49,7 +49,7 @@ class UmmaKind:
     types of `scales`.
     """
 
-    kind: Kind
+    kind: MmaKind
     family: str
     scales: tuple[tuple[int, str], ...] = ()
 
@@ -67,7 +67,7 @@ class UmmaKind:
     def inputs(self) -> Mapping[str, tuple[str, ...]]:
         """The types of B by those of A."""
         known = tuple(self.kind.inputs.values())
-        return {a: (a,) if self.kind is Kind.F16 else known for a in known}
+        return {a: (a,) if self.kind is MmaKind.F16 else known for a in known}
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -76,13 +76,13 @@ class UmmaKind:
 
 
 _ALL = (
-    UmmaKind(Kind.F16, "F16BF16"),
-    UmmaKind(Kind.TF32, "TF32"),
-    UmmaKind(Kind.I8, "S8"),
-    UmmaKind(Kind.F8F6F4, "F8F6F4"),
-    UmmaKind(Kind.MXF8F6F4, "MXF8F6F4", ((32, "ue8m0"),)),
-    UmmaKind(Kind.MXF4, "MXF4", ((32, "ue8m0"),)),
-    UmmaKind(Kind.MXF4NVF4, "MXF4", ((16, "ue4m3"), (16, "ue8m0"), (32, "ue8m0"))),
+    UmmaKind(MmaKind.F16, "F16BF16"),
+    UmmaKind(MmaKind.TF32, "TF32"),
+    UmmaKind(MmaKind.I8, "S8"),
+    UmmaKind(MmaKind.F8F6F4, "F8F6F4"),
+    UmmaKind(MmaKind.MXF8F6F4, "MXF8F6F4", ((32, "ue8m0"),)),
+    UmmaKind(MmaKind.MXF4, "MXF4", ((32, "ue8m0"),)),
+    UmmaKind(MmaKind.MXF4NVF4, "MXF4", ((16, "ue4m3"), (16, "ue8m0"), (32, "ue8m0"))),
 )
 UMMA_KINDS: Mapping[str, UmmaKind] = MappingProxyType({kind.name: kind for kind in _ALL})
 """The kinds by the words of PTX."""

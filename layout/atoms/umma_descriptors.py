@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any, final
 
 
-class Kind(Enum):
+class MmaKind(Enum):
     """The kinds of tcgen05.mma; the value is the modifier of PTX."""
 
     F16 = "f16"
@@ -27,12 +27,12 @@ class Kind(Enum):
     @property
     def is_scaled(self) -> bool:
         """Whether blocks of A and B have scale factors."""
-        return self in (Kind.MXF8F6F4, Kind.MXF4, Kind.MXF4NVF4)
+        return self in (MmaKind.MXF8F6F4, MmaKind.MXF4, MmaKind.MXF4NVF4)
 
     @property
     def is_dense_fp4(self) -> bool:
         """Whether elements of 4 bits are packed, two in a byte."""
-        return self in (Kind.MXF4, Kind.MXF4NVF4)
+        return self in (MmaKind.MXF4, MmaKind.MXF4NVF4)
 
     @property
     def divides(self) -> bool:
@@ -42,7 +42,7 @@ class Kind(Enum):
     @property
     def k(self) -> int:
         """The extent K of a dense instruction, in elements; 96 is another one of fp4 kinds on sm_103a."""
-        return {Kind.F16: 16, Kind.TF32: 8}.get(self, 64 if self.is_dense_fp4 else 32)
+        return {MmaKind.F16: 16, MmaKind.TF32: 8}.get(self, 64 if self.is_dense_fp4 else 32)
 
     @property
     def inputs(self) -> Mapping[int, str]:
@@ -52,26 +52,26 @@ class Kind(Enum):
     @property
     def outputs(self) -> Mapping[int, str]:
         """The element types of D by their codes in the instruction descriptor."""
-        if self is Kind.I8:
+        if self is MmaKind.I8:
             return _S32
-        return _F32 if self is Kind.TF32 or self.is_scaled else _F16_F32
+        return _F32 if self is MmaKind.TF32 or self.is_scaled else _F16_F32
 
     def element_bits(self) -> int:
         """The bits that an element of A or B takes in shared memory."""
-        return {Kind.F16: 16, Kind.TF32: 32}.get(self, 4 if self.is_dense_fp4 else 8)
+        return {MmaKind.F16: 16, MmaKind.TF32: 32}.get(self, 4 if self.is_dense_fp4 else 8)
 
 
 _F16_F32, _F32, _S32 = [MappingProxyType(x) for x in ({0: "f16", 1: "f32"}, {1: "f32"}, {2: "s32"})]
 _F8F6F4 = MappingProxyType({0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"})
 _FP4 = MappingProxyType({1: "e2m1"})
-_INPUTS: Mapping[Kind, Mapping[int, str]] = MappingProxyType({
-    Kind.F16: MappingProxyType({0: "f16", 1: "bf16"}),
-    Kind.TF32: MappingProxyType({2: "tf32"}),
-    Kind.F8F6F4: _F8F6F4,
-    Kind.I8: MappingProxyType({0: "u8", 1: "s8"}),
-    Kind.MXF8F6F4: _F8F6F4,
-    Kind.MXF4: _FP4,
-    Kind.MXF4NVF4: _FP4,
+_INPUTS: Mapping[MmaKind, Mapping[int, str]] = MappingProxyType({
+    MmaKind.F16: MappingProxyType({0: "f16", 1: "bf16"}),
+    MmaKind.TF32: MappingProxyType({2: "tf32"}),
+    MmaKind.F8F6F4: _F8F6F4,
+    MmaKind.I8: MappingProxyType({0: "u8", 1: "s8"}),
+    MmaKind.MXF8F6F4: _F8F6F4,
+    MmaKind.MXF4: _FP4,
+    MmaKind.MXF4NVF4: _FP4,
 })  # fmt: skip
 
 
@@ -156,7 +156,7 @@ class InstructionDescriptor:
     `shift`, the code of the greatest shift of .ws.
     """
 
-    kind: Kind
+    kind: MmaKind
     m: int
     n: int
     d: int = 1
@@ -188,7 +188,7 @@ class InstructionDescriptor:
         return bits | self.d << 4 | self.shift << 30
 
     @staticmethod
-    def decode(kind: Kind, value: int) -> "InstructionDescriptor":
+    def decode(kind: MmaKind, value: int) -> "InstructionDescriptor":
         """The fields of 32 bits for an instruction of a kind."""
         value &= (1 << 32) - 1
         scaled = kind.is_scaled
@@ -241,27 +241,27 @@ class InstructionDescriptor:
                 yield f"the type of {name} has code {code}; kind::{kind.value} has {_codes(kind.inputs)}"
         if not kind.is_scaled and self.d not in kind.outputs:
             yield f"the type of D has code {self.d}; kind::{kind.value} has {_codes(kind.outputs)}"
-        elif kind is Kind.F16 and self.d == 0 and (self.a, self.b) != (0, 0):
+        elif kind is MmaKind.F16 and self.d == 0 and (self.a, self.b) != (0, 0):
             yield "D is f16, and A or B is not"
-        if kind is Kind.F16 and self.a != self.b:
+        if kind is MmaKind.F16 and self.a != self.b:
             yield "A and B have different types, which kind::f16 does not mix"
         if kind.is_dense_fp4 and (self.a_is_mn or self.b_is_mn):
             yield "elements of 4 bits are K-major"
         narrow = [name for name, code, mn in (("A", self.a, self.a_is_mn), ("B", self.b, self.b_is_mn))
-                  if mn and kind in (Kind.F8F6F4, Kind.MXF8F6F4) and code > 1]  # fmt: skip
+                  if mn and kind in (MmaKind.F8F6F4, MmaKind.MXF8F6F4) and code > 1]  # fmt: skip
         if narrow:
             yield f"{narrow[0]} has elements of 4 or 6 bits, which are K-major"
-        if (self.negate_a or self.negate_b) and kind is Kind.I8:
+        if (self.negate_a or self.negate_b) and kind is MmaKind.I8:
             yield "integers cannot be negated"
-        if self.saturate and kind is not Kind.I8:
+        if self.saturate and kind is not MmaKind.I8:
             yield "only integers saturate"
-        if kind in (Kind.MXF8F6F4, Kind.MXF4) and self.scale_type != 1:
+        if kind in (MmaKind.MXF8F6F4, MmaKind.MXF4) and self.scale_type != 1:
             yield f"the scales are ue4m3, and those of kind::{kind.value} are ue8m0"
         if self.is_k96 and not kind.is_dense_fp4:
             yield "K = 96 belongs to elements of 4 bits"
 
 
-def sizes(kind: Kind, group: int, *, ws: bool = False, sparse: bool = False) -> Mapping[int, Sequence[int]]:
+def sizes(kind: MmaKind, group: int, *, ws: bool = False, sparse: bool = False) -> Mapping[int, Sequence[int]]:
     """The extents N by the extents M of a kind, for an instruction of one block (`group` 1) or of a pair (2)."""
     if ws:
         return (
@@ -269,7 +269,7 @@ def sizes(kind: Kind, group: int, *, ws: bool = False, sparse: bool = False) -> 
             if kind.is_scaled or group == 2
             else dict.fromkeys((32, 64, 128), (64, 128) if sparse else (64, 128, 256))
         )
-    if kind is Kind.I8:
+    if kind is MmaKind.I8:
         of_n = range(32, 257, 32) if group == 2 else (8, 16, 24, 32, *range(48, 257, 16))
     else:
         of_n = range(16, 257, 16) if group == 2 else range(8, 257, 8)

@@ -10,7 +10,7 @@ from .instructions import Umma
 from .mma_atom import MmaAtom
 from .numbers import MmaOperation
 from .umma import SCALE_ELEMENTS
-from .umma_descriptors import InstructionDescriptor, Kind
+from .umma_descriptors import InstructionDescriptor, MmaKind
 
 SCALE_IDS = (29, 4)
 """The bits of the instruction descriptor at which the numbers of the scale factors of A and of B begin."""
@@ -25,7 +25,7 @@ def instruction_descriptor_of(atom: MmaAtom) -> InstructionDescriptor:
     facts = atom.instruction
     assert isinstance(facts, Umma)
     d, a, b, _ = atom.types
-    kind, (m, n, _) = Kind(facts.kind), atom.shape
+    kind, (m, n, _) = MmaKind(facts.kind), atom.shape
     scale = 1
     if atom.has_scales:
         element = atom.contract.operand(Role.SCALE_A).element
@@ -51,7 +51,7 @@ def instruction_descriptor(
     Raises `LayoutError` (E0304) for types that no kind has.
     """
     d, a, b = types
-    kind = next((kind for kind in Kind if _has(kind, types, scale)), None)
+    kind = next((kind for kind in MmaKind if _has(kind, types, scale)), None)
     if kind is None or shift not in _SHIFTS:
         scaled = f" with scale factors {scale}" if scale else ""
         raise LayoutError(Code.ATOM_OPERAND, f"tcgen05.mma has no types {d}, {a}, {b}{scaled}")
@@ -63,11 +63,11 @@ def instruction_descriptor(
     )  # fmt: skip
 
 
-def _has(kind: Kind, types: tuple[str, str, str], scale: str) -> bool:
+def _has(kind: MmaKind, types: tuple[str, str, str], scale: str) -> bool:
     d, a, b = types
     if kind.is_scaled != bool(scale) or (scale and scale not in _SCALE_TYPES):
         return False
-    if kind in (Kind.F8F6F4, Kind.MXF8F6F4) and "e2m1" in (a, b):
+    if kind in (MmaKind.F8F6F4, MmaKind.MXF8F6F4) and "e2m1" in (a, b):
         return False  # packed
     known = kind.inputs.values()
     return d in kind.outputs.values() and _plain(a) in known and _plain(b) in known

@@ -122,7 +122,7 @@ class Executions:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Segment:
     """Operations that follow each other in a block, with the counter of their executions."""
 
     block: Block

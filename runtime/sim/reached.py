@@ -12,7 +12,7 @@ from xdsl.traits import IsTerminator
 
 from ...dialects import ptx
 from ...dialects.kernel import KernelOp
-from .events import Part
+from .events import Segment
 from .faults import Site, site_of
 
 Line = tuple[str, int]
@@ -69,7 +69,7 @@ def _either(one: Mapping[_Key, bool], other: Mapping[_Key, bool]) -> dict[_Key, 
     return {key: one.get(key, False) or other.get(key, False) for key in (*one, *other)}
 
 
-def reached_by(parts: Iterable[Part]) -> Reached:
+def reached_by(parts: Iterable[Segment]) -> Reached:
     """The lines and arms of a kernel after a run, by the parts of its translation."""
     lines: dict[Line, bool] = {}
     arms: dict[Arm, bool] = {}
@@ -97,7 +97,7 @@ def reached_by(parts: Iterable[Part]) -> Reached:
     return Reached(lines, arms, frozenset(arms.keys() - busy), first)
 
 
-def _arm_of(part: Part, work: list[Operation]) -> Arm | None:
+def _arm_of(part: Segment, work: list[Operation]) -> Arm | None:
     holder = part.block.parent_op()
     match holder:
         case scf.IfOp():
@@ -113,7 +113,7 @@ def _arm_of(part: Part, work: list[Operation]) -> Arm | None:
             return None
 
 
-def _missing_arms(part: Part, threads: Mapping[Block, int]) -> Iterator[tuple[Arm, bool]]:
+def _missing_arms(part: Segment, threads: Mapping[Block, int]) -> Iterator[tuple[Arm, bool]]:
     """The arms that branches of a part lack, since nothing is to be done there, and whether threads took them."""
     for op in part.ops:
         if isinstance(op, scf.IfOp) and not op.false_region.blocks:

@@ -22,7 +22,7 @@ from ...base.spaces import Space as MemorySpace
 from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
 from ..engine import InstructionCount
-from .events import BODIES_BETWEEN_PAUSES, Event, Executions, Part, Pause, Step, Suspending, Suspension
+from .events import BODIES_BETWEEN_PAUSES, Event, Executions, Pause, Segment, Step, Suspending, Suspension
 from .faults import SimulationError, Site, site_of
 from .launch import LaunchState
 from .memory.arena import Allocation, unnamed
@@ -179,7 +179,7 @@ class Translator:
         self.placed: dict[tuple[str, int], list[Executions]] = {}
         """The executions of the block of each instruction, by file and line."""
         self.loops: list[Loop] = []
-        self.parts: list[Part] = []
+        self.parts: list[Segment] = []
         """The parts of the program in the order in which they were translated."""
         self.homes: dict[SSAValue, Allocation] = {}
         """The allocations that pointers of the kernel begin."""
@@ -281,7 +281,7 @@ class Translator:
         length, executions = 0, Executions()
         args = self.slots(block.args)
         ops = tuple(ops)
-        self.parts.append(Part(block, ops, executions))
+        self.parts.append(Segment(block, ops, executions))
         for op in ops:
             length += 1
             if isinstance(op, _FORWARDING):

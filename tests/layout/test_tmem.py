@@ -12,7 +12,7 @@ from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.tcgen05_shapes import ACCESS_SHAPES, COPY_SHAPES
 from tilefold.layout.atoms.tmem_copy import CP_SHAPES, SHAPES, cells_of, tmem_cp, tmem_load, tmem_store
-from tilefold.layout.atoms.umma_descriptors import Kind, sizes
+from tilefold.layout.atoms.umma_descriptors import MmaKind, sizes
 from tilefold.layout.atoms.umma_encoding import instruction_descriptor_of
 from tilefold.layout.atoms.umma_smem import make_umma_descriptor, select_umma_mode, swizzling_of, umma_smem_atom
 from tilefold.layout.tiling.tiled_mma import make_tiled_mma
@@ -182,7 +182,7 @@ def test_shapes_are_among_those_of_ptx(kind: str) -> None:
             mma_atom(name)
         except LayoutError:
             continue
-        assert n in sizes(Kind(kind), blocks).get(m, ())
+        assert n in sizes(MmaKind(kind), blocks).get(m, ())
 
 
 @pytest.mark.parametrize(

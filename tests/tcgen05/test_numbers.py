@@ -11,7 +11,7 @@ from tilefold.builder.scalars.dtypes import Boolean, Int32
 from tilefold.builder.scalars.values import convert
 from tilefold.builder.tracing.state import emit
 from tilefold.dialects import ptx
-from tilefold.layout.atoms.umma_descriptors import InstructionDescriptor, Kind
+from tilefold.layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind
 
 from tilefold import cute
 from tilefold.cutlass.experimental import primitives as prims
@@ -104,11 +104,11 @@ def scaled(A: cute.Tensor, B: cute.Tensor, S: cute.Tensor, D: cute.Tensor, idesc
     _result(bar, tile, D, 128)
 
 
-KINDS: dict[str, tuple[Kind, Any, dict[str, Any]]] = {
-    "f16": (Kind.F16, np.float16, {}), "bf16": (Kind.F16, ml_dtypes.bfloat16, {"a": 1, "b": 1}),
-    "tf32": (Kind.TF32, np.float32, {"a": 2, "b": 2}), "e4m3": (Kind.F8F6F4, ml_dtypes.float8_e4m3fn, {}),
-    "e5m2": (Kind.F8F6F4, ml_dtypes.float8_e5m2, {"a": 1, "b": 1}), "s8": (Kind.I8, np.int8, {"d": 2, "a": 1, "b": 1}),
-    "negated": (Kind.F16, np.float16, {"negate_a": True}),
+KINDS: dict[str, tuple[MmaKind, Any, dict[str, Any]]] = {
+    "f16": (MmaKind.F16, np.float16, {}), "bf16": (MmaKind.F16, ml_dtypes.bfloat16, {"a": 1, "b": 1}),
+    "tf32": (MmaKind.TF32, np.float32, {"a": 2, "b": 2}), "e4m3": (MmaKind.F8F6F4, ml_dtypes.float8_e4m3fn, {}),
+    "e5m2": (MmaKind.F8F6F4, ml_dtypes.float8_e5m2, {"a": 1, "b": 1}),
+    "s8": (MmaKind.I8, np.int8, {"d": 2, "a": 1, "b": 1}), "negated": (MmaKind.F16, np.float16, {"negate_a": True}),
 }  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def _matrices(type: Any) -> tuple[Any, Any]:
 def test_kinds(name: str) -> None:
     kind, type, fields = KINDS[name]
     a, b = _matrices(type)
-    d = np.zeros((M, N), np.int32 if kind is Kind.I8 else np.float32)
+    d = np.zeros((M, N), np.int32 if kind is MmaKind.I8 else np.float32)
     given = InstructionDescriptor(kind, M, N, **fields)
     word = given.value
     multiply(a.view(np.uint8), b.view(np.uint8), d.view(np.float32), prims.Tcgen05MMAKind(kind.value), word).launch(
@@ -143,7 +143,7 @@ def test_scale_factors(number: int) -> None:
     blocks[0] = of_a.reshape(4, 32, 4).transpose(1, 0, 2)
     blocks[1, :, :2] = of_b.reshape(2, 32, 4).transpose(1, 0, 2)
     d = np.zeros((M, N), np.float32)
-    word = InstructionDescriptor(Kind.MXF8F6F4, M, N, a_scale=number, b_scale=number).value
+    word = InstructionDescriptor(MmaKind.MXF8F6F4, M, N, a_scale=number, b_scale=number).value
     scaled(a.view(np.uint8), b.view(np.uint8), blocks.reshape(-1), d, word).launch(grid=1, block=M, device="sim")
     wide = [
         x.astype(np.float64) * 2.0 ** (s[:, number : number + 1].astype(np.float64) - 127)

@@ -25,7 +25,7 @@ from xdsl.irdl import (
 
 from ....base.element_types import BY_PTX
 from ....base.target import Targets
-from ....layout.atoms.umma_descriptors import InstructionDescriptor, Kind, SmemDescriptor
+from ....layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind, SmemDescriptor
 from ...definitions import irdl_op_definition, operand, optional_operand, row
 from ..base import SHARED
 from ..effects import Act, Effect, Group, Mbarrier, Proxy, Via, by_thread, ends, issued, reads, updates
@@ -33,9 +33,9 @@ from .base import INTEGERS, SINGLE, TCGEN05, TENSOR, GroupOp, constant_of, refus
 
 _COLLECTED = ("fill", "use", "lastuse", "discard")
 SCALES = {
-    Kind.MXF8F6F4: ("", "scale_vec::1X", "block32"),
-    Kind.MXF4: ("", "scale_vec::2X", "block32"),
-    Kind.MXF4NVF4: ("scale_vec::2X", "block32", "scale_vec::4X", "block16"),
+    MmaKind.MXF8F6F4: ("", "scale_vec::1X", "block32"),
+    MmaKind.MXF4: ("", "scale_vec::2X", "block32"),
+    MmaKind.MXF4NVF4: ("scale_vec::2X", "block32", "scale_vec::4X", "block16"),
 }
 """How each scaled kind can say how many elements share a scale factor; the empty word is a default."""
 
@@ -62,7 +62,7 @@ class TensorMmaBase(GroupOp):
     metadata = opt_operand_def(TENSOR)
 
     WS: ClassVar[bool] = False
-    KINDS: ClassVar[tuple[Kind, ...]] = tuple([kind for kind in Kind if not kind.is_scaled])
+    KINDS: ClassVar[tuple[MmaKind, ...]] = tuple([kind for kind in MmaKind if not kind.is_scaled])
     COLLECTORS: ClassVar[tuple[str, ...]] = tuple([f"a::{act}" for act in _COLLECTED])
 
     def build_from(
@@ -77,9 +77,9 @@ class TensorMmaBase(GroupOp):
         IRDLOperation.__init__(self, operands=[named[name] for name in order], properties=dict(properties))
 
     @property
-    def of(self) -> Kind:
+    def of(self) -> MmaKind:
         """The kind. ValueError for a name that the verifier refuses."""
-        return Kind(self.kind.data)
+        return MmaKind(self.kind.data)
 
     @property
     def described(self) -> InstructionDescriptor | None:
@@ -122,7 +122,7 @@ class TensorMmaBase(GroupOp):
 
     @property
     def targets(self) -> Targets:
-        return INTEGERS if self.kind.data == Kind.I8.value else TCGEN05
+        return INTEGERS if self.kind.data == MmaKind.I8.value else TCGEN05
 
     def mnemonic(self) -> str:
         words = ["tcgen05.mma", *(["ws"] if self.WS else []), *(["sp"] if self.is_sparse else [])]
@@ -271,7 +271,7 @@ class TensorMmaScaledOp(TensorMmaBase):
     """
 
     name = "ptx.tcgen05.mma.block_scale"
-    KINDS: ClassVar[tuple[Kind, ...]] = (Kind.MXF8F6F4, Kind.MXF4, Kind.MXF4NVF4)
+    KINDS: ClassVar[tuple[MmaKind, ...]] = (MmaKind.MXF8F6F4, MmaKind.MXF4, MmaKind.MXF4NVF4)
     scale = opt_prop_def(StringAttr)
     sfa = operand_def(TENSOR)
     sfb = operand_def(TENSOR)
@@ -305,7 +305,7 @@ class TensorMmaScaledOp(TensorMmaBase):
     @property
     def factors(self) -> int:
         """The scale factors of a row."""
-        if self.of is Kind.MXF8F6F4:
+        if self.of is MmaKind.MXF8F6F4:
             return 1
         return 4 if self.word in ("scale_vec::4X", "block16") else 2
 

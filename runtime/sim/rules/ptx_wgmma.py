@@ -13,6 +13,7 @@ from ....base.errors import Code as ErrorCode
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.kernel import kernel_of
+from ....dialects.ptx.tcgen05.base import TensorDescriptorOp
 from ....layout.atoms.contract import Named
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
@@ -290,7 +291,8 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
     return Suspending(run)
 
 
-def _descriptor(op: ptx.WgmmaDescriptorOp, t: Translator) -> Step:
+def matrix_descriptor(op: ptx.WgmmaDescriptorOp | TensorDescriptorOp, t: Translator) -> Step:
+    """The rule for a matrix descriptor of an address, of wgmma or of tcgen05."""
     pointer, result, site = t.slot(op.ptr), t.slot(op.result), site_of(op)
     fields = wrap_signed(op.fields.value, 64)
 
@@ -301,7 +303,7 @@ def _descriptor(op: ptx.WgmmaDescriptorOp, t: Translator) -> Step:
 
 
 PTX_WGMMA: Rules = {
-    ptx.WgmmaDescriptorOp: _descriptor,
+    ptx.WgmmaDescriptorOp: matrix_descriptor,
     ptx.WgmmaMmaAsyncOp: _mma_async,
     ptx.WgmmaFenceOp: _fence,
     ptx.WgmmaCommitGroupOp: _commit_group,

@@ -5,20 +5,19 @@ import numpy as np
 
 from ....base.errors import Code
 from ....base.target import MAX_CLUSTER
-from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.ptx.tcgen05.base import TensorDescriptorOp
 from ....dialects.ptx.tcgen05.mma import TensorCommitOp, TensorMmaBase, TensorMmaOp, TensorMmaScaledOp, TensorMmaWsOp
 from ..events import Step
 from ..faults import site_of
 from ..launch import Completion
-from ..memory.descriptors import descriptor_at
 from ..ordering.cluster import map_to_rank
 from ..ordering.mbarrier import mbarriers_of
-from ..tcgen05.multiply import Call, Multiplication
+from ..tcgen05.multiply import Call, Tcgen05MmaRule
 from ..tcgen05.pipe import Issued, commit, uncommitted
 from ..translate import Rules, Translator
 from ..warp import Warp
 from .ptx_mbarrier import Barriers
+from .ptx_wgmma import matrix_descriptor
 from .tcgen05_copies import one_lane, same
 
 
@@ -26,7 +25,7 @@ def _mma(op: TensorMmaOp | TensorMmaWsOp | TensorMmaScaledOp, t: Translator) -> 
     name, site = op.mnemonic(), site_of(op)
     divisor = op.divisor if isinstance(op, TensorMmaOp) else 0
     factors = op.factors if isinstance(op, TensorMmaScaledOp) else 0
-    multiply = Multiplication(op, t, op.of, op.blocks, name, ws=op.WS, divisor=divisor, factors=factors)
+    multiply = Tcgen05MmaRule(op, t, op.of, op.blocks, name, ws=op.WS, divisor=divisor, factors=factors)
     d, a, b, idesc, accumulate = t.slots((op.d, op.a, op.b, op.idesc, op.accumulate))
     mask = t.slots(op.mask) if isinstance(op, TensorMmaOp) else ()
     zero = t.slot(op.zero_columns) if isinstance(op, TensorMmaWsOp) and op.zero_columns is not None else None
@@ -97,20 +96,10 @@ def _commit(op: TensorCommitOp, t: Translator) -> Step:
     return step
 
 
-def _descriptor(op: TensorDescriptorOp, t: Translator) -> Step:
-    pointer, result, site = t.slot(op.ptr), t.slot(op.result), site_of(op)
-    fields = wrap_signed(op.fields.value, 64)
-
-    def step(warp: Warp) -> None:
-        warp.registers[result] = descriptor_at(warp, site, warp.registers[pointer], fields)
-
-    return step
-
-
 TCGEN05_MMA: Rules = {
     TensorMmaOp: _mma,
     TensorMmaWsOp: _mma,
     TensorMmaScaledOp: _mma,
     TensorCommitOp: _commit,
-    TensorDescriptorOp: _descriptor,
+    TensorDescriptorOp: matrix_descriptor,
 }

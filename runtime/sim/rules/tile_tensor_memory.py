@@ -21,7 +21,7 @@ from ....layout.atoms.copy_atom import CopyAtom
 from ....layout.atoms.instructions import TmemCp, TmemLoad, TmemStore, Umma
 from ....layout.atoms.ptx_text import copy_text, mma_mnemonic
 from ....layout.atoms.tmem_copy import halves_apart
-from ....layout.atoms.umma_descriptors import Kind
+from ....layout.atoms.umma_descriptors import MmaKind
 from ....layout.atoms.umma_encoding import SCALE_IDS, instruction_descriptor_of
 from ....layout.tiling.tmem_copies import values_descriptor
 from ....layout.tmem.cells import WITHIN_CELL
@@ -30,7 +30,7 @@ from ..faults import Site, site_of
 from ..memory.descriptors import descriptor_at
 from ..memory.elements import Elements
 from ..memory.tensors import element_address, port, tensor_value
-from ..tcgen05.multiply import Call, Multiplication
+from ..tcgen05.multiply import Call, Tcgen05MmaRule
 from ..translate import Translator
 from ..values import TensorValue, Value, add_address
 from ..warp import Warp
@@ -84,7 +84,7 @@ def _multiplications(
     assert isinstance(instruction, Umma)
     name, idesc = mma_mnemonic(atom), instruction_descriptor_of(atom).value
     factors = atom.products.factors if atom.has_scales else 0
-    multiply = Multiplication(op, t, Kind(instruction.kind), atom.threads, name, factors=factors)
+    multiply = Tcgen05MmaRule(op, t, MmaKind(instruction.kind), atom.threads, name, factors=factors)
     operands: list[_Operand] = []
     for letter, value, layout in zip(("A", "B", "C", "", ""), (op.a, op.b, op.c, *op.scales), layouts, strict=False):
         type = value.type

@@ -14,7 +14,7 @@ from ....base.element_types import BY_PTX
 from ....base.errors import Code
 from ....base.spaces import SMEM
 from ....layout.atoms.tcgen05_shapes import places_of_d
-from ....layout.atoms.umma_descriptors import InstructionDescriptor, Kind
+from ....layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind
 from ..faults import site_of
 from ..memory import bulk
 from ..translate import Translator
@@ -28,16 +28,16 @@ from .pipe import TensorWork, issue
 from .scaled import Scales, factors_in
 
 Places: TypeAlias = NDArray[np.int64]
-Part: TypeAlias = tuple[int, Places, Places]
+BlockRows: TypeAlias = tuple[int, Places, Places]
 """A block's rows of D from one on, and the lanes and columns of its elements."""
 
 _WORD = (1 << 64) - 1
 
 
 @lru_cache(maxsize=64)
-def _parts(m: int, n: int, blocks: int, ws: bool) -> Sequence[Part]:
+def _parts(m: int, n: int, blocks: int, ws: bool) -> Sequence[BlockRows]:
     """The parts of D in the blocks."""
-    found: list[Part] = []
+    found: list[BlockRows] = []
     for part in places_of_d(m, n, blocks, ws=ws):
         lanes, columns = part.cell(*np.ogrid[: part.rows, :n])  # pyright: ignore[reportArgumentType]
         lanes, columns = np.broadcast_arrays(lanes, columns, np.zeros((part.rows, n), np.int64))[:2]
@@ -60,14 +60,14 @@ class Call:
     """The addresses of the scale factors of A and B."""
 
 
-class Multiplication:
+class Tcgen05MmaRule:
     """The multiplications by one operation of the program."""
 
     def __init__(
         self,
         op: Operation,
         t: Translator,
-        kind: Kind,
+        kind: MmaKind,
         blocks: int,
         name: str,
         *,
