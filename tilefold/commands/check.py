@@ -3,6 +3,8 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
@@ -118,13 +120,17 @@ def _examined(args: argparse.Namespace) -> "list[Examination]":
         if stage not in (*SIMULATED_STAGES, "all"):
             hint = f"stages: {', '.join(SIMULATED_STAGES)}, or all"
             raise TilefoldError(Code.CLI_VALUE, f"--stage {stage[:40]}: unknown stage", hint)
+    given = argparse.Namespace(**vars(args))
     try:
         program = load_program(args)
         default = STAGES if program.simulated_stage != PTX_STAGE else (PTX_STAGE,)
         stages = tuple(SIMULATED_STAGES if "all" in args.stage else args.stage or default)
         if args.entry is not None or entry_point(program.module) is not None:
             return [_examine_host(args, program, stages)]
-        return list(_examine_launches(args, program, stages))
+        examined = list(_examine_launches(args, program, stages))
+        if all(fault.is_remark for examination in examined for fault in examination.faults):
+            examined += _examine_as_written(args, given, stages)
+        return examined
     except TilefoldError as error:
         if (gap := gap_of(error)) is None:
             raise
@@ -152,6 +158,38 @@ def _examine_launches(args: argparse.Namespace, program: "Program", stages: tupl
     if args.fuzz:
         for launch in launches:
             yield from _examine_draws(args, program, launch, seen)
+
+
+_MOST_STEPS = 1_000_000
+_MOST_TEXT = 100_000
+"""Limits of the check of CUDA C++ as it is written: its steps, and the characters of the optimised PTX."""
+_AS_WRITTEN = "the optimiser of NVRTC drops what shows it: --nvrtc=-G keeps that"
+
+
+def _examine_as_written(
+    args: argparse.Namespace, given: argparse.Namespace, stages: tuple[str, ...]
+) -> "Iterator[Examination]":
+    """The launches of CUDA C++ without optimisation, where faults are visible that the optimiser drops with the values
+    that no one uses. Only faults count: the optimised code is what runs. `given` are the arguments of the command.
+    """
+    from tilefold.tools.checking.check import Outcome
+
+    if PurePath(args.file).suffix != ".cu" or getattr(given, "compiled", "") or "-G" in args.nvrtc:
+        return
+    if len(args.compiled) > _MOST_TEXT:
+        return
+    given.nvrtc = [*args.nvrtc, "-G"]
+    given.max_steps = min(args.max_steps or _MOST_STEPS, _MOST_STEPS)
+    try:
+        program = load_program(given)
+        examined = list(_examine_launches(given, program, stages))
+    except TilefoldError:
+        return
+    for examination in examined:
+        if faults := tuple(fault for fault in examination.faults if not fault.is_remark):
+            noted = tuple(replace(fault, note=fault.note or _AS_WRITTEN) for fault in faults)
+            args.as_written = given.compiled
+            yield replace(examination, outcomes=[Outcome(noted)], gaps=[])
 
 
 def _examine_draws(

@@ -34,7 +34,10 @@ def replay_data(args: argparse.Namespace) -> dict[str, Any]:
     compiled = getattr(args, "compiled", "")
     is_ptx = PurePath(args.file).suffix in SUFFIXES
     check = Repeated(args.file, program_text(args), options, arrays, compiled, is_ptx)
-    return replay_of([check], seed=args.seed, resident=args.resident)
+    checks = [check]
+    if as_written := getattr(args, "as_written", ""):
+        checks.append(replace(check, compiled=as_written, options=[*options, "--nvrtc=-G"]))
+    return replay_of(checks, seed=args.seed, resident=args.resident)
 
 
 def _split(words: Sequence[str], file: str) -> tuple[list[str], dict[str, str]]:
