@@ -7,6 +7,7 @@ from typing import TypeVar, cast
 
 from xdsl.dialects import arith, ub, vector
 from xdsl.dialects.builtin import (
+    FileLineColLoc,
     Float32Type,
     FloatAttr,
     IntegerAttr,
@@ -36,7 +37,7 @@ from ...dialects.ptx.base import (
 from ...dialects.ptx.tcgen05.base import TENSOR
 from .environment import GRID_WORKSPACE, IN_TEXTS, RESERVED_SHARED
 from .inference import FLOAT_TYPES
-from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, PtxError, Register, Symbol, Vector
+from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, Place, PtxError, Register, Symbol, Vector
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -132,10 +133,12 @@ class Registers:
         return self.add(op).results[0]
 
     def refuse(self, problem: str, hint: str = "") -> PtxError:
-        """The error (E1009) of the present instruction."""
+        """The error (E1009) of the present instruction, at its line of the source if that is known."""
         assert self.instruction is not None
-        text = f"{self.instruction.name}: {problem}"
-        return PtxError(Code.PTX_UNSUPPORTED, text, self.instruction.place, hint, self.file)
+        place, file, at = self.instruction.place, self.file, self.location
+        if isinstance(at, FileLineColLoc):
+            place, file = Place(at.line.data, at.column.data), at.filename.data
+        return PtxError(Code.PTX_UNSUPPORTED, f"{self.instruction.name}: {problem}", place, hint, file)
 
     def constant(self, value: int | float, type: Attribute) -> SSAValue:
         """A constant, which stands at the beginning of the kernel."""

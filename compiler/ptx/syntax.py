@@ -22,7 +22,7 @@ class PtxError(TilefoldError):
 
     def __init__(self, code: Code, message: str, place: Place, hint: str = "", file: str = "<ptx>") -> None:
         super().__init__(code, f"{file}:{place.line}:{place.column}: {message}", hint)
-        self.place, self.problem = place, message
+        self.place, self.problem, self.file = place, message, file
 
 
 @dataclass(frozen=True, slots=True)

@@ -310,6 +310,7 @@ class _Translation:
                 op.verify(verify_nested_ops=False)
             except (VerifyException, ValueError) as error:
                 self.registers.instruction = self.registers.sources.get(op, self.registers.instruction)
+                self.registers.location = op.location
                 text = str(error).splitlines()[0]
                 raise self.registers.refuse(f"the operands are not those of a supported form: {text}") from error
 

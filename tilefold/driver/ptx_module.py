@@ -142,7 +142,7 @@ class PtxModule:
             yield
         except (SimulationError, PtxError) as error:
             if isinstance(error, PtxError):
-                file, line, column, message = self.file, error.place.line, error.place.column, error.problem
+                file, line, column, message = error.file, error.place.line, error.place.column, error.problem
             elif error.site is None or not error.site.file:
                 raise
             else:
