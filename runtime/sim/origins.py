@@ -44,7 +44,9 @@ def _operands(op: Operation, code: Code) -> tuple[Sequence[SSAValue], str]:
         given: list[SSAValue] = [mask] if isinstance(mask, SSAValue) else []
         return given, "the mask comes from here"
     if isinstance(op, tile.LoadOp | tile.StoreOp):
-        return op.coords, "the coordinate comes from here"
+        computed = [value for value in op.coords if not isinstance(value.owner, arith.ConstantOp)]
+        # of several, the fault does not say which leads outside
+        return computed if len(computed) == 1 else (), "the coordinate comes from here"
     return [value for value in op.operands if isinstance(value.type, ptx.PtrType)], "the address comes from here"
 
 

@@ -201,6 +201,16 @@ def _location(place: Place) -> dict[str, Any]:
     return {"physicalLocation": {"artifactLocation": {"uri": place.file}, "region": region}}
 
 
+_OF_ONE_PLACE = (Code.SIM_OUT_OF_BOUNDS, Code.SIM_UNINITIALISED)
+"""Faults of one access: the other place of such a fault only tells where its address or its bytes come from."""
+
+
+def _same_elsewhere(one: Fault, fault: Fault) -> bool:
+    """Whether a fault of one place is that of another stage."""
+    places = (one.launch, one.code, str(one.place)) == (fault.launch, fault.code, str(fault.place))
+    return places and fault.place is not None and not set(one.stages) & set(fault.stages)
+
+
 def merge(faults: Sequence[Fault]) -> tuple[Fault, ...]:
     """The faults, those that differ only by their stage and their threads as one."""
     kept: dict[tuple[Any, ...], Fault] = {}
@@ -209,8 +219,12 @@ def merge(faults: Sequence[Fault]) -> tuple[Fault, ...]:
         text = fault.message if fault.code == Code.SIM_UNWRITTEN else ""  # its store may differ from stage to stage
         key = (fault.launch, fault.code, fault.is_remark, text or places or fault.message)
         first = kept.get(key)
+        if first is None and fault.code in _OF_ONE_PLACE:
+            key = next((at for at, one in kept.items() if _same_elsewhere(one, fault)), key)
+            first = kept.get(key)
         if first is None:
             kept[key] = fault
         elif more := tuple(stage for stage in fault.stages if stage not in first.stages):
-            kept[key] = replace(first, stages=(*first.stages, *more))
+            told = first if first.role else fault
+            kept[key] = replace(first, stages=(*first.stages, *more), other=told.other, role=told.role)
     return tuple(kept.values())

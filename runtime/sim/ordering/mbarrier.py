@@ -237,9 +237,9 @@ class Mbarrier:
             parts.append(f"the last by {who}{warp.block.describe(int(warp.agents[lane]))}")
         return ", ".join(parts)
 
-    def cause(self, warp: Warp, others_wait: bool) -> str:
-        """Why a warp waits here forever, in words, as far as it shows: `others_wait` says whether others wait
-        elsewhere. Empty where arrivals are complete and bytes are missing.
+    def cause(self, warp: Warp, parity: int, others_wait: bool) -> str:
+        """Why a warp waits here for a parity forever, in words, as far as it shows: `others_wait` says whether others
+        wait elsewhere. Empty where arrivals are complete and bytes are missing.
         """
         came, ended = self.expected - self.pending, warp.block.cluster.state(ClusterBarrier).ended
         over = [bool(ended[other.first_index]) for other in self.arrivers]
@@ -251,6 +251,11 @@ class Mbarrier:
             return (
                 f"a loop is too short: the warps that arrived for the phases before {self.phase} have ended, and this "
                 "wait is for one round more"
+            )
+        if over and self.passed(warp, parity):
+            return (
+                f"too many arrivals: the mbarrier expects {self.expected} in a phase, and others have ended two phases "
+                "while this warp made one round"
             )
         if over:
             return "the parity is flipped, or a wait is one too many: all that arrive here wait for the phase behind"

@@ -248,7 +248,8 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
             return barriers.show(warp, barrier.row), f"{barrier.missing()}{barrier.passed(warp, value)}"
 
         def cause(others_wait: bool) -> str:
-            return next(incomplete())[0].cause(warp, others_wait)
+            barrier, value = next(incomplete())
+            return barrier.cause(warp, value, others_wait)
 
         yield Until(lambda: not any(incomplete()), barriers.site, describe, cause=cause)
         for barrier, value, lanes in waits:
