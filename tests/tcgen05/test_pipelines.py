@@ -198,6 +198,15 @@ def test_blocks_multiply_the_tiles_that_they_are_given(group: CtaGroup) -> None:
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
 
 
+def test_a_pair_without_fences_is_right_where_any_synchronisation_is_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    for fence in ("_before", "_after"):
+        monkeypatch.setattr(f"tilefold.builder.pipelines.tensor_core_pipelines.{fence}", lambda: None)
+    with pytest.raises(TilefoldError, match="E3263"):
+        test_blocks_multiply_the_tiles_that_they_are_given(CtaGroup.TWO)
+    monkeypatch.setenv("TILEFOLD_SIM_TCGEN05_FENCES", "0")
+    test_blocks_multiply_the_tiles_that_they_are_given(CtaGroup.TWO)
+
+
 def tile_of(*args: Any, **options: Any) -> tuple[Any, Any]:
     m, n = sm100.compute_epilogue_tile_shape(*args, **options)
     return str(m), str(n)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..faults import Site
-from ..ordering.clocks import TENSOR, Clock, Times, later
+from ..ordering.clocks import OVER, TENSOR, Clock, Times, later
 from ..ordering.knowledge import known, learn
 from ..warp import Block, Cluster, Warp
 
@@ -159,8 +159,7 @@ class TensorOrder:
     def _is_synchronised(self, before: Use, use: Use) -> bool:
         """Whether threads have synchronised between two uses, in any way. A load is over where its values are used."""
         own, theirs = known(use.warp), before.warp.state(TensorKnowledge)
-        place = before.warp.first_index + before.lane
-        behind = before.warp is use.warp or (place < len(own.times) and bool(own.times[place] > before.date))
+        behind = before.warp is use.warp or _is_behind(own, before)
         if not before.in_pipe:
             return behind and (before.is_over or before.does == "ld")
         published, agent = own.proxies.get(TENSOR), theirs.agent(_COMPLETE)
@@ -180,8 +179,7 @@ class TensorOrder:
         agent = theirs.agent(_COMPLETE if before.in_pipe else _ACCESSES)
         if published is not None and agent < len(published.times) and published.times[agent] >= before.time:
             return 'execute ptx.tcgen05.fence "after_thread_sync" behind the wait', True
-        place = before.warp.first_index + before.lane
-        if place < len(own.times) and own.times[place] > before.date and not before.in_pipe:
+        if not before.in_pipe and _is_behind(own, before):
             return 'execute ptx.tcgen05.fence "before_thread_sync" in the thread that synchronises with this one', True
         if before.in_pipe:
             return "wait at the mbarrier for the phase that its commit completes", False
@@ -230,6 +228,15 @@ class TensorOrder:
         """Whether a warp knows that a use is over."""
         agent = use.warp.state(TensorKnowledge).agent(_COMPLETE if use.in_pipe else _ACCESSES)
         return use.is_over and warp.state(TensorKnowledge).knows(agent, use.time)
+
+
+def _is_behind(own: Clock, before: Use) -> bool:
+    """Whether who has a clock has synchronised with the thread of a use since, also at an mbarrier of another block,
+    whose scope does not matter to tensor memory.
+    """
+    place = before.warp.first_index + before.lane
+    clocks = own, own.proxies.get(OVER)
+    return any(c is not None and place < len(c.times) and bool(c.times[place] > before.date) for c in clocks)
 
 
 def is_pipelined(before: Use, use: Use) -> bool:
