@@ -6,6 +6,7 @@ getctarank, barrier.cluster, st.async, red.async, cp.reduce.async.bulk, tensorma
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, i32, i64
 from xdsl.ir import SSAValue
 
@@ -15,7 +16,7 @@ from ...dialects.ptx.launch_control import ANSWER
 from ...dialects.ptx.tensor_map import MAP_FIELDS
 from .accesses import address, tensor_map
 from .arithmetic import ARITHMETIC
-from .inference import is_leader
+from .inference import aligned_by, is_leader
 from .moves import Rule, address_of
 from .registers import Registers, type_of
 from .syntax import TYPE_BITS, Address, Float, Instruction, Integer, Operand, Vector
@@ -34,6 +35,9 @@ def _and(r: Registers, i: Instruction) -> None:
     """and: of an address of shared memory with a mask that leaves that of the even block of a pair."""
     pointer = address_of(r, i.operands[1]) if is_leader(i) else None
     if pointer is not None and pointer.type == SHARED:
+        if low := aligned_by(i):
+            over = r.emit(arith.AndIOp(r.emit(ptx.PtrToIntOp(pointer)), r.constant(low, i32)))
+            pointer = r.emit(ptx.PtrAddOp(pointer, r.emit(arith.SubiOp(r.constant(0, i32), over))))
         r.write(i.operands[0], r.emit(ptx.PairLeaderOp(pointer)))
     else:
         ARITHMETIC["and"](r, i)

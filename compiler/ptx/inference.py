@@ -36,10 +36,24 @@ _SUMS = (("s32",), ("u32",), ("s64",), ("u64",))
 """The types of sums that addresses may be."""
 
 
+_ALIGNED = 1024
+"""More than the lowest bits of an address, as a number, that its alignment tells of."""
+
+
 def is_leader(instruction: Instruction) -> bool:
     """Whether an `and` of a number clears the bit of the odd block of a pair."""
+    return aligned_by(instruction) is not None
+
+
+def aligned_by(instruction: Instruction) -> int | None:
+    """The lowest bits that an `and` clears beside that of the odd block of a pair, as compilers do where these are 0
+    anyway; None for another mask.
+    """
     last = instruction.operands[-1]
-    return isinstance(last, Integer) and last.value & 0xFFFF_FFFF == 0xFFFF_FFFF & ~PEER_BIT
+    if not isinstance(last, Integer):
+        return None
+    rest = (~last.value & 0xFFFF_FFFF) ^ PEER_BIT
+    return rest if rest < _ALIGNED and not rest & (rest + 1) else None
 
 
 def find_addresses(

@@ -15,7 +15,7 @@ _WITHOUT_RESULT = frozenset((
 """Instructions whose first operand is not written, by opcode."""
 _WITHOUT_RESULT_FORMS = (
     ("mbarrier", "init"), ("mbarrier", "inval"), ("mbarrier", "expect_tx"), ("mbarrier", "complete_tx"),
-    ("wmma", "store"), ("wgmma", "fence"), ("wgmma", "commit_group"), ("wgmma", "wait_group"),
+    ("wmma", "store"), ("wgmma", "fence"), ("wgmma", "commit_group"), ("wgmma", "wait_group"), ("tcgen05", "dealloc"),
 )  # fmt: skip
 _READS_RESULT = (("wgmma", "mma_async"),)
 
@@ -58,8 +58,9 @@ def written_and_read(instruction: Instruction) -> tuple[list[str], list[str]]:
     written: list[str] = []
     sources: tuple[Operand, ...] = instruction.operands
     if has_result(instruction) and sources and not isinstance(sources[0], Address):
-        written = [register.name for register in registers_in(sources[0])]
-        sources = sources[1:]
+        results = 2 if instruction.opcode == "tcgen05" and "red" in instruction.modifiers else 1
+        written = [register.name for operand in sources[:results] for register in registers_in(operand)]
+        sources = sources[results:]
     read = [register.name for operand in sources for register in registers_in(operand)]
     if "cc" in instruction.modifiers:
         written.append(CARRY)

@@ -37,7 +37,7 @@ def _alloc(op: TensorAllocOp, t: Translator) -> Suspending:
         own = warp.block.state(columns.Columns)
         turn, number = own.granted, _number(warp, count)
         before = set(cells.space.columns.get(warp.block.rank, {}))
-        yield from columns.allocate(warp, cells.space, site, blocks, number)
+        yield from columns.allocate(warp, cells.space, shared, site, blocks, number)
         first = own.made[turn] if blocks == 2 else next(iter(set(cells.space.columns[warp.block.rank]) - before))
         address = warp.registers[slot]
         state = warp.mask_state()

@@ -48,7 +48,7 @@ def _alloc(op: tile.TmemAllocOp, t: Translator) -> Suspending:
         if warp.index == 0:
             held = cells.space.columns
             before = set(held.get(warp.block.rank, {}))
-            yield from columns.allocate(warp, cells.space, site, blocks, count)
+            yield from columns.allocate(warp, cells.space, t.spaces.shared, site, blocks, count)
             (made[op],) = set(held[warp.block.rank]) - before
             columns.relinquish(warp, site)
         fence(warp, before=True)

@@ -9,17 +9,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ....base.errors import Code
+from ....base.occupancy import occupancy
+from ....base.target import Target
 from ....dialects.ptx.tcgen05.memory import is_allocatable
 from ..events import Suspension, Until
 from ..faults import Site
 from ..memory.memories import CellSpace
 from ..memory.space_state import Access
+from ..memory.spaces import Space
 from ..ordering.cluster import Reach
 from ..ordering.knowledge import known
 from ..warp import Block, Warp
 from .cells import COLUMNS, LANES
 from .order import Region, TensorOrder, knows_uses
 
+_TARGET = Target("sm_100a")
+"""A target with tensor memory; the multiprocessors of the others hold as many blocks."""
 _GROW = "allocate the largest number of columns first, and no more than before later"
 
 
@@ -60,8 +65,27 @@ def peers(warp: Warp, blocks: int, site: Site) -> list[Block]:
     return [found[first], found[first + 1]]
 
 
-def allocate(warp: Warp, space: CellSpace, site: Site, blocks: int, count: int) -> Suspension:
-    """Allocates columns in the block or the pair; waits until they are free, and for the peer."""
+def _check_neighbours(warp: Warp, space: CellSpace, shared: Space, site: Site, count: int) -> None:
+    """A fault for a block that holds columns and asks for more, if the launch has others: where a multiprocessor has
+    several blocks that hold as much, the columns may be too few for any of them to go on.
+    """
+    config, held = warp.launch.config, sum(space.columns.get(warp.block.rank, {}).values())
+    if not held or config.blocks == warp.block.cluster.size:
+        return
+    fitting = occupancy(_TARGET, config.threads, 1, shared.arena.allocated).resident
+    together = min(fitting, COLUMNS // held)
+    left = COLUMNS - together * held
+    if together > 1 and left < count:
+        text = f"allocates {count} more columns of tensor memory while the block has {held}: if {together} blocks of "
+        text += f"a multiprocessor have as many, {left} are left, and each waits for the others forever"
+        hint = "allocate all columns at once, and give up the permit then by ptx.tcgen05.relinquish_alloc_permit"
+        warp.fault(Code.SIM_TENSOR_RESIDENT, site, None, text, hint)
+
+
+def allocate(warp: Warp, space: CellSpace, shared: Space, site: Site, blocks: int, count: int) -> Suspension:
+    """Allocates columns in the block or the pair; waits until they are free, and for the peer. `shared` is the shared
+    memory, whose size says how many blocks a multiprocessor has.
+    """
     own = warp.block.state(Columns)
     if not is_allocatable(count):
         text = f"allocates {count} columns of tensor memory"
@@ -73,6 +97,7 @@ def allocate(warp: Warp, space: CellSpace, site: Site, blocks: int, count: int) 
         text = f"allocates {count} columns of tensor memory after {own.last} in the same block"
         warp.fault(Code.SIM_TENSOR_COLUMNS, site, None, text, _GROW)
     own.last = count
+    _check_neighbours(warp, space, shared, site, count)
     pair = peers(warp, blocks, site)
     access = Access(site, space.row.ptx, "matrix", 4)
     if len(pair) == 1:
