@@ -15,15 +15,17 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from . import cute_tutorials, gpuverify, hecbench, indigo, triton_tutorials, zluda
+from . import cute_blackwell, cute_tutorials, gpuverify, hecbench, indigo, triton_tutorials, zluda
 from .case import STATES, Case, judge_all, processes
 from .known import KNOWN
 
 SUITES: Mapping[str, Callable[[Path], Iterator[Case]]] = {
-    "cutlass": cute_tutorials.cases, "hirace": indigo.cases, "gpuverify": gpuverify.cases, "hecbench": hecbench.cases,
+    "cutlass": lambda checkout: chain(cute_tutorials.cases(checkout), cute_blackwell.cases(checkout)),
+    "hirace": indigo.cases, "gpuverify": gpuverify.cases, "hecbench": hecbench.cases,
     "triton": triton_tutorials.cases, "zluda": zluda.cases,
 }  # fmt: skip
 

@@ -117,8 +117,7 @@ def device_text(text: str) -> str:
     assert first is not None
     last = list(_KERNEL.finditer(text))[-1]
     body = text[first.start() : text.index("\n}\n", last.end()) + 3]
-    body = body.replace("CUTLASS_GRID_CONSTANT TmaA const tma_a", "TmaA const &tma_a")
-    body = body.replace("CUTLASS_GRID_CONSTANT TmaB const tma_b", "TmaB const &tma_b")
+    body = re.sub(r"(?:CUTLASS|CUTE)_GRID_CONSTANT (\w+) const (\w+)", r"\1 const &\2", body)
     using = "using namespace cute;\n" if re.search(r"^using namespace cute;", text, re.MULTILINE) else ""
     return using + _KERNEL.sub("__device__ void", body)
 
