@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ...base.errors import Code
 from .operands import written_and_read
+from .pending_loads import check_pending_loads
 from .syntax import Function, Instruction, Label, Not, Place, Pragma, PtxError, Register, Statement, Symbol, Table
 
 ENDS = ("ret", "exit")
@@ -47,7 +48,7 @@ def blocks_of(
     """The blocks of a function that can be reached, in the order of the text, the first without predecessors. Registers
     `in_memory` have no values. A loop that waits for a phase becomes one wait, unless they are to be `as_written`.
 
-    PtxError (E1008) for a branch to no label.
+    PtxError (E1008) for a branch to no label, (E1011) for a register that a load still writes.
     """
     blocks, starts = _cut(function)
     tables = {s.name: s.labels for s in function.body or () if isinstance(s, Table)}
@@ -56,6 +57,7 @@ def blocks_of(
         _connect(block, after, starts, tables, file)
     for block in () if as_written else blocks:
         _join_wait(block)
+        check_pending_loads(block.instructions, file)
     reached = _reachable(blocks[0])
     kept = [block for block in blocks if block in reached]
     for number, block in enumerate(kept):

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The registers that a load from tensor memory still writes (PTX ISA, tcgen05.ld and tcgen05.wait)."""
 
+from collections.abc import Sequence
+
 from ...base.errors import Code
-from .flow import BasicBlock
 from .operands import written_and_read
 from .syntax import Instruction, PtxError
 
 
-def check_pending_loads(block: BasicBlock, file: str) -> None:
-    """Refuses an instruction that writes a register which a load before it in the block writes, too, without a wait
-    between. PtxError (E1011) at the second one.
+def check_pending_loads(instructions: Sequence[Instruction], file: str) -> None:
+    """Refuses an instruction that writes a register which a load before it writes, too, without a wait between, in
+    instructions without a branch. PtxError (E1011) at the second one.
     """
     pending: dict[str, Instruction] = {}
-    for instruction in block.instructions:
+    for instruction in instructions:
         words = instruction.modifiers
         if instruction.opcode == "tcgen05" and words[0] == "wait::ld":
             pending.clear()

@@ -39,7 +39,6 @@ from .hopper import HOPPER, fragments_in
 from .inference import SPACES, PointerType, find_addresses, find_floats
 from .moves import MOVES, Rule
 from .operands import written_and_read
-from .pending_loads import check_pending_loads
 from .registers import Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
 from .tcgen05 import TCGEN05
@@ -198,8 +197,6 @@ class _Translation:
                 for name, argument in zip(block.arguments, made[block].args, strict=True):
                     r.values[name] = argument
                     argument.name_hint = None
-            if not self.as_written:
-                check_pending_loads(block, self.file)
             for instruction in block.instructions:
                 self._instruction(instruction)
             ends[block] = r.values, r.texts

@@ -6,11 +6,10 @@ As they are, they have no fence of tcgen05, and the first one none between its w
 core; `FENCES` adds them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,18 +29,24 @@ MORE_HEADERS = """\
 M, N, DEPTH = 128, 256, 128
 """The rows and columns of D that a block has, and K."""
 SWIZZLE = 128
-INITIALISED: Mapping[str, str] = MappingProxyType({
-    "cute::cluster_sync();": "cutlass::arch::fence_barrier_init(); cute::cluster_sync();",
-})  # fmt: skip
-FENCES: Mapping[str, str] = MappingProxyType({
-    **INITIALISED,
-    "cute::wait_barrier(shared_storage.mma_barrier, mma_barrier_phase_bit);":
-        'cute::wait_barrier(shared_storage.mma_barrier, mma_barrier_phase_bit);'
+INITIALISED = (("cute::cluster_sync();", "cutlass::arch::fence_barrier_init(); cute::cluster_sync();"),)
+FENCES = (
+    *INITIALISED,
+    (
+        "cute::wait_barrier(shared_storage.mma_barrier, mma_barrier_phase_bit);",
+        "cute::wait_barrier(shared_storage.mma_barrier, mma_barrier_phase_bit);"
         'asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory");',
-    "copy(tiled_t2r_copy, tDtAcc, tDrAcc);": "copy(tiled_t2r_copy, tDtAcc, tDrAcc);"
-        "cutlass::arch::fence_view_async_tmem_load();",
-    "// Wait for loads to SMEM": "cutlass::arch::fence_view_async_shared(); // Wait for loads to SMEM",
-})  # fmt: skip
+    ),
+    (
+        "copy(tiled_t2r_copy, tDtAcc, tDrAcc);",
+        "copy(tiled_t2r_copy, tDtAcc, tDrAcc); cutlass::arch::fence_view_async_tmem_load();",
+    ),
+    (
+        "copy(t2r_copy, tTR_tAcc(_,_,epi_tile_idx), tTR_rD);",
+        "copy(t2r_copy, tTR_tAcc(_,_,epi_tile_idx), tTR_rD); cutlass::arch::fence_view_async_tmem_load();",
+    ),
+    ("// Wait for loads to SMEM", "cutlass::arch::fence_view_async_shared(); // Wait for loads to SMEM"),
+)
 """Lines of the tutorials, and the same with the fences that the PTX ISA asks for."""
 
 
@@ -53,7 +58,7 @@ class Tutorial:
     name: str
     cluster: tuple[int, int] = (1, 1)
     codes: tuple[str, ...] = ()
-    changes: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    changes: tuple[tuple[str, str], ...] = ()
     """The changes without which no launch ends."""
 
     @property
@@ -77,7 +82,7 @@ def cases(checkout: Path) -> Iterator[Case]:
         file = checkout / FOLDER / "blackwell" / f"{tutorial.name}.cu"
         for changes, codes in ((tutorial.changes, tutorial.codes), (FENCES, ())):
             theirs = device_text(file.read_text())
-            for old, new in changes.items():
+            for old, new in changes:
                 theirs = theirs.replace(old, new)
             yield Case(
                 name=f"blackwell/{tutorial.name}.cu" + ("" if codes else " with fences"),
