@@ -49,7 +49,8 @@ class Mbarriers:
 @dataclass(frozen=True)
 class Stages(Nameable):
     """The stages of a pipeline: each thread that fills or reads one arrives at its mbarriers. The masks are those of
-    programs that make a pipeline of its parts: the ranks of the blocks at whose mbarriers a side arrives.
+    programs that make a pipeline of its parts: the ranks of the blocks at whose mbarriers a side arrives. Classes of
+    programs that derive from these add fields without defaults, so all that take a position have none.
     """
 
     producer_op: ClassVar[PipelineOp]
@@ -58,8 +59,8 @@ class Stages(Nameable):
     sync_object_full: MbarrierArray
     sync_object_empty: MbarrierArray
     num_stages: int
-    producer_mask: Any = None
-    consumer_mask: Any = None
+    producer_mask: Any
+    consumer_mask: Any
     mbarriers: Mbarriers | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def take_name(self, name: str) -> None:
@@ -77,6 +78,7 @@ class Stages(Nameable):
         defer_sync: bool,
         blocks: int = 1,
         tx_count: int = 0,
+        fields: tuple[Any, ...] = (),
     ) -> Self:
         make_pipeline_state(PipelineUserType.Producer, stages)  # which checks their number
         bars = barriers.mbarriers(storage, 2 * stages)
@@ -89,7 +91,7 @@ class Stages(Nameable):
         full = MbarrierArray(bars, stages, (cls.producer_op, producers), tx_count, is_made=True, of_warps=True)
         threads = (cls.consumer_op, consumers)
         empty = MbarrierArray(bars, stages, threads, is_made=True, first=stages)
-        return cls(full, empty, stages, mbarriers=Mbarriers(made))
+        return cls(full, empty, stages, None, None, *fields, mbarriers=Mbarriers(made))
 
     @staticmethod
     def _make_sync_object(
@@ -254,7 +256,7 @@ class PipelineTmaAsync(CountedStages):
     thread arrives when the warp is done. So the groups' sizes are numbers of warps.
     """
 
-    is_signalling_thread: Any = None
+    is_signalling_thread: Any
     peers: Peers | None = field(default=None, kw_only=True)
     consumers: CooperativeGroup | None = field(default=None, kw_only=True)
 
@@ -289,12 +291,9 @@ class PipelineTmaAsync(CountedStages):
         if each_thread:
             consumer_group.check_threads("consumer")
         blocks = 1 if peers is None else peers.blocks
-        transactions = Transactions(tx_count)
-        made = cls._made(num_stages, producer_group, consumer_group, barrier_storage, defer_sync, blocks, tx_count)
-        signals = True if each_thread else None
-        return replace(
-            made, transactions=transactions, peers=peers, is_signalling_thread=signals, consumers=consumer_group
-        )
+        sides, fields = (producer_group, consumer_group), (True if each_thread else None,)
+        made = cls._made(num_stages, *sides, barrier_storage, defer_sync, blocks, tx_count, fields)
+        return replace(made, transactions=Transactions(tx_count), peers=peers, consumers=consumer_group)
 
     @staticmethod
     def init_empty_barrier_arrive_signal(cta_layout_vmnk: Layout, tidx: object) -> tuple[Any, Any]:

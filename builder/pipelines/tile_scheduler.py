@@ -48,6 +48,10 @@ class PersistentTileSchedulerParams:
         if type(self.swizzle_size) is not int or self.swizzle_size < 1:
             raise pipeline_error(f"swizzle_size is {self.swizzle_size!r}", "pass a static number of at least 1")
 
+    def __extract_mlir_values__(self) -> list[Value]:
+        """The values of the kernel in it, a method that programs replace."""
+        return [size for size in self.problem_shape_ntile_mnl if isinstance(size, Value)]
+
     @property
     def _static(self) -> tuple[int, int, int]:
         return self.cluster_shape_mnk

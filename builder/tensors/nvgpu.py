@@ -60,9 +60,9 @@ class CopyR2SOp(CopyUniversalOp):
 
 
 class LoadCacheMode(Enum):
-    """The caches that keep the data of a load: all, or only L2."""
+    """The caches that keep the data of a load: all, also where `NONE` are named, or only L2."""
 
-    ALWAYS = "ca"
+    ALWAYS = NONE = "ca"
     GLOBAL = "cg"
 
 

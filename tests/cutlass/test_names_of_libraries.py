@@ -35,6 +35,7 @@ import cutlass.cute.nvgpu.tcgen06.mma as mma
 from cutlass._private.module import something
 from cutlass.cute import unheard_of
 from cutlass.cute.nvgpu import tcgen06, warp
+from importlib.util import find_spec
 from typing import Union
 
 
@@ -50,6 +51,7 @@ except ImportError:
     print("tried")
 
 print(hasattr(cute, "unheard_of"), hasattr(cute.nvgpu, "tcgen06"), isinstance(3, unheard_of), tcgen06.X == None)
+print(find_spec("cutlass.utils.unheard_of"), find_spec("cutlass.utils.hopper_helpers") is not None)
 for use in (lambda: mma.Op(1), lambda: unheard_of(), lambda: something + 1, lambda: Derived(), lambda: tcgen06.X == 3):
     try:
         use()
@@ -80,6 +82,7 @@ def test_names_that_are_missing_are_errors_where_they_are_used(tmp_path: Path) -
     assert done.stdout.splitlines() == [
         "tried",
         "False False False False",
+        "None True",
         "E5009: cute.nvgpu has no 'tcgen06'",
         "E5009: cute has no 'unheard_of'",
         "E5009: cutlass has no '_private'",
@@ -184,7 +187,7 @@ def test_offsets_and_bases() -> None:
 class OwnPipeline(pipeline.PipelineTmaAsync):
     """As a library derives it: it acquires by the mbarrier arrays."""
 
-    extra: int = 0
+    extra: int
 
     @staticmethod
     def create(**given: Any) -> "OwnPipeline":  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -208,7 +211,7 @@ def parts_of_a_pipeline(storage: Any, stages: int, tx_count: int) -> Any:
     cute.arch.mbarrier_init_fence()
     pipeline.pipeline_init_wait()
     assert rank == 0
-    return OwnPipeline(full, empty, stages, None, None, signals)
+    return OwnPipeline(full, empty, stages, None, None, signals, 0)
 
 
 @cute.kernel

@@ -42,7 +42,8 @@ def run(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str
 def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple[str, str]:
     """Runs a program that is there, in a folder of its own; how it went, and the reason."""
     file = folder / program.path
-    paths = [str(path) for path in (file.resolve().parent, folder.resolve()) if not _hides_modules(path)]
+    root = (folder / program.root).resolve()
+    paths = [str(path) for path in (file.resolve().parent, root) if not _hides_modules(path)]
     with TemporaryDirectory() as scratch:
         for name in program.writes_to:
             Path(scratch, name).mkdir()
@@ -59,7 +60,7 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
         env["PYTHONPATH"] = os.pathsep.join([*filter(None, [env.get("PYTHONPATH")]), *paths])
 
         def start(file: Path, arguments: str) -> subprocess.CompletedProcess[str]:
-            module = program.path.removesuffix(".py").replace("/", ".")
+            module = ".".join(Path(program.path).relative_to(program.root).with_suffix("").parts)
             given = ["-m", module] if program.is_module else [str(file.resolve())]
             if program.call:
                 given = [str(Path(__file__).with_name("call.py")), *given, *shlex.split(program.call)]

@@ -1,26 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python -m tilefold.cutlass tests/programs/call.py -- FILE FUNCTION NAME=VALUE ...`: calls a function of a library's
 tests, whose own parameters are too large for the simulator. Values are expressions of Python in the names of the file.
-In place of FUNCTION there may be an expression, which must not be False; it may name torch.
+In place of FUNCTION there may be an expression, which must not be False; it may name torch. `-m MODULE` in place of
+FILE names a module of a package.
 """
 
 import sys
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 
-def main(path: str, function: str, arguments: list[str]) -> None:
-    """Imports the file as its tests are, with the library's folder first on the path, and calls the function."""
+def load(path: str) -> ModuleType:
+    """Imports a file as its tests are: with the library's folder first on the path, and `src` in it."""
     file = Path(path).resolve()
-    library = next((folder for folder in file.parents if (folder / "tests").is_dir()), file.parent)
-    sys.path[:0] = [str(library), str(file.parent)]
+    library = next((at for at in file.parents if (at / "tests").is_dir() or (at / "test").is_dir()), file.parent)
+    sys.path[:0] = [str(folder) for folder in (library, library / "src", file.parent) if folder.is_dir()]
     spec = spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
+    return module
+
+
+def main(module: ModuleType, function: str, arguments: list[str]) -> None:
+    """Calls a function of a module with values of arguments, or computes an expression in the names of the module."""
     if not function.isidentifier():
         names = {"torch": import_module("torch"), **vars(module)}
         if eval(function, names) is False:
@@ -31,4 +38,8 @@ def main(path: str, function: str, arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    given = sys.argv[1:]
+    if given[0] == "-m":
+        main(import_module(given[1]), given[2], given[3:])
+    else:
+        main(load(given[0]), given[1], given[2:])

@@ -8,6 +8,7 @@ _QUACK, _FLASH, _INFER, _LIGER = (
 )  # fmt: skip
 
 NEEDED_BY: Mapping[str, tuple[str, ...]] = {
+    "_mlir.dialects.arith.addf": ("dungwoong/fused_kernels_cutedsl_lib",),
     "_mlir.dialects.arith.bitcast": (_INFER,),
     "_mlir.dialects.arith.constant": (_INFER,),
     "_mlir.dialects.arith.extui": (_INFER,),
@@ -25,6 +26,7 @@ NEEDED_BY: Mapping[str, tuple[str, ...]] = {
     "_mlir.dialects.llvm.inline_asm": (_QUACK, _FLASH, _INFER, _LIGER),
     "_mlir.dialects.llvm.intr_ctlz": (_QUACK,),
     "_mlir.dialects.llvm.ptrtoint": (_INFER, _LIGER),
+    "_mlir.dialects.llvm.zext": (_INFER, "pytorch/helion"),
     "_mlir.dialects.math.absi": (_FLASH,),
     "_mlir.dialects.nvvm.atomicrmw": (_QUACK, _INFER),
     "_mlir.dialects.nvvm.fmax": (_QUACK, _FLASH),

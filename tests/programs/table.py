@@ -8,16 +8,16 @@ from dataclasses import dataclass
 class Program:
     """A program by its path below the folder of examples.
 
-    `arguments` are those on the simulator, `reason` says why they are not the program's defaults; `on_gpu` are those on
-    a GPU. `sizes` are texts of the program with those that stand for them on the simulator, where a program has its
-    sizes in its text. `races` is False for a program that has a data race by the memory model, which the simulator
-    would report: `reason` names it. `fences` is False for one that takes waits for fences of tcgen05. `target` is that
-    of the simulated GPU, by default Hopper's. `ends` is what the program says at its end on the simulator where it
-    cannot end well there, for the `reason`, and on a GPU if it is the same `anywhere`. The program `after` which it
-    reads files is run first, in the same folder. A program that is a module of a package (`is_module`) is run by its
-    name, and one that writes into folders (`writes_to`) has them. Of a file that runs nothing by itself, `call` says
-    what `call.py` calls. A program for several GPUs runs on
-    simulated `devices`.
+    `arguments` are those on the simulator, `reason` says why they are not the program's defaults; `on_gpu` are
+    those on a GPU. `sizes` are texts of the program with those that stand for them on the simulator, where a
+    program has its sizes in its text. `races` is False for a program that has a data race by the memory model,
+    which the simulator would report: `reason` names it. `fences` is False for one that takes waits for fences of
+    tcgen05. `target` is that of the simulated GPU, by default Hopper's. `ends` is what the program says at its end
+    on the simulator where it cannot end well there, for the `reason`, and on a GPU if it is the same `anywhere`.
+    The program `after` which it reads files is run first, in the same folder. A program that is a module of a
+    package (`is_module`) is run by its name below the folder of packages, `root`, and one that writes into folders
+    (`writes_to`) has them. Of a file that runs nothing by itself, `call` says what `call.py` calls. A program for
+    several GPUs runs on simulated `devices`.
     """
 
     path: str
@@ -32,6 +32,7 @@ class Program:
     anywhere: bool = False
     after: str = ""
     is_module: bool = False
+    root: str = ""
     writes_to: tuple[str, ...] = ()
     call: str = ""
     devices: int = 1

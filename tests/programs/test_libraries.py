@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from .call import load
 from .call import main as call
 from .libraries import CASES, COMMITS, Case, run
 
@@ -14,7 +15,7 @@ def test_a_function_is_called_with_values_of_its_file(tmp_path: Path, capsys: py
     (tmp_path / "a_library_of_tests.py").write_text("N = 3\n")
     file = tmp_path / "tests" / "test_something.py"
     file.write_text("from a_library_of_tests import N\ndef test_it(n, word):\n    print(n, word)\n")
-    call(str(file), "test_it", ["n=2 * N", "word='='"])
+    call(load(str(file)), "test_it", ["n=2 * N", "word='='"])
     assert capsys.readouterr().out == "6 =\n"
 
 

@@ -69,7 +69,12 @@ class MissingModules(MetaPathFinder):
     """
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
-        """Raises UnknownImportError for a name behind that of a public module."""
+        """Raises UnknownImportError for a name behind that of a public module, unless `importlib.util.find_spec` asks
+        whether there is one.
+        """
+        asking = sys._getframe(1).f_back  # pyright: ignore[reportPrivateUsage]
+        if asking is not None and asking.f_code is find_spec.__code__:
+            return
         module, _, last = name.rpartition(".")
         holder = sys.modules.get(module)
         if holder is not None and is_public(holder) and not last.startswith("_"):

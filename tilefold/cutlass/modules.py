@@ -88,6 +88,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "utils.gemm": "tilefold.cute.utils.gemm",
     "utils.gemm.sm100": "tilefold.cute.utils.gemm.sm100",
     "utils.layout": "tilefold.cute.utils",
+    "utils.pipeline": "tilefold.cute.pipeline",
     "utils.smem_allocator": "tilefold.cute.utils",
     "utils.static_persistent_tile_scheduler": "tilefold.cute.utils",
     "utils.sm100": "tilefold.cute.utils.blackwell_helpers",

@@ -36,8 +36,11 @@ __all__ = [
     "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "ReductionKind",
     "ReductionOp", "TmaInfo", "copy_tensormap", "cp_fence_tma_desc_release", "create_tma_multicast_mask",
-    "fence_tma_desc_acquire", "fence_tma_desc_release", "make_tiled_tma_atom", "prefetch_descriptor", "tma_partition",
-    "update_tma_descriptor",
+    "fence_tma_desc_acquire", "fence_tma_desc_release", "make_tiled_tma_atom", "make_tma_tile_atom",
+    "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
 ]  # fmt: skip
+
+make_tma_tile_atom = make_tiled_tma_atom
+"""Its name in older programs."""
 
 publish(__name__)

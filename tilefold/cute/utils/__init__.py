@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.utils`: the order in which persistent blocks compute tiles, also of groups of products; the sizes of a GPU that
-their grids depend on; shared memory under the names of CuTe programs. Helpers for tiles of warpgroups are in
-`cute.utils.hopper_helpers`.
+their grids depend on; shared memory under the names of CuTe programs; pipelines, where older programs look for them.
+Helpers for tiles of warpgroups are in `cute.utils.hopper_helpers`.
 """
 
 from tilefold.builder.pipelines.allocator import SmemAllocator, SmemPartition, get_smem_capacity_in_bytes
@@ -17,6 +17,9 @@ from tilefold.builder.pipelines.group_scheduler import (
     StaticPersistentGroupTileScheduler,
     create_initial_search_state,
 )
+from tilefold.builder.pipelines.groups import Agent, CooperativeGroup, PipelineUserType
+from tilefold.builder.pipelines.pipelines import PipelineAsync, PipelineTmaAsync, PipelineTmaStore
+from tilefold.builder.pipelines.states import PipelineState, make_pipeline_state
 from tilefold.builder.pipelines.tensor_map_manager import TensorMapManager, TensorMapUpdateMode
 from tilefold.builder.pipelines.tile_scheduler import (
     PersistentTileSchedulerParams,
@@ -37,13 +40,14 @@ from . import gemm, hopper_helpers
 from .tensor_helpers import create_cute_tensor_for_fp8, is_fp8_dtype
 
 __all__ = [
-    "ClcDynamicPersistentTileScheduler", "ClcDynamicPersistentTileSchedulerParams", "GroupSearchResult",
-    "GroupSearchState", "GroupedGemmTileSchedulerHelper", "HardwareInfo", "LayoutEnum", "PersistentTileSchedulerParams",
-    "SmemAllocator", "SmemPartition", "StaticPersistentGroupTileScheduler", "StaticPersistentTileScheduler",
-    "TensorMapManager", "TensorMapUpdateMode", "TmemAllocator", "WorkTileInfo", "block_copy",
-    "compute_epilogue_tile_shape", "create_cute_tensor_for_fp8", "create_initial_search_state", "gemm",
-    "get_num_tmem_alloc_cols", "get_smem_capacity_in_bytes", "hopper_helpers", "is_fp8_dtype", "print_latex",
-    "print_latex_tv", "sm90_make_smem_layout_a", "sm90_make_smem_layout_b", "sm90_make_smem_layout_epi",
+    "Agent", "ClcDynamicPersistentTileScheduler", "ClcDynamicPersistentTileSchedulerParams", "CooperativeGroup",
+    "GroupSearchResult", "GroupSearchState", "GroupedGemmTileSchedulerHelper", "HardwareInfo", "LayoutEnum",
+    "PersistentTileSchedulerParams", "PipelineAsync", "PipelineState", "PipelineTmaAsync", "PipelineTmaStore",
+    "PipelineUserType", "SmemAllocator", "SmemPartition", "StaticPersistentGroupTileScheduler",
+    "StaticPersistentTileScheduler", "TensorMapManager", "TensorMapUpdateMode", "TmemAllocator", "WorkTileInfo",
+    "block_copy", "compute_epilogue_tile_shape", "create_cute_tensor_for_fp8", "create_initial_search_state", "gemm",
+    "get_num_tmem_alloc_cols", "get_smem_capacity_in_bytes", "hopper_helpers", "is_fp8_dtype", "make_pipeline_state",
+    "print_latex", "print_latex_tv", "sm90_make_smem_layout_a", "sm90_make_smem_layout_b", "sm90_make_smem_layout_epi",
 ]  # fmt: skip
 
 publish(__name__)

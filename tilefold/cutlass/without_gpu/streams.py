@@ -11,6 +11,8 @@ from inspect import signature
 from types import SimpleNamespace
 from typing import Any
 
+from tilefold.base.target import MAX_THREADS, RESERVED_SHARED_BYTES, STATIC_SHARED_BYTES
+
 from .launches import MissingGpu
 
 
@@ -111,6 +113,8 @@ def _of_host(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def streams_on_host(torch: Any, gpu: MissingGpu) -> None:
     """Makes torch say that there is a GPU, and answer for its streams, events and graphs."""
+    capability = gpu.target.capability
+    shared = capability.shared_kib * 1024
     properties = SimpleNamespace(
         name="the simulator",
         multi_processor_count=gpu.multiprocessors,
@@ -118,6 +122,13 @@ def streams_on_host(torch: Any, gpu: MissingGpu) -> None:
         minor=gpu.target.sm % 10,
         total_memory=1 << 34,
         L2_cache_size=gpu.l2_bytes,
+        warp_size=32,
+        max_threads_per_block=MAX_THREADS,
+        max_threads_per_multi_processor=capability.threads,
+        regs_per_multiprocessor=1 << 16,
+        shared_memory_per_block=STATIC_SHARED_BYTES,
+        shared_memory_per_block_optin=shared - RESERVED_SHARED_BYTES,
+        shared_memory_per_multiprocessor=shared,
     )
     answers = {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "set_device": None,

@@ -42,7 +42,9 @@ def addi(lhs: Any, rhs: Any) -> Any:
     return as_value(lhs) + rhs
 
 
-addf = addi
+def addf(lhs: Any, rhs: Any, fastmath: Any = None) -> Any:
+    """The sum of floats, rounded whatever `fastmath`."""
+    return addi(lhs, rhs)
 
 
 def subi(lhs: Any, rhs: Any) -> Any:
@@ -50,7 +52,9 @@ def subi(lhs: Any, rhs: Any) -> Any:
     return as_value(lhs) - rhs
 
 
-subf = subi
+def subf(lhs: Any, rhs: Any, fastmath: Any = None) -> Any:
+    """The difference of floats, rounded whatever `fastmath`."""
+    return subi(lhs, rhs)
 
 
 def muli(lhs: Any, rhs: Any) -> Any:
@@ -58,7 +62,9 @@ def muli(lhs: Any, rhs: Any) -> Any:
     return as_value(lhs) * rhs
 
 
-mulf = muli
+def mulf(lhs: Any, rhs: Any, fastmath: Any = None) -> Any:
+    """The product of floats, rounded whatever `fastmath`."""
+    return muli(lhs, rhs)
 
 
 def andi(lhs: Any, rhs: Any) -> Any:

@@ -16,10 +16,11 @@ from tilefold.cute.jit_arguments import PointerType, StructType, StructValue
 
 from ..ir import Value
 from .arith import bitcast
+from .arith import extui as zext
 
 __all__ = [
     "AsmDialect", "PointerType", "StructType", "addrspacecast", "bitcast", "extractvalue", "inline_asm", "intr_ctlz",
-    "ptrtoint",
+    "ptrtoint", "zext",
 ]  # fmt: skip
 
 
