@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The parts of a PTX module, as the text has them (PTX ISA, Syntax, and State Spaces, Types, and Variables)."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, TilefoldError
+
+_OF_FUNCTION = re.compile(r"_ZZ\w*E\d+([A-Za-z_]\w*?)(?:_\d+)?")
+"""A variable of a function of C++ (Itanium C++ ABI, local names)."""
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +176,13 @@ class Variable:
     linkage: str = ""
     scalar: str = ""
     """The type of a variable that is no array."""
+
+    @property
+    def plain_name(self) -> str | None:
+        """The name in a function of C++ that has the variable, or its own. None for one that no value of the IR has."""
+        match = _OF_FUNCTION.fullmatch(self.name)
+        name = self.name if match is None else match[1]
+        return name if _NAME.fullmatch(name) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,6 +241,7 @@ class _Translation:
             size = variable.size or dynamic
             if size:
                 r.symbols[variable.name] = r.emit(SmemAddrOp(offset, size))
+                r.symbols[variable.name].name_hint = variable.plain_name
             end = max(end, offset + size)
         r.shared_bytes = end
         if RESERVED_SHARED in r.symbols:

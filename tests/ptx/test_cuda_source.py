@@ -151,3 +151,33 @@ def test_headers_of_the_host_and_code_of_no_line(tmp_path: Path, capsys: pytest.
     file.write_text("#include <no_such.h>\n" + text)
     assert main(["check", str(file), *given]) == 1
     assert "nvidia-cuda-runtime" in capsys.readouterr().err
+
+
+@needs_nvrtc
+def test_messages_have_the_words_of_cuda(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "twice.cu"
+    file.write_text(
+        "__device__ int last;\n__global__ void twice() {\n  __shared__ int s[32];\n"
+        "  s[threadIdx.x] = 1;\n  s[0] = s[31 - threadIdx.x];\n  (&last)[threadIdx.x] = s[0];\n}\n"
+    )
+    assert main(["check", str(file), "--block", "32"]) == 1
+    said = capsys.readouterr().out
+    assert "of shared array s (128 bytes)" in said
+    assert "so __syncwarp() suffices" in said
+    assert "0 bytes past the end of variable last (4 bytes)" in said
+
+
+@needs_nvrtc
+def test_a_fault_that_the_optimiser_drops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, report = tmp_path / "some.cu", tmp_path / "report.json"
+    file.write_text(
+        "__global__ void some(float* A, int n) {\n  float x;\n"
+        "  if (n > 5 && threadIdx.x > 7) x = n;\n  A[threadIdx.x] = x;\n}\n"
+    )
+    given = [str(file), "--block", "32", "--arg", "A=f32[32]", "--arg", "n=6"]
+    assert main(["check", *given]) == 1
+    assert "some.cu:4:3: error[E3204]" in (said := capsys.readouterr().out)
+    assert "note: the optimiser of NVRTC drops what shows it: --nvrtc=-G keeps that" in said
+    assert main(["check", *given, "--json", "-o", str(report)]) == 1
+    assert main(["check", "--replay", str(report)]) == 1
+    assert "some.cu:4:3: error[E3204]" in capsys.readouterr().out

@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,16 @@ _LOC = re.compile(r"^\s*\.loc.*$", re.MULTILINE)
 _PARAMETER = re.compile(r".*_(param_\d+)")
 
 
+_VARIABLE = "variable_"
+"""The beginning of the name by which a launch passes a variable in global memory."""
+_IN_CUDA: Mapping[str, str] = MappingProxyType({
+    "ptx.bar.warp.sync": "__syncwarp()",
+    'ptx.fence "acq_rel"': "__threadfence()",
+    "use ptx.atom or ptx.red": "use atomicAdd or another of its kind",
+})  # fmt: skip
+"""Operations that hints name, and their names in CUDA C++."""
+
+
 @dataclass(frozen=True)
 class PtxSource(Source):
     """The text of a module, or of the program that it was compiled from, and that of other files that it names."""
@@ -42,6 +53,13 @@ class PtxSource(Source):
     def line_of(self, file: str, number: int) -> str:
         """The text of a line of a file."""
         return self.line(number) if file == self.name else linecache.getline(file, number).rstrip("\n")
+
+    def spelled(self, message: str) -> str:
+        """A message with the names that variables have, and in the words of CUDA C++ if the program is that."""
+        message = message.replace(f"argument {_VARIABLE}", "variable ").replace("shared tensor %", "shared array ")
+        for operation, name in _IN_CUDA.items() if PurePath(self.name).suffix == ".cu" else ():
+            message = message.replace(operation, name)
+        return message
 
 
 @dataclass(frozen=True)
@@ -104,7 +122,7 @@ class PtxModule:
         body = translate(self.module, function, types, self.file, locate, shared)
         bounds = LaunchBounds(block, cluster=function.cluster)
         aligns = [max(parameter.align, 1) for parameter in function.parameters]
-        variables = {f"variable_{plain_symbol(v.name)}": self._bytes_of(v) for v in body.variables}
+        variables = {f"{_VARIABLE}{plain_symbol(v.name)}": self._bytes_of(v) for v in body.variables}
         names = [*(names or parameter_names(function)), *variables]
         aligns += [1] * len(variables)
         symbol = plain_symbol(function.name)
@@ -150,7 +168,8 @@ class PtxModule:
             text = self.source.line_of(file, line)
             end = column + len(text[column - 1 :].split(";")[0])
             place = Place(file, line, column, end, text)
-            raise ProgramError([Diagnostic(Severity.ERROR, message, place, error.code, error.hint)]) from error
+            message, hint = self.source.spelled(message), self.source.spelled(error.hint)
+            raise ProgramError([Diagnostic(Severity.ERROR, message, place, error.code, hint)]) from error
 
 
 def block_of(function: Function, block: Dim3 | None) -> Dim3:

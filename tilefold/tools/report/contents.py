@@ -17,7 +17,7 @@ from tilefold.driver.faults import Fault, merge
 from tilefold.driver.gaps import Gap
 from tilefold.driver.line_costs import Costs
 from tilefold.driver.lowering import Program, passes_to_instr
-from tilefold.driver.ptx_module import plain_symbol
+from tilefold.driver.ptx_module import plain_name, plain_symbol
 from tilefold.driver.ptx_program import PtxProgram
 from tilefold.driver.source_text import ptx_source_map, source_map
 from tilefold.passes.check_stage import CheckStagePass
@@ -174,7 +174,8 @@ def _contents_of_ptx(program: PtxProgram, launches: Iterable[Observation]) -> Co
     if cubin is not None:
         named = replace(cubin, kernels={plain_symbol(name): used for name, used in cubin.kernels.items()})
         text = program.read.compiled_text or program.source.text
-        contents.kernels = make_report(text, named, target, kernels_in(program.module, EntryOp)).kernels
+        kernels = make_report(text, named, target, kernels_in(program.module, EntryOp)).kernels
+        contents.kernels = [replace(kernel, name=plain_name(kernel.name)) for kernel in kernels]
     _add_launches(contents, launches)
     return contents
 
