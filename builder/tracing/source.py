@@ -120,6 +120,7 @@ _SPELLING: Mapping[str, str] = MappingProxyType({
     "by --no-races": "by launch(..., races=False)",
     "so ptx.bar.warp.sync suffices": "so cute.arch.sync_warp() suffices",
     "put ptx.bar.warp.sync": "put cute.arch.sync_warp()",
+    'put ptx.fence "acq_rel"': "put cute.arch.fence_acq_rel_gpu()",
     "use ptx.atom or ptx.red": "use cute.arch.atomic_add or another of its kind",
     "execute ptx.fence.mbarrier_init": "call cute.arch.mbarrier_init_fence()",
     "execute ptx.fence.proxy.async": 'call cute.arch.fence_proxy("async")',
