@@ -30,7 +30,7 @@ EXTRA_DOCS :=
 EXTRA_WORKFLOWS :=
 endif
 
-.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint bench oracle conformance programs public libraries suites docs docs-site coverage workflows clean
+.PHONY: help demo test nightly gpu-test gpu-memcheck gpu-agreement mutants planted policies fuzz lint links style types bench oracle conformance programs public libraries suites docs docs-site coverage workflows clean
 
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
@@ -102,11 +102,17 @@ fuzz: $(READY)
 	$(RUN) -m tests.python.fuzz --count $(COUNT)
 	$(RUN) -m tests.python.misuse --count $(COUNT)
 
-lint: $(READY)
+lint: links style types
+
+links: $(READY)
 	$(RELINK)
+
+style: $(READY)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	@if command -v $(ACTIONLINT) >/dev/null; then $(ACTIONLINT); else echo "no actionlint: make workflows installs it"; fi
+
+types: $(READY)
 	$(RUN) -m pyright --pythonpath "$$($(RUN) -c 'import sys; print(sys.executable)')"
 
 bench: $(READY)

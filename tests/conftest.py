@@ -9,7 +9,7 @@ every test has one that only a hang exceeds (`timeout` in pyproject.toml).
 import gc
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -75,6 +75,17 @@ def _beside_samples(items: list[pytest.Item]) -> set[pytest.Item]:
         assert count < len(group), f"{group[0].nodeid} has {len(group)} cases, of which none is left out"
         left_out |= set(group) - {group[index * len(group) // count] for index in range(count)}
     return left_out
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """The garbage collector rests while tests are collected: it would pass over ever more objects that stay."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)

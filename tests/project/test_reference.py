@@ -14,21 +14,22 @@ from pathlib import Path
 import pytest
 
 from docs.figures import FAMILIES, SHOWING, table, with_tables
-from docs.generate import PICTURES, REFERENCE, pages
+from docs.generate import PICTURES, REFERENCE
+from docs.generate import pages as made_pages
 from tilefold.cutlass.modules import MODULES
 
-PAGES = pages()
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    """The text of every page, by file name."""
+    return made_pages()
 
 
-@pytest.mark.parametrize("name", list(PAGES))
-def test_page_is_up_to_date(name: str) -> None:
-    path = REFERENCE / name
-    assert path.is_file(), f"docs/reference/{name} is missing; run `make docs` and commit it"
-    assert path.read_text(encoding="utf-8") == PAGES[name], f"docs/reference/{name} is stale; run `make docs`"
-
-
-def test_no_page_is_left_over() -> None:
-    assert {path.name for path in REFERENCE.glob("*.md")} == set(PAGES), "run `make docs`"
+def test_pages_are_up_to_date(pages: dict[str, str]) -> None:
+    assert {path.name for path in REFERENCE.glob("*.md")} == set(pages), "run `make docs` and commit docs/reference"
+    for name, text in pages.items():
+        written = (REFERENCE / name).read_text(encoding="utf-8")
+        assert written == text, f"docs/reference/{name} is stale; run `make docs`"
 
 
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.stem)
@@ -102,9 +103,9 @@ def _documented() -> Iterator[tuple[str, str]]:
                 yield f"{target}.{name}", value.__doc__ or ""
 
 
-def test_docstrings_are_whole() -> None:
+def test_docstrings_are_whole(pages: dict[str, str]) -> None:
     """Each paragraph is in the reference, whatever its indentation."""
-    text = " ".join(" ".join(page for name, page in PAGES.items() if name.startswith("python-")).split())
+    text = " ".join(" ".join(page for name, page in pages.items() if name.startswith("python-")).split())
     text = text.replace("\\|", "|")
     docstrings = dict(_documented())
     assert sum("\n\n" in docstring for docstring in docstrings.values()) > 100
@@ -113,14 +114,16 @@ def test_docstrings_are_whole() -> None:
             assert " ".join(paragraph.split()) in text, name
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name.startswith("python-")])
-def test_an_announced_example_follows(name: str) -> None:
+def test_an_announced_example_follows(pages: dict[str, str]) -> None:
     """A paragraph that ends in a colon has an example, a list or a table behind it; examples are Python."""
-    blocks = re.sub(r"```.*?```", lambda fence: fence[0].replace("\n\n", "\n"), PAGES[name], flags=re.DOTALL)
-    paragraphs = blocks.strip().split("\n\n")
-    for paragraph, following in pairwise([*paragraphs, ""]):
-        if paragraph.endswith(":"):
-            assert following.startswith(("```python\n", "- ", "1. ", "|")), paragraph
-        if paragraph.startswith("```python\n"):
-            compile(paragraph.removeprefix("```python\n").removesuffix("```"), name, "exec")
-        assert not paragraph.startswith(" "), paragraph
+    for name, page in pages.items():
+        if not name.startswith("python-"):
+            continue
+        blocks = re.sub(r"```.*?```", lambda fence: fence[0].replace("\n\n", "\n"), page, flags=re.DOTALL)
+        paragraphs = blocks.strip().split("\n\n")
+        for paragraph, following in pairwise([*paragraphs, ""]):
+            if paragraph.endswith(":"):
+                assert following.startswith(("```python\n", "- ", "1. ", "|")), f"{name}: {paragraph}"
+            if paragraph.startswith("```python\n"):
+                compile(paragraph.removeprefix("```python\n").removesuffix("```"), name, "exec")
+            assert not paragraph.startswith(" "), f"{name}: {paragraph}"
