@@ -30,11 +30,12 @@ def python_pages() -> dict[str, str]:
     """The text of a page for each module of the API, by file name."""
     made: dict[str, str] = {}
     seen: set[str] = set()
+    known = {*dir(cute), *vars(cute)}  # another name is an error with a hint, which takes time
     for name, target in MODULES.items():
         module = import_module(target)
         values = {own: getattr(module, own) for own in _public(module)}
         names = {own: value for own, value in values.items() if not isinstance(value, ModuleType)}
-        same = [own for own in names if module is not cute and getattr(cute, own, None) is names[own]]
+        same = [own for own in names if module is not cute and own in known and getattr(cute, own) is names[own]]
         if target in seen or len(same) == len(names):
             continue
         seen.add(target)

@@ -1,14 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Nothing of our dialects is left out: docstrings, round trips, faults, simulator rules."""
 
-import ast
-import sys
-from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any
-
 import pytest
 from tilefold.dialects import gpu
 from tilefold.dialects.cute.attributes import CoordAttr, LayoutAttr, TilerAttr
@@ -19,7 +11,7 @@ from tilefold.runtime.sim.rules import rule_of
 from xdsl.ir import Attribute, Operation
 
 from tests.dialects.samples import ATTRIBUTE_SAMPLES, programs
-from tests.dialects.test_faults import FAULTS, marked, refusal
+from tests.dialects.test_faults import FAULTS
 
 OPERATIONS: list[type[Operation]] = [
     *TILE.operations,
@@ -46,13 +38,6 @@ NOT_EXECUTED = frozenset({
 OF_PACKAGES = frozenset({"tile.instruction", "ptx.instruction"})
 """Operations that mean nothing without a package: tests/new_family has their texts and faults."""
 
-REFUSE = ("refuse", "raise_at", "raise_error")
-"""Functions that raise."""
-
-ROOT = Path(gpu.__file__).parent
-REFUSING = ("cute/attributes.py", "definitions.py", "gpu.py", "kernel.py", "ptx", "run", "tile")
-"""The files whose refusals must each be reached by a fault."""
-
 
 @pytest.mark.parametrize("op", OPERATIONS, ids=[op.name for op in OPERATIONS])
 def test_operation(op: type[Operation]) -> None:
@@ -70,46 +55,3 @@ def test_attribute(attribute: type[Attribute]) -> None:
     assert (attribute.__dict__.get("__doc__") or "").strip(), f"{attribute.name} has no docstring"
     assert attribute.name in ATTRIBUTE_SAMPLES
     assert any(fault.of == attribute.name for fault in FAULTS)
-
-
-def _refusals() -> Iterator[tuple[str, int]]:
-    """File and line of each statement that refuses a program: a raise, or a call of a function that raises."""
-    for part in REFUSING:
-        path = ROOT / part
-        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
-            if file.name == "custom.py":  # tests/new_family reaches its refusals
-                continue
-            for node in ast.walk(ast.parse(file.read_text())):
-                call = node.value if isinstance(node, ast.Expr) else None
-                function = call.func if isinstance(call, ast.Call) else None
-                name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-                if isinstance(node, ast.Raise) or (isinstance(node, ast.Expr) and name in REFUSE):
-                    yield str(file), node.lineno
-
-
-def test_every_refusal_is_reached_by_a_fault() -> None:
-    wanted = set(_refusals())
-    files = {file for file, _ in wanted}
-    reached: set[tuple[str, int]] = set()
-
-    @cache
-    def refuses(code: CodeType) -> bool:
-        return any((code.co_filename, line) in wanted for _, _, line in code.co_lines())
-
-    def lines(frame: FrameType, event: str, arg: Any) -> Any:
-        if event == "line":
-            reached.add((frame.f_code.co_filename, frame.f_lineno))
-        return lines
-
-    def calls(frame: FrameType, event: str, arg: Any) -> Any:
-        return lines if frame.f_code.co_filename in files and refuses(frame.f_code) else None
-
-    before = sys.gettrace()
-    sys.settrace(calls)
-    try:
-        for fault in FAULTS:
-            refusal(marked(fault.text)[0], fault.said)
-    finally:
-        sys.settrace(before)
-    missing = sorted(wanted - reached)
-    assert not missing, "no fault reaches:\n" + "\n".join(f"{file}:{line}" for file, line in missing)
