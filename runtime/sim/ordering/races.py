@@ -82,8 +82,13 @@ class RaceShadow:
     def _refine(self, width: int) -> None:
         """Makes the granules as narrow as an access."""
         parts = self._granule // width
-        self._writes, self._reads = np.repeat(self._writes, parts), np.repeat(self._reads, parts, 1)
-        self._latest = np.repeat(self._latest, parts)
+        tables = self._writes, self._reads, self._latest
+        if any(table.any() for table in tables):
+            self._writes, self._reads, self._latest = (np.repeat(table, parts, axis=-1) for table in tables)
+        else:  # before the first access: the pages of a large memory come when they are used
+            self._writes, self._reads, self._latest = (
+                np.zeros((*table.shape[:-1], table.shape[-1] * parts), np.int64) for table in tables
+            )
         self._granule = width
         self._covered = {byte + part * width: writes for byte, writes in self._covered.items() for part in range(parts)}
         self._view()
