@@ -71,10 +71,11 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("words", [
-    ["run", "examples/hgemm.cute", "--device", "sim"],
     ["compile", "examples/hgemm.cute", "--emit", "cubin", "--no-cache", "-o", "{out}/file"],
+    ["run", "examples/hgemm.cute", "--device", "sim"],
     ["opt", "examples/hgemm.cute", "-p", "fold-layouts,cse", "--dump-dir", "{out}/dump", "-o", "{out}/file"],
 ], ids=lambda words: words[0])  # fmt: skip
+@pytest.mark.sampled(1)
 def test_interrupt_ends_with_one_line(words: list[str], tmp_path: Path) -> None:
     random = Random(words[0])
     interrupted = 0
@@ -124,6 +125,7 @@ ENDINGS = [
 
 
 @pytest.mark.parametrize(("number", "word"), ENDINGS)
+@pytest.mark.sampled(1)
 def test_a_signal_stops_the_process_that_runs_llvm(number: signal.Signals, word: str, tmp_path: Path) -> None:
     script, told = tmp_path / "python", tmp_path / "process"
     # it tells its number after a while: before that, Python may not have returned from starting it
@@ -199,7 +201,7 @@ def test_a_signal_is_ignored_where_the_caller_does(number: signal.Signals) -> No
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(2)
 def test_output_that_nobody_reads(words: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -228,7 +230,7 @@ def test_closed_streams(descriptor: int) -> None:
 
 
 @pytest.mark.parametrize("command", ["compile", "opt", "run", "check", "explain", "reduce", "bisect", "export", "show"])
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(1)
 def test_program_from_closed_standard_input(command: str) -> None:
     status, out, said = ended(
         start([command, "-", *(["-o", "x.svg"] * (command == "show"))], limit=lambda: os.close(0))
@@ -267,7 +269,7 @@ def test_file_that_finds_no_space_is_not_left_in_part(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mib", [64, 220])
 @pytest.mark.parametrize("words", [["run", SMALL, "--device", "sim"], ["compile", COPY]], ids=lambda words: words[0])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_too_little_memory(words: list[str], mib: int) -> None:
     limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))  # noqa: E731
     status, _, said = ended(start(words, limit=limit))
@@ -280,6 +282,7 @@ def test_too_little_memory(words: list[str], mib: int) -> None:
 
 
 @pytest.mark.parametrize(("home", "said"), [("/proc", "No such file or directory"), ("/dev/null", "Not a directory")])
+@pytest.mark.sampled(1)
 def test_home_that_cannot_be_written(home: str, said: str, tmp_path: Path) -> None:
     out = tmp_path / "out.cubin"
     words = ["compile", COPY, "--emit", "cubin", "-o", str(out)]

@@ -37,6 +37,7 @@ def test_there_are_enough() -> None:
     ("named", "emit: ashr is lshr", (), Status.CAUGHT),
     ("bisect", "none", ("tests/mutants/programs/narrow.cute",), Status.MISSED),
 ])  # fmt: skip
+@pytest.mark.sampled(2)
 def test_trials(kind: str, name: str, arguments: tuple[str, ...], expected: Status) -> None:
     command = [sys.executable, "-m", "tests.mutants.trial", kind, name, *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
