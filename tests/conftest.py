@@ -18,9 +18,9 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 settings.register_profile(
-    "nightly", deadline=None, max_examples=600, derandomize=False, suppress_health_check=[HealthCheck.too_slow]
+    "nightly", deadline=None, max_examples=400, derandomize=False, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("tilefold", settings.get_profile("nightly"), max_examples=60, derandomize=True, database=None)
+settings.register_profile("tilefold", settings.get_profile("nightly"), max_examples=40, derandomize=True, database=None)
 # one failing example is enough for tests.mutants, as it was found
 settings.register_profile("mutants", settings.get_profile("tilefold"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile("tilefold")

@@ -82,7 +82,7 @@ def test_targets() -> None:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_the_kernels_compile_at_full_size(name: str) -> None:
     workload = KERNELS[name]
     program, launch = workload.loaded()

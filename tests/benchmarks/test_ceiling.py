@@ -21,7 +21,7 @@ ATOMS = {shape.atom: shape for shape in SHAPES}
 
 
 @pytest.mark.parametrize("ceiling", SHAPES, ids=lambda shape: shape.label)
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(4)
 def test_the_loop_holds_nothing_but_the_instruction(ceiling: Ceiling) -> None:
     program, _ = ceiling.workload(132).loaded()
     ptx = program.ptx(SM90)

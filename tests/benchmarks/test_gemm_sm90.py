@@ -55,7 +55,7 @@ def test_launches_leave_the_kernel_to_the_driver(name: str) -> None:
 
 @needs_ptxas
 @pytest.mark.parametrize("name", OPTIONS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_the_loop_multiplies_and_moves_nothing(name: str) -> None:
     kernel, config = _built(name)
     build = kernel.program.machine_build(SM90A)

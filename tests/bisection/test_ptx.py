@@ -38,7 +38,7 @@ def _bisect(monkeypatch: pytest.MonkeyPatch, example: str, change: Callable[[str
         ("reduce.cute", "shfl.sync.bfly.b32", "shfl.sync.up.b32", "instead of"),
     ],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_wrong_ptx_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: Capture, example: str, old: str, new: str, said: str
 ) -> None:

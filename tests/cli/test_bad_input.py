@@ -79,7 +79,7 @@ _JUNK = [
 
 
 @pytest.mark.parametrize("seed", range(60))
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 def test_damaged_programs_are_compiled_or_refused(seed: int) -> None:
     """A few tokens of an example are dropped, doubled or replaced; nothing but a TilefoldError may come of it."""
     chance = random.Random(seed)

@@ -69,7 +69,7 @@ def compiled(folder: Path, chain: str, depth: int) -> str:
 
 
 @pytest.mark.parametrize("kind", CHAINS)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_long_chains_of_one_operation_compile(kind: str, tmp_path: Path) -> None:
     compiled(tmp_path, "\n".join(CHAINS[kind].format(i=i, n=i + 1) for i in range(DEPTH)), DEPTH)
 

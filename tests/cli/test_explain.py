@@ -76,7 +76,7 @@ def _cured(example: Sample, cured: Sample) -> Sample:
 
 
 @pytest.mark.parametrize("code", Code, ids=lambda code: code.id)
-@pytest.mark.sampled(54)
+@pytest.mark.sampled(27)
 def test_page(code: Code, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.chdir(tmp_path)
     page = explanation(code)

@@ -183,7 +183,7 @@ def test_the_fragment_itself_is_told_if_no_access_is_the_reason(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(3)
 def test_no_example_has_fragments_in_local_memory(path: Path) -> None:
     target = target_of(path)
     remarks = [remark for remark in program(path).remarks(target, compiled=True) if remark.op == "fragment"]

@@ -82,7 +82,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.sampled(63)
+@pytest.mark.sampled(32)
 def test_hostile_program(
     command: tuple[str, ...], fault: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -175,7 +175,7 @@ def test_what_kept_a_copy_from_being_wider_is_said() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.stem for path in EXAMPLES])
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(6)
 def test_every_copy_of_an_example_is_explained_in_order(path: Path) -> None:
     remarks = program(path).remarks(target_of(path))
     lines = [remark.place.line for remark in remarks if remark.place]

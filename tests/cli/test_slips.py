@@ -60,7 +60,7 @@ def check(slip: Slip) -> None:
 
 
 @pytest.mark.parametrize("path", SMALL, ids=lambda path: path.stem)
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(4)
 def test_slips_are_told_where_they_are(path: Path) -> None:
     kinds: dict[str, int] = {}
     for slip in slips(Random(path.stem), program(path)):

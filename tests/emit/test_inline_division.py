@@ -34,7 +34,7 @@ OPERATIONS = (
 
 
 @pytest.mark.parametrize(("text", "type"), [*OPERATIONS, ("arith.divf %v, %v", "vector<4xf32>")])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_no_division_beside_wgmma_is_a_call(text: str, type: str) -> None:
     vector = "%v = vector.broadcast %f32 : f32 to vector<4xf32>\n" if type.startswith("vector") else ""
     load = f"{vector}%x = ptx.ld %A align 16 : !ptx.ptr<global> -> {type}"
@@ -268,7 +268,7 @@ def _towards_zero(x: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
     [("udiv", np.floor_divide), ("urem", np.fmod), ("sdiv", _towards_zero), ("srem", np.fmod)],
 )
 @pytest.mark.parametrize("error", _ERRORS)
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(7)
 def test_quotients_and_remainders_of_integers(bits: int, name: str, by_numpy: Callable[..., Any], error: float) -> None:
     x, y = _integers(bits, signed=name.startswith("s"))
     np.testing.assert_array_equal(_on_cpu(name, f"i{bits}", error, x, y), by_numpy(x, y))

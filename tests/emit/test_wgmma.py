@@ -57,7 +57,7 @@ def assembled(bodies: list[str], threads: int = 128) -> str:
 
 
 @pytest.mark.parametrize("part", range(8))
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_each_form_is_assembled(part: int) -> None:
     names = NAMES[part::8]
     ptx = assembled([multiplication(name) for name in names])

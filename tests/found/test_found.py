@@ -13,7 +13,7 @@ _NEAR = 5
 """Lines between those that a report names and the fix, of a loop that may lie on either side."""
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.kernel.title)
 def test_a_fault_is_found_at_its_fix_and_the_fixed_kernel_is_clean(case: Found) -> None:
     for outcome in judged(case.kernel):

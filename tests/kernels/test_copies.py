@@ -43,7 +43,7 @@ def test_movmatrix() -> None:
 
 @pytest.mark.parametrize("inside", [0, 1, 23, 50, 64])
 @pytest.mark.parametrize("elementwise", [False, True])
-@pytest.mark.sampled(7)
+@pytest.mark.sampled(4)
 def test_predicates(inside: int, elementwise: bool) -> None:
     assert_holds_at_every_stage(predicated(inside, elementwise))
 

@@ -29,7 +29,7 @@ def kernel_of(path: Path, number: int) -> str:
 
 
 @pytest.mark.parametrize(("path", "number"), ALL_LAUNCHES, ids=LAUNCH_IDS)
-@pytest.mark.sampled(16)
+@pytest.mark.sampled(9)
 def test_counts_equal_those_of_the_ptx(path: Path, number: int) -> None:
     launch = small(launches(path)[number])
     threads = launch.grid[0] * launch.grid[1] * launch.grid[2] * launch.block[0] * launch.block[1] * launch.block[2]

@@ -150,7 +150,7 @@ def test_groups(is_masked: bool, dtype: Any) -> None:
 
 @pytest.mark.parametrize("is_masked", [True, False], ids=["masked", "contiguous"])
 @pytest.mark.parametrize("counts", [[0, 0], [0, 64], [65, 3]], ids=str)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_groups_without_rows_and_with_few(is_masked: bool, counts: list[int]) -> None:
     check_grouped(counts, (72, 72, 72), is_masked, SMALL, np.float16, blocks=3)
 

@@ -25,7 +25,7 @@ SCALED, GROUPED = "gemm_fp8_scaled", "gemm_grouped"
     [(SCALED, {"M": 136, "N": 136, "K": 128}), (GROUPED, {"GROUPS": 2, "M": 128, "N": 136, "K": 72, "MASKED": 0})],
     ids=[SCALED, GROUPED],
 )
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_every_stage(name: str, changed: dict[str, Any], stage: str) -> None:
     check_changed(name, stage, BLOCKS=1, **changed)
 
@@ -41,7 +41,7 @@ def test_every_stage(name: str, changed: dict[str, Any], stage: str) -> None:
     ],
     ids=str,
 )  # fmt: skip
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_variants(name: str, changed: dict[str, Any]) -> None:
     check_changed(name, "instr", **changed)
 

@@ -41,7 +41,7 @@ def check(module: Any, shape: tuple[int, int, int], type: int, *config: int, **o
     ],
     ids=str,
 )
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_extents_and_types(module: Any, shape: tuple[int, int, int], type: int, config: tuple[int, ...]) -> None:
     check(module, shape, type, *config)
 

@@ -122,7 +122,7 @@ def test_every_stage(module: Any, stage: str) -> None:
 
 @pytest.mark.parametrize("shape", [(136, 72, 72), (65, 8, 64), (1, 264, 8), (63, 72, 63), (65, 64, 1)], ids=str)
 @pytest.mark.parametrize("config", ["one consumer", "taking turns in a cluster"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_tiles_that_reach_beyond_the_matrices(module: Any, config: str, shape: tuple[int, int, int]) -> None:
     check(module, CONFIGS[config], shape, blocks=2)
 

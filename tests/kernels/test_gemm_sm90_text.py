@@ -30,7 +30,7 @@ def test_every_stage(stage: str) -> None:
     ],
     ids=str,
 )  # fmt: skip
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_variants(changed: dict[str, Any]) -> None:
     check_changed(NAME, "instr", **changed)
 

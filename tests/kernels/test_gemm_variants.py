@@ -17,7 +17,7 @@ from tilefold.driver.launches import Changes, read_launches
 
 
 @pytest.mark.parametrize("parameters", SIMULATED, ids=name_of)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_every_stage_computes_what_numpy_does(parameters: Parameters) -> None:
     found = gemm(parameters)
     (launch,) = read_launches(found.module, found.source, Changes())
@@ -47,7 +47,7 @@ def test_every_parameter_has_each_of_its_values() -> None:
 
 @pytest.mark.parametrize("majors", ["KK", "MN"])
 @pytest.mark.parametrize(("ab", "tile_k", "rows"), [("f16", 32, 64), ("f32", 32, 32), ("f64", 16, 32), ("i8", 64, 128)])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_no_access_to_shared_memory_has_a_bank_conflict(ab: str, tile_k: int, rows: int, majors: str) -> None:
     rows = rows if majors == "MN" else 64
     sizes: Parameters = {"M": rows, "N": rows, "K": tile_k, "TILE_M": rows, "TILE_N": rows, "TILE_K": tile_k}

@@ -51,7 +51,7 @@ def probe(name: str) -> Program:
 
 
 @pytest.mark.parametrize("name", [*_HALVES, *_BYTES])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_every_stage_gives_the_product(name: str) -> None:
     program, atom = probe(name), mma_atom(name)
     (given,) = read_launches(program.module, program.source, Changes())
@@ -116,7 +116,7 @@ def by_the_rule(name: str, a: Any, b: Any, c: float, scales_a: Any, scales_b: An
 
 
 @pytest.mark.parametrize("name", [*_HALVES, *_BYTES])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_numbers_follow_the_rule(name: str) -> None:
     atom, rng = mma_atom(name), np.random.default_rng(7)
     (m, n, k), (_, kind_a, kind_b, _), factors = atom.shape, atom.types, atom.products.factors

@@ -14,7 +14,7 @@ from tests.kernels import policies
 @pytest.mark.parametrize(
     ("name", "completion"), list(zip(policies.KERNELS, cycle([Completion.EARLY, Completion.RANDOM]), strict=False))
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_kernels(name: str, completion: Completion) -> None:
     with policies.policy(completion, 0):
         policies.KERNELS[name]()

@@ -69,7 +69,7 @@ def test_ldmatrix_moves_four_matrices() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(8)
 def test_fragments_are_registers_and_loops_are_unrolled(path: Path) -> None:
     for kernel, counts in ptx_counts(path).items():
         if "call.vprintf" not in counts:  # printf takes its arguments on the stack
@@ -144,7 +144,7 @@ not, if there are any."""
 
 
 @pytest.mark.parametrize(("name", "arch"), LACKING, ids=[f"{name}-{arch}" for name, arch in LACKING])
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(6)
 def test_what_a_target_lacks_is_said(name: str, arch: str) -> None:
     code, said, changed = LACKING[name, arch]
     with pytest.raises(ProgramError) as refused:
@@ -161,7 +161,7 @@ def test_what_a_target_lacks_is_said(name: str, arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.sampled(25)
+@pytest.mark.sampled(13)
 def test_every_target_assembles_without_spills(path: Path, arch: str) -> None:
     if (path.stem, arch) in LACKING:
         return

@@ -19,14 +19,14 @@ from tests.kernels.harness import (
 
 
 @pytest.mark.parametrize(("path", "number"), ALL_LAUNCHES, ids=LAUNCH_IDS)
-@pytest.mark.sampled(18)
+@pytest.mark.sampled(10)
 def test_a_launch_does_what_the_file_says(path: Path, number: int) -> None:
     launch = launches(path)[number]
     assert_checks_hold(launch, simulate(program(path), launch, "instr").after)
 
 
 @pytest.mark.parametrize(("path", "number"), ALL_LAUNCHES, ids=LAUNCH_IDS)
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(7)
 def test_every_stage_leaves_the_same_bits_and_prints_the_same(path: Path, number: int) -> None:
     first = simulated(path, number, STAGES[0])
     for stage in STAGES[1:]:

@@ -48,7 +48,7 @@ def epilogue(C: cute.Tensor, order: cute.Constexpr[Any], groups: cute.Constexpr[
 @pytest.mark.parametrize("stage", ["cute", "instr"])
 @pytest.mark.parametrize("order", LayoutEnum)
 @pytest.mark.parametrize(("groups", "n"), [(1, 64), (2, 128)])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_accumulators_reach_shared_memory(groups: int, n: int, order: LayoutEnum, stage: str) -> None:
     result = np.zeros((64 * groups, n), np.float16)
     epilogue(result, order, groups, n).launch(grid=1, block=128 * groups, device="sim", stage=stage)

@@ -70,7 +70,7 @@ def _run(layout: str, view: str, limit: int, access: str, grid: int, stage: str)
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize(("view", "layout"), _CASES)
-@pytest.mark.sampled(53)
+@pytest.mark.sampled(27)
 def test_an_access_outside_is_a_fault(view: str, layout: str, stage: str) -> None:
     text, limit = VIEWS[view]
     body = text + "\ntile.store %e, %B(%n)"
@@ -90,7 +90,7 @@ def test_an_access_outside_is_a_fault(view: str, layout: str, stage: str) -> Non
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.sampled(28)
+@pytest.mark.sampled(14)
 def test_a_view_outside_that_is_not_accessed_is_none(view: str, stage: str) -> None:
     text, limit = VIEWS[view]
     *taken, load = text.split("\n")

@@ -41,7 +41,7 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("case", "stage"), RUNS, ids=str)
-@pytest.mark.sampled(24)
+@pytest.mark.sampled(12)
 def test_product(case: Case, stage: str) -> None:
     a, b, c = case.operands()
     expected = case.expected(a, b, c)

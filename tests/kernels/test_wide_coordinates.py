@@ -286,7 +286,7 @@ def _check(run: Callable[[int], Any], good: int, no_access_is_right: bool) -> No
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("function", KERNELS, ids=lambda function: function.__name__)
-@pytest.mark.sampled(65)
+@pytest.mark.sampled(33)
 def test_of_kernels_in_python(function: Callable[..., None], stage: str) -> None:
     """Where a kernel compares the coordinate itself, leaving the access out is right, too."""
     compares = function in (coordinate, coordinate_of_a_tile, predicate)

@@ -68,7 +68,7 @@ def test_nothing_overlaps_or_is_cut_off(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MMA_ATOMS)
-@pytest.mark.sampled(30)
+@pytest.mark.sampled(15)
 def test_every_multiplication_has_a_picture(name: str) -> None:
     check(read(picture(mma_atom(name)).svg()))
 

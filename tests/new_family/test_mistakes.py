@@ -104,7 +104,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("stage", ["cute", "instr"])
 @pytest.mark.parametrize("mistake", list(MISTAKES.values()), ids=list(MISTAKES))
-@pytest.mark.sampled(17)
+@pytest.mark.sampled(9)
 def test_it_is_found(mistake: Mistake, stage: str) -> None:
     assert PROGRAM.count(mistake.old) == 1
     program = program_of(PROGRAM.replace(mistake.old, mistake.new))

@@ -15,7 +15,7 @@ from tests.passes.costs import accesses, compare
 
 
 @pytest.mark.parametrize(("path", "number"), ALL_LAUNCHES, ids=LAUNCH_IDS)
-@pytest.mark.sampled(14)
+@pytest.mark.sampled(8)
 def test_examples_cost_what_the_simulator_counts(path: Path, number: int) -> None:
     module = program(path).at("instr", target_of(path))
     assert module is not None

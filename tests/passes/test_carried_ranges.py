@@ -140,7 +140,7 @@ tile.kernel @k(%E: !tile.tensor<i64, gmem, align<16>, "16:1">, %B: !tile.tensor<
 
 @pytest.mark.parametrize(("type", "bits"), [("i8", 8), ("i32", 32), ("i64", 64), ("index", 64)])
 @pytest.mark.parametrize("step", [1, 2, 7, 100])
-@pytest.mark.sampled(11)
+@pytest.mark.sampled(6)
 def test_loops_that_count_to_the_end_of_their_type(type: str, bits: int, step: int) -> None:
     cast = {"index": "arith.index_cast", "i64": "arith.bitcast"}.get(type, "arith.trunci")
     widen = {"index": "arith.index_cast %k : index to i64", "i64": "arith.addi %k, %zero : i64"}

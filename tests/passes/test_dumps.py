@@ -42,7 +42,7 @@ def dumps(found: Program, target: Target = SM80) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_dumps_are_programs(path: Path) -> None:
     found = program(path)
     target = target_of(path)

@@ -107,7 +107,7 @@ class _Locations:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_every_operation_knows_the_line_that_it_came_from(name: str) -> None:
     passes = pipeline_to("instr", target_of(name).arch)
     text = TEXTS[name].splitlines()

@@ -39,7 +39,7 @@ CASES = {f"{title} {macro}".rstrip(): (macro, code, settings, text) for title, m
 
 
 @needs_nvrtc
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", CASES)
 def test_a_kernel_in_cuda(name: str, tmp_path: Path) -> None:
     macro, code, settings, text = CASES[name]

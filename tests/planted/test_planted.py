@@ -11,7 +11,7 @@ KERNELS = tuple(planted())
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: f"{kernel.table}: {kernel.title}")
-@pytest.mark.sampled(77)
+@pytest.mark.sampled(40)
 def test_a_planted_kernel(kernel: Planted) -> None:
     for outcome in judged(kernel):
         assert not outcome.problem, f"{outcome.kind}: {outcome.problem}\n{outcome.report}"

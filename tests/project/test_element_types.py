@@ -14,7 +14,7 @@ from tilefold.dialects.element_types import ir_type
 from tilefold.runtime.engine import numpy_type
 
 import tilefold.cute.dtypes
-from tests.project.tree import ROOT, parsed, product_files
+from tests.project.tree import ROOT, parsed, product_files, walk
 from tilefold import cute
 
 finfo: Any = ml_dtypes.finfo  # pyright: ignore[reportUnknownMemberType]
@@ -103,7 +103,7 @@ def _listed(node: ast.AST) -> list[ast.expr]:
 def tables(module: ast.Module) -> Iterator[tuple[int, list[str]]]:
     """The lines of a module that list several floats or packed types, and their names there."""
     known = _by_name()
-    for node in ast.walk(module):
+    for node in walk(module):
         names = [name for each in _listed(node) if (name := _name_of(each)) in known]
         if len({known[name] for name in names}) > 1 and isinstance(node, ast.expr | ast.pattern):
             yield node.lineno, names

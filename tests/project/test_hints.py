@@ -14,7 +14,7 @@ import pytest
 from tilefold.runtime.sim.rules import MODULES
 
 from tests.names import OBJECT, OPERATION, OPTION, is_known, options
-from tests.project.tree import PRODUCT, ROOT, product_files
+from tests.project.tree import PRODUCT, ROOT, parsed, product_files, walk
 from tilefold import cute, kernels
 from tilefold.commands.cli import COMMANDS
 from tilefold.cutlass.modules import MODULES as cutlass_modules  # noqa: N811  # it is a table
@@ -70,7 +70,7 @@ _KEYWORD = re.compile(r"(?<![\w.-])([a-z_]+)=(?=[\w.\[\"'{]|$|[,)]| )")
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """The texts in a file but for docstrings, with their lines; what is put into them is left out."""
     left_out = set[int]()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Expr(value=ast.Constant() as value):
                 left_out.add(id(value))
@@ -85,7 +85,7 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def messages(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """The texts that calls for errors and diagnostics are given, or that names `hint` and `message`, with lines."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if _MESSAGES.search(name):
                 parts: list[ast.AST] = [*node.args, *(each.value for each in node.keywords)]
@@ -94,7 +94,7 @@ def messages(tree: ast.AST) -> Iterator[tuple[int, str]]:
             case _:
                 continue
         for part in parts:
-            for each in ast.walk(part):
+            for each in walk(part):
                 if isinstance(each, ast.Constant) and isinstance(each.value, str):
                     yield each.lineno, each.value
 
@@ -133,7 +133,7 @@ def test_what_messages_name_exists(folder: str) -> None:
         name = str(path.relative_to(ROOT))
         if not name.startswith(f"{folder}/"):
             continue
-        tree, others = ast.parse(path.read_text()), OTHERS.get(name, set[str]())
+        tree, others = parsed(path), OTHERS.get(name, set[str]())
         for line, text in texts(tree):
             for each in {*OPTION.findall(text), *OPERATION.findall(text), *OBJECT.findall(text)} - others:
                 assert each in options() if each.startswith("--") else is_known(each), f"{name}:{line}: {each}"
@@ -149,7 +149,7 @@ def test_what_messages_name_exists(folder: str) -> None:
 def test_the_texts_of_errors_are_found() -> None:
     """The search does see hints: some with an option, some with an argument, some with a method."""
     files = [path for path in product_files() if {"builder", "sim"} & set(path.parts)]
-    seen = [text for path in files for _, text in messages(ast.parse(path.read_text()))]
+    seen = [text for path in files for _, text in messages(parsed(path))]
     for part in ("--no-races", "x.to(cute.Float32)"):
         assert any(part in text for text in seen), part
     assert len(seen) > 200

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.tree import PRODUCT, ROOT, module_name, product_files
+from tests.project.tree import PRODUCT, ROOT, module_name, parsed, product_files
 
 MODULES = {module_name(path): path for path in product_files()}
 
@@ -89,10 +89,10 @@ def _graph(path: Path, types: bool = False) -> Iterator[tuple[str, bool]]:
                 base = ".".join([*above, *([child.module] if child.module else [])])
                 for alias in child.names:
                     yield (f"{base}.{alias.name}" if f"{base}.{alias.name}" in MODULES else base), within
-            else:
+            elif not isinstance(child, ast.expr):
                 yield from visit(child, within or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef))
 
-    return visit(ast.parse(path.read_text()), False)
+    return visit(parsed(path), False)
 
 
 @cache

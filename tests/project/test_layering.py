@@ -8,7 +8,7 @@ import sys
 import pytest
 from tilefold.compiler.pipeline import OUR_PASSES
 
-from tests.project.tree import PRODUCT, ROOT, imported_modules, module_name, product_files
+from tests.project.tree import PRODUCT, ROOT, imported_modules, module_name, parsed, product_files, statements
 
 ALLOWED = {
     "base": {"base"},
@@ -73,7 +73,7 @@ def test_the_folders_of_passes_hold_passes_only(folder: str) -> None:
 def test_operations_are_defined_by_one_decorator() -> None:
     """xDSL's own parses each assembly format when it is imported."""
     for path in (ROOT / "dialects").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in statements(parsed(path)):
             if isinstance(node, ast.ImportFrom) and any(name.name == "irdl_op_definition" for name in node.names):
                 assert node.module == "definitions", path
 
@@ -88,7 +88,7 @@ def test_product_folders_import_each_other_relatively() -> None:
     for path in product_files():
         if path.relative_to(ROOT).parts[0] == "tilefold":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in statements(parsed(path)):
             if isinstance(node, ast.ImportFrom):
                 assert node.level or not (node.module or "").startswith("tilefold"), f"{path}: {ast.unparse(node)}"
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 import pytest
 
-from tests.project.tree import ROOT, parsed, product_files
+from tests.project.tree import ROOT, parsed, product_files, walk
 
 READS = MappingProxyType({
     "compiler/frontend/program.py": "xDSL's parser raises one type of error, told apart by its message alone",
@@ -26,21 +26,23 @@ _SHOWS = {"print", "str", "repr", "len", "next", "super", "getattr", "spell_in_p
 
 def decisions(tree: ast.AST) -> Iterator[int]:
     """The lines on which code compares the words of an exception, or looks for something in them."""
-    for function in ast.walk(tree):
+    for function in walk(tree):
         if isinstance(function, ast.FunctionDef | ast.Lambda | ast.Module):
             yield from _decisions(function)
 
 
 def _decisions(function: ast.AST) -> Iterator[int]:
     errors = set(_exceptions(function))
+    if not errors:
+        return
     texts = {
         target.id
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Assign) and _is_text(node.value, errors, set())
         for target in node.targets
         if isinstance(target, ast.Name)
     }
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Call):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
             match node.func:
@@ -61,13 +63,19 @@ def _decisions(function: ast.AST) -> Iterator[int]:
 
 def _exceptions(function: ast.AST) -> Iterator[str]:
     """The names of a function that stand for exceptions."""
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.ExceptHandler) and node.name:
             yield node.name
-        elif isinstance(node, ast.arg) and node.annotation:
-            annotation = ast.unparse(node.annotation)
-            if "Error" in annotation or "Exception" in annotation:
-                yield node.arg
+        elif isinstance(node, ast.arg) and node.annotation and any(map(_names_an_error, walk(node.annotation))):
+            yield node.arg
+
+
+def _names_an_error(part: ast.AST) -> bool:
+    match part:
+        case ast.Name(id=word) | ast.Attribute(attr=word) | ast.Constant(value=str(word)):
+            return "Error" in word or "Exception" in word
+        case _:
+            return False
 
 
 def _is_text(node: ast.AST, errors: set[str], texts: set[str]) -> bool:

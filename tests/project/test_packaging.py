@@ -89,6 +89,7 @@ def test_wheel_has_the_modules_of_the_tree_and_nothing_else(wheel: Path) -> None
     assert f"\nVersion: {tilefold.__version__}\n" in metadata
 
 
+@pytest.mark.sampled(0)
 def test_source_distribution_has_the_whole_tree(tree: Path, tmp_path: Path) -> None:
     before = {path.relative_to(tree).as_posix() for path in tree.rglob("*") if path.is_file()}
     code = f"from setuptools.build_meta import build_sdist; print(build_sdist({str(tmp_path)!r}))"
@@ -117,6 +118,7 @@ main(["--version"])
 """
 
 
+@pytest.mark.sampled(0)
 def test_script_in_the_folder_above_an_editable_checkout_named_tilefold(tree: Path, tmp_path: Path) -> None:
     """Python takes the checkout's folder for a package without an `__init__.py`, before it asks the installation."""
     code = f"from setuptools.build_meta import build_editable; print(build_editable({str(tmp_path)!r}))"

@@ -12,7 +12,7 @@ from tilefold.base.target import Target, known_targets
 from tilefold.builder.tensors.address_space import AddressSpace
 
 from docs.spaces import instructions_of
-from tests.project.tree import ROOT, parsed, product_files
+from tests.project.tree import ROOT, parsed, product_files, walk
 
 NAMES = {name for row in SPACES.values() for name in (row.name, row.ptx, row.keyword)}
 ALLOWED = {
@@ -29,11 +29,11 @@ def _strings(tree: ast.AST) -> Iterator[ast.Constant]:
     """The texts of a module but for its docstrings."""
     documented = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and node.body
         and isinstance(node.body[0], ast.Expr)
     }  # fmt: skip
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
             yield node
 

@@ -31,7 +31,7 @@ def _check(text: str, target: Target, name: str = "") -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(5)
 def test_an_example(path: Path) -> None:
     target = target_of(path)
     _check(program(path).ptx(target, lines=False), target, path.stem)

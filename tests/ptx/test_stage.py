@@ -37,7 +37,7 @@ run.launch @kernels::@shift grid(1) {
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_the_ptx_of_an_example_does_the_same(path: Path) -> None:
     example, target = program(path), target_of(path)
     for launch in read_launches(example.module, example.source, Changes()):

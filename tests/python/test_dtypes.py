@@ -123,7 +123,7 @@ def test_arithmetic(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, "bool"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_comparisons_are_elements_of_bool(name: str) -> None:
     check(name, COMPARED, "bool")
 
@@ -135,7 +135,7 @@ def test_bool() -> None:
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, *NARROW, "bool"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_conversions(name: str) -> None:
     """From each type to each other, of numbers that both have, and, of integers, modulo the width."""
     targets = [each for each in CUTE if each != name]
@@ -165,7 +165,7 @@ def test_conversions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*FLOATS, *INTEGERS, "bool"])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_reductions(name: str) -> None:
     Op = cute.ReductionOp
     x = values(name, 4, 8)

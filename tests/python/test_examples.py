@@ -117,7 +117,7 @@ def is_built(kernel: cute.Kernel) -> bool:
 
 
 @pytest.mark.parametrize(("name", "options"), [(name, each) for name, runs in SMALL.items() for each in runs])
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(5)
 def test_the_example_is_right_on_the_simulator(name: str, options: str, capsys: pytest.CaptureFixture[str]) -> None:
     module = example(name)
     module.main(["--device", "sim", *options.split()])

@@ -186,7 +186,7 @@ def each_size(
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: np.dtype(dtype).name)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_no_fragment_is_in_local_memory(form: Callable[..., Any], dtype: Any) -> None:
     _check(form, dtype)
 
@@ -211,7 +211,7 @@ def _check(form: Callable[..., Any], dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_what_the_fragments_hold_is_the_same_at_each_stage(form: Callable[..., Any]) -> None:
     results: list[Any] = []
     for stage in ("cute", "instr"):

@@ -40,7 +40,7 @@ def _functions(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any
 
 @pytest.mark.parametrize("y", NAMES)
 @pytest.mark.parametrize("x", NAMES)
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(6)
 def test_the_type_stays_and_the_result_is_converted(x: str, y: str) -> None:
     """To that of the operator without `=`, wherever it stands."""
     own, other = (Index if name == "Index" else getattr(cute, name) for name in (x, y))
@@ -104,7 +104,7 @@ def statements(A: cute.Tensor, B: cute.Tensor, Out: cute.Tensor, n: cute.Int32):
 
 @pytest.mark.parametrize("y", TYPES)
 @pytest.mark.parametrize("x", TYPES)
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(7)
 def test_statements(x: str, y: str) -> None:
     """Against NumPy, where all numbers are exact in both types."""
     a, b = np.array([7, 10, 3, 9]).astype(TYPES[x]), np.array([3, 2, 5, 1]).astype(TYPES[y])

@@ -33,7 +33,7 @@ def combine(A: cute.Tensor, B: cute.Tensor, Out: cute.Tensor, fragments: cute.Co
 @pytest.mark.parametrize("fragments", [False, True])
 @pytest.mark.parametrize("other", SMALL)
 @pytest.mark.parametrize("dtype", SMALL)
-@pytest.mark.sampled(13)
+@pytest.mark.sampled(7)
 def test_integers_of_less_than_32_bits_are_computed_with_as_int32(dtype: Any, other: Any, fragments: bool) -> None:
     rng = np.random.default_rng(0)
     a, b = (rng.integers(np.iinfo(x).min, np.iinfo(x).max, COUNT, x, True) for x in (dtype, other))

@@ -87,7 +87,7 @@ CASES = [  # shape, tile, begin: the tile covers the last modes, which are conti
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("at_run_time", [False, True])
 @pytest.mark.parametrize(("shape", "tile", "begin"), CASES)
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(8)
 def test_shifted_tiles(shape: Coordinate, tile: Coordinate, begin: Coordinate, at_run_time: bool, stage: str) -> None:
     X = np.random.default_rng(0).random(shape, np.float32) + 1
     Y = np.arange(prod(tile), dtype=np.float32) - 1000

@@ -126,7 +126,7 @@ def test_a_program_without_launches_has_a_page_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_examples_have_pages(path: Path) -> None:
     program = load(expand(path.read_text(), path.name, {}))
     written = page_of(contents_of(program, ()))

@@ -74,7 +74,7 @@ def narrowed(form: str, stage: str, byte: bool, numbers: NDArray[Any] = NUMBERS)
 @pytest.mark.parametrize("stage", ["instr", "ptx"])
 @pytest.mark.parametrize("relu", ["", ".relu"])
 @pytest.mark.parametrize("name", TYPES)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_to_narrow_floats(name: str, relu: str, stage: str) -> None:
     bits = 4 if name == "e2m1" else 8
     got = narrowed(f"rn.satfinite{relu}.{name}x2.f32", stage, name == "e2m1")
@@ -86,7 +86,7 @@ def test_to_narrow_floats(name: str, relu: str, stage: str) -> None:
 
 @pytest.mark.parametrize("stage", ["instr", "ptx"])
 @pytest.mark.parametrize("name", TYPES)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_from_narrow_floats(name: str, stage: str) -> None:
     """Each pair of codes, those of the thread and of 16 threads on."""
     bits, width = (4, "i8") if name == "e2m1" else (8, "i16")
@@ -106,7 +106,7 @@ def test_from_narrow_floats(name: str, stage: str) -> None:
 
 @pytest.mark.parametrize("stage", ["instr", "ptx"])
 @pytest.mark.parametrize("form", ["rz", "rp", "rz.satfinite", "rp.satfinite"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_to_scale_factors(form: str, stage: str) -> None:
     numbers = np.array(
         [0.0, 1.0, 1.5, 3.0, 2.0**-127, 2.0**-140, 2.0**127, 1.5 * 2.0**127, -3.0, math.inf, math.nan] * 3, np.float32

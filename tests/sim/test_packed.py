@@ -57,7 +57,7 @@ def numbers() -> NDArray[np.float32]:
 
 @pytest.mark.parametrize("stage", ["instr", "ptx"])
 @pytest.mark.parametrize("kind", ["add", "sub", "mul", "fma"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_pairs(kind: str, stage: str) -> None:
     operands, types = "%xy, %zw", "vector<2xf32>, vector<2xf32>"
     if kind == "fma":
@@ -76,7 +76,7 @@ def test_pairs(kind: str, stage: str) -> None:
 
 @pytest.mark.parametrize("stage", ["instr", "ptx"])
 @pytest.mark.parametrize("form", ["min", "min.NaN", "max", "max.NaN"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_extremes_of_three(form: str, stage: str) -> None:
     a = np.array(np.random.default_rng(5).choice(_EDGES, (32, 4)), np.float32)
     body = f'    %r = ptx.minmax3 "{form}" %x, %y, %z\n    ptx.st %r, %q align 4 : f32, !ptx.ptr<global>'

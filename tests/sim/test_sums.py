@@ -134,7 +134,7 @@ def bit_patterns(name: str) -> st.SearchStrategy[int]:
     return st.one_of(st.integers(0, (1 << bits) - 1), st.integers(*near))
 
 
-@pytest.mark.sampled(9)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("name", "target"), CASES)
 @given(data=st.data())
 def test_results_follow_the_rule(name: str, target: str, data: st.DataObject) -> None:

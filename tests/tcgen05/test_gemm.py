@@ -40,7 +40,7 @@ OF_PAIR = {"PAIR": 2, "M": 256, "N": 128, "K": 64, "TILE_N": 64, "STAGES": 2, "B
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("changed", [SMALL, OF_PAIR], ids=["block", "pair"])
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_every_stage(changed: dict[str, Any], stage: str) -> None:
     check_changed(NAME, stage, **changed)
 
@@ -129,7 +129,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_mistakes_are_found(name: str) -> None:
     changed, mistake = MISTAKES[name]
     text = example(NAME).read_text()

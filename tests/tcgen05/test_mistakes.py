@@ -163,7 +163,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stage", ["cute", "instr"])
 @pytest.mark.parametrize("mistake", list(MISTAKES.values()), ids=list(MISTAKES))
 def test_it_is_found(mistake: Mistake, stage: str) -> None:

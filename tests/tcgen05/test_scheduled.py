@@ -48,7 +48,7 @@ def program(case: str) -> Any:
 
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 def test_every_stage(case: str, stage: str) -> None:
     name, changed = CASES[case]
     check_changed(name, stage, **changed)

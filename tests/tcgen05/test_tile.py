@@ -45,7 +45,7 @@ def run(text: str, stage: str) -> None:
     assert_checks_hold(launch, simulate(program, launch, stage).after)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_numbers_at_every_stage(kind: str, stage: str) -> None:
@@ -97,7 +97,7 @@ KINDS_WITH_SCALES = {
 }
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("kind", KINDS_WITH_SCALES)
 def test_scale_factors(kind: str, stage: str) -> None:

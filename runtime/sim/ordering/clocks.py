@@ -175,3 +175,10 @@ def first_conflict(conflict: NDArray[np.bool_], entries: Entries, with_write: bo
     byte = place * width // conflict.shape[1]
     pairs = np.stack((places[:, 0], entries[conflict] & (AGENT | SEVERAL)), axis=1)
     return Conflict(index, byte, entry & AGENT, entry >> 32, with_write, bool(entry & ATOMIC), pairs=pairs)
+
+
+def widened(entries: Entries, parts: int) -> Entries:
+    """Each entry so many times. The pages of a large table come with the first access."""
+    if entries.any():
+        return np.repeat(entries, parts, -1)
+    return np.zeros((*entries.shape[:-1], entries.shape[-1] * parts), np.int64)

@@ -33,6 +33,7 @@ from .clocks import (
     Conflict,
     Entries,
     first_conflict,
+    widened,
 )
 from .knowledge import (
     horizon_of,
@@ -82,13 +83,7 @@ class RaceShadow:
     def _refine(self, width: int) -> None:
         """Makes the granules as narrow as an access."""
         parts = self._granule // width
-        tables = self._writes, self._reads, self._latest
-        if any(table.any() for table in tables):
-            self._writes, self._reads, self._latest = (np.repeat(table, parts, axis=-1) for table in tables)
-        else:  # before the first access: the pages of a large memory come when they are used
-            self._writes, self._reads, self._latest = (
-                np.zeros((*table.shape[:-1], table.shape[-1] * parts), np.int64) for table in tables
-            )
+        self._writes, self._reads, self._latest = (widened(x, parts) for x in (self._writes, self._reads, self._latest))
         self._granule = width
         self._covered = {byte + part * width: writes for byte, writes in self._covered.items() for part in range(parts)}
         self._view()

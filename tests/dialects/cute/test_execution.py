@@ -81,7 +81,7 @@ def after(text: str, passes: str) -> Program:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-@pytest.mark.sampled(60)
+@pytest.mark.sampled(30)
 def test_static(case: Case) -> None:
     text, expected = case.program(Form.STATIC), wanted(case, dynamic=False)
     for passes in STEPS:
@@ -90,7 +90,7 @@ def test_static(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 def test_dynamic(case: Case) -> None:
     expect_runs(case, Form.DYNAMIC)
     if not case.refused:
@@ -99,13 +99,13 @@ def test_dynamic(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 def test_known_at_run_time_alone(case: Case) -> None:
     expect_runs(case, Form.RUN_TIME)
 
 
 @pytest.mark.parametrize("case", DYNAMIC, ids=name_of)
-@pytest.mark.sampled(40)
+@pytest.mark.sampled(20)
 def test_known_at_run_time_alone_in_a_kernel(case: Case) -> None:
     program = load(plain_source(case.program(Form.KERNEL), "test"))
     for stage in STAGES:
@@ -113,7 +113,7 @@ def test_known_at_run_time_alone_in_a_kernel(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", DYNAMIC, ids=name_of)
-@pytest.mark.sampled(20)
+@pytest.mark.sampled(10)
 def test_each_thread_has_its_own_values(case: Case) -> None:
     each = [case.with_numbers([number + lane for number in case.numbers]) for lane in range(LANES)]
     alone = [printed(after(one.program(Form.RUN_TIME), "")).splitlines(keepends=True) for one in each]
