@@ -28,6 +28,7 @@ from .building import (
     kind_of,
     name_value,
     put_back,
+    shared,
     shown,
     taken,
 )
@@ -148,6 +149,9 @@ class _Merge:
             then = fill(other)
         elif is_pending(other) and then is not None and not is_pending(then):
             other = fill(then)
+        if then is not None and other is not None and then.shape != other.shape:
+            where = f"on one path of the 'if' at {current_line()}"
+            then, other = shared(then, other, where), shared(other, then, where)
         self.paths: tuple[Tree | None, Tree | None] = then, other
         self.whole = self.paths
         self.merged: list[_Merged] = []

@@ -127,6 +127,15 @@ def forget(variable: Variable, reason: str, hint: str = "") -> None:
     variable.set(MISSING)
 
 
+def shared(tree: Tree, other: Tree, where: str) -> Tree:
+    """A tree without the attributes of objects that the other one lacks; their use is an error with this reason."""
+    same, lost = tree.shared(other)
+    for name in lost:
+        reason = f"'{name}' has no value here: the object has this attribute {where} only"
+        current().unbound[f".{name}"] = reason, "give it a value before"
+    return same
+
+
 def shown(variable: Variable) -> str:
     """A variable in messages."""
     if variable.name == RESULT:

@@ -27,6 +27,7 @@ from .building import (
     joined_dtype,
     kind_of,
     put_back,
+    shared,
     shown,
     taken,
 )
@@ -164,9 +165,14 @@ class _Carried:
         return before == slot.kind
 
     def _now(self) -> Tree | None:
-        """The variable after an iteration, in parts as the tree before the loop."""
+        """The variable after an iteration, in parts as the tree before the loop. Attributes that only an iteration
+        gives to an object end with it.
+        """
         now = taken(self.variable)
-        return now.apart(self.way) if now is not None and self.whole else now
+        if now is None or self.before is None:
+            return now
+        now = shared(now, self.before, f"in an iteration of the loop at {current_line()}")
+        return now.apart(self.way) if self.whole else now
 
     def _lose(self, problem: str, hint: str = _ONE_TYPE) -> bool:
         """Leaves the variable without a value, unless its views, taken apart, have one."""

@@ -215,6 +215,30 @@ class Tree:
         leaves: list[object] = []
         return Tree(_take_apart(self.node, list(reversed(self.leaves)), leaves, way), tuple(leaves))
 
+    def shared(self, other: "Tree") -> "tuple[Tree, list[str]]":
+        """The same without the attributes of objects that `other` lacks, and the names of these attributes."""
+        leaves, lost = list[object](), list[str]()
+        return Tree(_shared(self.node, other.node, list(reversed(self.leaves)), leaves, lost), tuple(leaves)), lost
+
+
+def _shared(
+    node: _Node | None, other: _Node | None, given: list[object], leaves: list[object], lost: list[str]
+) -> _Node | None:
+    is_object = node is not None and _is_object(node.container)
+    if node is None or is_object:
+        leaves.append(given.pop())
+    if node is None:
+        return None
+    theirs = dict(zip(other.keys, other.parts, strict=True)) if other and other.kind is node.kind else None
+    parts: dict[object, _Node | None] = {}
+    for key, part in zip(node.keys, node.parts, strict=True):
+        if is_object and theirs is not None and key not in theirs:
+            _shared(part, None, given, [], [])
+            lost.append(str(key))
+        else:
+            parts[key] = _shared(part, (theirs or {}).get(key), given, leaves, lost)
+    return replace(node, keys=tuple(parts), parts=tuple(parts.values()))
+
 
 def _named(node: _Node | None, leaves: list[object]) -> object:
     if node is None:

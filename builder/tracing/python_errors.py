@@ -42,13 +42,16 @@ _LISTED = 24
 def explain_error(error: Exception, unbound: Mapping[str, tuple[str, str]]) -> TilefoldError | None:
     """An exception that left a kernel's function as an error of ours; None for one that does not concern this package.
 
-    `unbound` has the reason and a hint for each variable that control flow left without a value.
+    `unbound` has the reason and a hint for each variable that control flow left without a value, and with a dot before
+    its name for each attribute.
     """
     if isinstance(error, NameError):
         reason = unbound.get(error.name or _unbound_local(error))
         if reason is None and error.name is not None and error.name in CUDA_NAMES:
             return TilefoldError(Code.BUILD_NAME, str(error), called_here(error.name, {}))
         return None if reason is None else TilefoldError(Code.BUILD_UNBOUND, *reason)
+    if isinstance(error, AttributeError) and (reason := unbound.get(f".{error.name}")) is not None:
+        return TilefoldError(Code.BUILD_UNBOUND, *reason)
     steps: list[TracebackType] = []
     traceback = error.__traceback__
     while traceback is not None:

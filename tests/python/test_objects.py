@@ -130,19 +130,45 @@ def test_objects_that_differ_have_no_value() -> None:
 
 def test_attributes_on_some_paths_only() -> None:
     @cute.kernel
-    def kernel(out):
+    def on_a_path(out):
         t, _, _ = cute.arch.thread_idx()
         a = Sums(1)
         if t > 3:
             a.extra = t
         out[t] = a.extra
 
-    with pytest.raises(ProgramError, match="'a' has no value here") as error:
-        run(kernel)
-    assert error.value.code == "E5007"
-    place = error.value.diagnostics[0].place
-    assert place is not None
-    assert "out[t] = a.extra" in place.text
+    @cute.kernel
+    def in_a_loop(out):
+        t, _, _ = cute.arch.thread_idx()
+        a = Sums(1)
+        for i in range(t):
+            a.extra = i
+        out[t] = a.extra
+
+    for kernel, where in ((on_a_path, "on one path of the 'if'"), (in_a_loop, "in an iteration of the loop")):
+        with pytest.raises(ProgramError, match=f"'extra' has no value here: .* attribute {where}") as error:
+            run(kernel)
+        assert error.value.code == "E5007"
+        place = error.value.diagnostics[0].place
+        assert place is not None
+        assert "out[t] = a.extra" in place.text
+
+
+def test_attributes_that_only_a_part_of_the_kernel_has() -> None:
+    @cute.kernel
+    def kernel(out):
+        t, _, _ = cute.arch.thread_idx()
+        a = Sums(1)
+        for i in range(t):
+            a.parts = {}
+            a.parts["t"] = i
+            a.total += a.parts["t"]
+        if t > 3:
+            a.only = {"t": t}
+            a.total += a.only["t"]
+        out[t] = a.total
+
+    assert run(kernel) == [1 + sum(range(t)) + t * (t > 3) for t in range(8)]
 
 
 def test_objects_that_are_made_anew() -> None:
