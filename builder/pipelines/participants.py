@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The two sides of a pipeline, each with a state of its own."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 from ..scalars.values import Bool
 from ..tensors.tensors import Address
@@ -69,6 +69,10 @@ class _Side(Stateful):
     def advance(self) -> None:
         """Advances to the next stage."""
         self.state.advance()
+
+    def clone(self) -> Self:
+        """The same side at the same stage, which advances by itself."""
+        return type(self)(self.pipeline, self.state.clone())
 
     def reset(self) -> None:
         """Counts stages from 0 again, such as those of another tile; the next stage and its parity stay."""

@@ -229,6 +229,12 @@ class TiledMma(_Parts, Displayed, Stateful):
                 "instructions of warpgroups have Field.ACCUMULATE; those of tcgen05 signs, too, and scale factors",
             )
 
+    def get(self, field: Enum) -> Any:
+        """What the following multiplications take for `Field.ACCUMULATE`: a bool, or a run-time value."""
+        if field.value != Field.ACCUMULATE.value:
+            raise TilefoldError(Code.BUILD_VALUE, f"a tiled MMA does not give {field}", "it gives Field.ACCUMULATE")
+        return self.accumulate
+
     @property
     def _mma(self) -> "TiledMma":
         return self

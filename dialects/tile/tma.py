@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import I16, I64, IndexType, IntAttr, IntegerAttr, StringAttr
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     opt_operand_def,
@@ -38,6 +38,8 @@ from ..ptx.tensor_copy import TensorCopyOp, TensorLoadOp, TensorPrefetchOp, Tens
 from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType
 from .directives import TileOp
+from .folded import ViewOp
+from .recast import RecastOp
 from .results import InferringOp
 from .tma_rules import check_alignment, check_box, check_operands_of, cluster_around, split_by_instructions
 from .tma_types import TmaType, make_tensor_copies
@@ -50,11 +52,11 @@ class TensorMapOp(InferringOp):
     """`%a = tile.tensor_map "SM90_TMA_LOAD" %A smem "S<3,3,3> o 0 o (128,64):(64,1)" tiler "(128,64)"`: the map of a
     tensor in global memory, for tensor copies of tiles to or from shared memory (CuTe's make_tma_atom).
 
-    The tensor is an argument of the kernel or a view of one whose integers are computed only from arguments: the
-    launch makes the map. `smem` is the layout of a tile in shared memory, `tiler` cuts the tile of the tensor; by
-    default it is the shape of `smem`. With `... multicast 2`, and SM90_TMA_LOAD_MULTICAST, two blocks of a cluster load
-    a part of each tile for both. With `... as "tf32"` the map has these elements, of as many bits as the tensor's: so
-    loads round those of f32 to tf32, and reductions compare integers as `u32` and `u64` do.
+    The tensor is an argument of the kernel or a view of one whose integers are computed only from arguments: the launch
+    makes the map, and checks the address of a view. `smem` is the layout of a tile in shared memory, `tiler` cuts the
+    tile of the tensor; by default it is the shape of `smem`. With `... multicast 2`, and SM90_TMA_LOAD_MULTICAST, two
+    blocks of a cluster load a part of each tile for both. With `... as "tf32"` the map has these elements, of as many
+    bits as the tensor's: so loads round those of f32 to tf32, and reductions compare integers as `u32` and `u64` do.
     """
 
     name = "tile.tensor_map"
@@ -86,12 +88,6 @@ class TensorMapOp(InferringOp):
                 f"a tensor map describes a tensor in gmem, not in {tensor.space.data.name}",
                 "give the tensor in global memory; smem is the layout of a tile",
             )
-        if tensor.align.data % UNIT:
-            raise LayoutError(
-                Code.TENSOR_MAP,
-                f"no tensor map describes the tensor: it is only known to be aligned to {tensor.align.data} bytes",
-                f"promise align<{UNIT}>, which the launch checks; a view begins at a multiple of {UNIT} bytes",
-            )
         if not isinstance(tiler, TilerAttr):
             tiler = TilerAttr(product_each(plain_layout(smem.data).shape))
         blocks = IntAttr(multicast.value.data if isinstance(multicast, IntegerAttr) else 1)
@@ -106,6 +102,12 @@ class TensorMapOp(InferringOp):
 
     def verify_(self) -> None:
         super().verify_()
+        root, align = self.tensor, self.tensor.type.align.data
+        while isinstance(root.owner, RecastOp) or (isinstance(root.owner, ViewOp) and root.owner.offset is None):
+            root = root.owner.source
+        if isinstance(root, BlockArgument) and align % UNIT:  # a view elsewhere may begin at any multiple
+            text = f"no tensor map describes the tensor: it is only known to be aligned to {align} bytes"
+            refuse(LayoutError(Code.TENSOR_MAP, text, f"promise align<{UNIT}>, which the launch checks"))
         blocks = 1 if self.multicast is None else self.multicast.value.data
         if (size := cluster_around(self)) is not None and size % blocks:
             text = f"{blocks} blocks share the tiles of the map, but a cluster of the kernel has {size}"

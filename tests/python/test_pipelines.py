@@ -99,11 +99,12 @@ def by_threads(A, B, stages: cute.Constexpr):
             stage.commit()
         producer.tail()
     else:
-        token = consumer.try_wait()
+        token, releaser = consumer.try_wait(), consumer.clone()
         for i in cute.range(A.shape[1]):
             stage = consumer.wait_and_advance(token)
             B[t - 32, i] = sA[t - 32, stage.index] * 2.0
-            stage.release()
+            releaser.release()
+            releaser.advance()
             token = cute.Boolean(1)
             if i + 1 < A.shape[1]:
                 token = consumer.try_wait()

@@ -103,12 +103,12 @@ def test_another_tensor_has_the_modes_of_the_map() -> None:
 
 
 @cute.kernel
-def copy_described(A: cute.Tensor, rows: cute.Int32, B: cute.Tensor, W: cute.Tensor):
-    """Puts the maps of tensors that only the kernel knows, of `rows` rows each, one behind the other, into W, and
-    copies a tile of each to B.
+def copy_described(A: cute.Tensor, rows: cute.Int32, step: cute.Int32, B: cute.Tensor, W: cute.Tensor):
+    """Puts the maps of tensors that only the kernel knows, of `rows` rows each, `step` elements after each other, into
+    W, and copies a tile of each to B.
     """
     half, t = cute.arch.block_idx()[0], cute.arch.thread_idx()[0]
-    tensor = cute.make_tensor(A.iterator + half * rows * 32, cute.make_layout((rows, 32), stride=(32, 1)))
+    tensor = cute.make_tensor(A.iterator + half * step, cute.make_layout((rows, 32), stride=(32, 1)))
     layout = cute.make_layout(TILE, stride=(32, 1))
     load, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A, layout, TILE)
     s = cute.make_smem_tensor(layout, cute.Float32, 128)
@@ -138,10 +138,17 @@ def copy_described(A: cute.Tensor, rows: cute.Int32, B: cute.Tensor, W: cute.Ten
 def test_maps_of_tensors_that_only_the_kernel_knows(stage: str) -> None:
     rng = np.random.default_rng(0)
     A, B, W = rng.random((20, 32)).astype(np.float32), np.zeros((32, 32), np.float32), np.zeros((2, 16), np.int64)
-    copy_described(A, 10, B, W).launch(grid=2, block=32, device="sim", stage=stage)
+    copy_described(A, 10, 320, B, W).launch(grid=2, block=32, device="sim", stage=stage)
     expected = np.zeros((2, 16, 32), np.float32)
     expected[:, :10] = A.reshape(2, 10, 32)
     np.testing.assert_array_equal(B, expected.reshape(32, 32))
+
+
+def test_a_tensor_that_only_the_kernel_knows_begins_at_16_bytes() -> None:
+    A, B, W = np.zeros((20, 32), np.float32), np.zeros((32, 32), np.float32), np.zeros((2, 16), np.int64)
+    with pytest.raises(TilefoldError, match="begins at the address") as error:
+        copy_described(A, 10, 321, B, W).launch(grid=2, block=32, device="sim")
+    assert error.value.code == "E0322"
 
 
 def test_lines_of_a_cache_are_not_fetched() -> None:
