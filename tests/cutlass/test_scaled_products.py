@@ -65,3 +65,40 @@ def test_other_scales_are_those_of_torch() -> None:
     scale = SimpleNamespace(dtype="f32")
     fake._scaled_mm(1, 2, scale, scale)
     assert given == [(1, 2, scale, scale, None, None, None, False)]
+
+
+@pytest.fixture
+def grouped(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The products of groups here, until the end of the test."""
+    for name in ("_scaled_mm", "_scaled_grouped_mm_v2"):
+        monkeypatch.setattr(torch, name, getattr(torch, name))
+    scaled_products_on_host(torch)
+    return torch._scaled_grouped_mm_v2
+
+
+@pytest.mark.parametrize("along_k", [False, True])
+def test_groups(grouped: Any, along_k: bool) -> None:
+    rng, (m, n, k), sizes, block = np.random.default_rng(1), (160, 128, 128), (32, 128), 32
+    shapes = ((m, k), (2, n, k)) if not along_k else ((n, m), (k, m))
+    a, b = (rng.integers(-4, 5, shape).astype(np.float32) for shape in shapes)
+    expected: list[np.ndarray] = []
+    scales: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+    begin = 0
+    for group, size in enumerate(sizes):
+        end = begin + size
+        parts = (a[:, begin:end], b[:, begin:end]) if along_k else (a[begin:end], b[group])
+        scaled: list[np.ndarray] = []
+        for operand, own in zip(parts, scales, strict=True):
+            rows, columns = operand.shape
+            factors = np.zeros((-(-rows // 128) * 128, -(-columns // 128) * 4))
+            factors[:rows, : columns // block] = 2.0 ** rng.integers(-2, 3, (rows, columns // block))
+            own.append(in_tiles(factors))
+            scaled.append(operand * factors[:rows, : columns // block].repeat(block, axis=1))
+        expected.append(scaled[0] @ scaled[1].T)
+        begin = end
+    fp8 = torch.float8_e4m3fn
+    given = [[torch.from_numpy(np.concatenate(own)).to(torch.float8_e8m0fnu)] for own in scales]
+    first, second = torch.from_numpy(a).to(fp8), torch.from_numpy(b).to(fp8).transpose(-2, -1)
+    offs = torch.tensor(np.cumsum(sizes), dtype=torch.int32)
+    made = grouped(first, second, given[0], [3], [1], given[1], [3], [1], offs, None, torch.float32)
+    np.testing.assert_array_equal(made.numpy(), (np.stack if along_k else np.concatenate)(expected))

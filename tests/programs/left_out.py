@@ -7,13 +7,16 @@ _DISTRIBUTED = "cute/blackwell/kernel/distributed"
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
 
 LEFT_OUT: Mapping[str, str] = {
-    "cute/blackwell/efc": "dictionaries in an object that an iteration of a loop in the kernel fills (E5007)",
+    **{f"cute/blackwell/efc/common_{name}.py": "a module of other programs" for name in ("dense_gemm_efc", "efc")},
     **{
         f"cute/blackwell/kernel/attention/{name}": reason
         for name, reason in (
-            ("fmha/fmha_bwd.py", "not yet run to its end"),
             ("mamba2_ssd", "a part of B with fewer elements along N than an instruction (E0307)"),
-            ("mixed_input_fmha", "one allocation of shared memory is reached from another; mixed inputs"),
+            (
+                "mixed_input_fmha",
+                "parts of scales smaller than an instruction (E0314), a tensor at a pointer into a swizzle (E0211), "
+                "and products with N = 8 (E0304)",
+            ),
             ("mla", "operations of an MLIR dialect (cute_nvgpu), which the programs build themselves"),
         )
     },
@@ -25,7 +28,10 @@ LEFT_OUT: Mapping[str, str] = {
         )
     },
     "cute/blackwell/kernel/mixed_input_gemm": "utils.mixed_input_helpers, the conversions of whole kernels",
-    "cute/blackwell/kernel/moe": "not yet run to its end; torch has the product of groups with scales on GPUs only",
+    **{
+        f"cute/blackwell/kernel/moe/moe_{name}.py": "a module of other programs"
+        for name in ("persistent_scheduler", "sched_extension", "utils")
+    },
     **{
         f"{_DISTRIBUTED}/distributed_{name}_blackwell.py": "tensor memory, and pipelines that signal by a multicast"
         for name in (
@@ -45,10 +51,8 @@ LEFT_OUT: Mapping[str, str] = {
         f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package jax-tvm-ffi, which registers the function for GPUs"
         for name in ("aot_use_in_jax", "jit_and_use_in_jax")
     },
-    f"{_PRIMITIVES}/reduction/cluster_tmem_reduce.py": "a load from tensor memory beside a tcgen05.cp (E3262)",
     f"{_PRIMITIVES}/tcgen05/2cta_mma_blockscale_m128.py": "tma_format, maps of packed elements of 4 bits",
     f"{_PRIMITIVES}/tcgen05/cp_narrow_a_to_tmem_mma.py": "tcgen05.cp that unpacks elements (E3201)",
-    f"{_PRIMITIVES}/tcgen05/slicek_m32n8k128.py": "no fence of the async proxy stands before its tcgen05.mma (E3216)",
     "experimental/task_scheduling": "the module experimental.task_scheduling, most with tensor memory",
     "helpers": "modules of other programs",
     "utils": "modules of other programs",

@@ -225,6 +225,36 @@ PROGRAMS: tuple[Program, ...] = (
         fences=False,
         target=_SM_100,
     ),
+    Program(
+        "cute/blackwell/kernel/attention/fmha/fmha_bwd.py",
+        f"--s_q 128 --s_k 128 --h_q 1 --h_k 1 {_ONCE}",
+        f"{_WAITS}; nothing orders the store of the address of tensor memory before all of its loads",
+        races=False,
+        fences=False,
+        target=_SM_100,
+    ),
+    *(
+        Program(
+            f"cute/blackwell/efc/{name}custom_epilogue_dense_gemm.py",
+            "--mnkl 128,128,64,1 --ab_dtype Float16",
+            _WAITS,
+            races=False,
+            fences=False,
+            target=_SM_100,
+        )
+        for name in ("", "activation_", "synthetic_")
+    ),
+    *(
+        Program(
+            f"cute/blackwell/kernel/moe/torch_{name}.py",
+            "--tokens 64 --experts 2 --top_k_select 1 --hidden 128 --intermediate 128",
+            _WAITS,
+            races=False,
+            fences=False,
+            target=_SM_100,
+        )
+        for name in ("grouped_mm", "scaled_grouped_mm")
+    ),
     *(
         Program(
             f"{_GEMMS}/{name}.py",
@@ -244,6 +274,18 @@ PROGRAMS: tuple[Program, ...] = (
             "2cta_mma_tma_store", "clusterMxN_2cta_mma", "mcast_clusterMxN_1cta_mma", "mcast_clusterMxN_2cta_mma",
             "tmem_ld_st", "tmem_ld_to_stmatrix_transpose",
         )
+    ),
+    Program(
+        f"{_PRIMITIVES}/reduction/cluster_tmem_reduce.py",
+        reason="a load from tensor memory does not wait for the tcgen05.cp before it",
+        races=False,
+        target=_SM_100,
+    ),
+    Program(
+        f"{_PRIMITIVES}/tcgen05/slicek_m32n8k128.py",
+        reason="no fence of the async proxy stands before its tcgen05.mma",
+        races=False,
+        target=_SM_100,
     ),
     Program(
         f"{_PRIMITIVES}/tma/tma_multicast.py",
