@@ -53,6 +53,11 @@ def _cvt(w: FunctionWriter, op: ptx.CvtOp) -> None:
         word = w.temp(f"zext {w.typed(op.values[0])} to i16")
         text = quote(f"{{\n\t.reg .b8 %b;\n\tcvt.u8.u16 %b, $1;\n\t{mnemonic} $0, %b;\n\t}}")
         from_register(w, op.result, w.temp(f'call i32 asm {text}, "=r,h"(i16 {word})'), op)
+    elif len(op.values) == 5:
+        text = quote(f"{mnemonic} $0, {{$1, $2, $3, $4}}, $5;")
+        given = ", ".join(in_register(w, value, op) for value in op.values)
+        call = f'call {op.result.type} asm {text}, "={",".join(letters)}"({given})'
+        from_register(w, op.result, w.temp(call), op)
     else:
         _instruction(w, op)
 

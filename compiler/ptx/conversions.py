@@ -16,7 +16,7 @@ from .floats import bounded, text
 from .inference import GENERIC, SPACES
 from .moves import Rule, address_of, flushed, is_float
 from .registers import Registers, bits_of, type_of
-from .syntax import TYPE_BITS, Instruction, Operand, Register, Symbol
+from .syntax import TYPE_BITS, Instruction, Operand, Register, Symbol, Vector
 
 _ROUND_TO_INTEGER = MappingProxyType(
     {"rni": math.RoundEvenOp, "rzi": math.TruncOp, "rmi": math.FloorOp, "rpi": math.CeilOp}
@@ -28,7 +28,8 @@ def _convert(r: Registers, i: Instruction) -> None:
         raise r.refuse("a conversion names two types")
     if ".".join(i.modifiers) in CVT_FORMS:
         form = CVT_FORMS[".".join(i.modifiers)]
-        values = [r.read(x, type) for x, type in zip(i.operands[1:], form.operands, strict=True)]
+        given = [part for x in i.operands[1:] for part in (x.items if isinstance(x, Vector) else (x,))]
+        values = [r.read(x, type) for x, type in zip(given, form.operands, strict=True)]
         if form.operands == (type_of("f32"), type_of("f32")) and i.modifiers == ("rn", i.modifiers[1], "f32"):
             high, low = (r.emit(arith.TruncFOp(x, form.result.element_type)) for x in values)  # pyright: ignore
             r.write(i.operands[0], r.vector([low, high]))

@@ -6,7 +6,7 @@ from itertools import product
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
-from xdsl.dialects.builtin import I32, StringAttr, VectorType, bf16, f16, f32, i8, i16
+from xdsl.dialects.builtin import I32, StringAttr, VectorType, bf16, f16, f32, i8, i16, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import prop_def, result_def, traits_def, var_operand_def
 from xdsl.traits import Pure
@@ -27,6 +27,8 @@ class CvtForm(NamedTuple):
     result: Attribute
     requires: tuple[int, int]
     family: bool = False
+    single: bool = False
+    """Whether only single targets have it, and no family."""
 
 
 def _list_forms() -> dict[str, CvtForm]:
@@ -42,7 +44,7 @@ def _list_forms() -> dict[str, CvtForm]:
                 forms[f"{to}.f16x2"] = CvtForm((pair,), i16, element.needs)
                 forms[f"rn{relu}.f16x2.{element.ptx}x2"] = CvtForm((i16,), pair, element.needs)
     forms["rna.tf32.f32"] = CvtForm((f32,), f32, (80, 70))
-    return forms | _list_narrow_forms()
+    return forms | _list_narrow_forms() | _list_random_forms()
 
 
 def _list_narrow_forms() -> dict[str, CvtForm]:
@@ -64,6 +66,28 @@ def _list_narrow_forms() -> dict[str, CvtForm]:
     return forms
 
 
+def _list_random_forms() -> dict[str, CvtForm]:
+    """Those that round up or down by random bits: of two numbers to a pair, and of four to 8, 6 or 4 bits each."""
+    forms: dict[str, CvtForm] = {}
+    for element in (*FLOATS.values(), *NARROW_FLOATS.values()):
+        if element.bits == 16:
+            pair = VectorType(ir_type(element), [2])
+            for relu, saturated in product(("", ".relu"), ("", ".satfinite")):
+                forms[f"rs{relu}{saturated}.{element.ptx}x2.f32"] = CvtForm(
+                    (f32, f32, i32), pair, (100, 87), single=True
+                )
+        elif element.bits <= 8 and element.fraction:
+            four = i16 if element.bits == 4 else i32
+            for relu in ("", ".relu"):
+                form = CvtForm((f32, f32, f32, f32, i32), four, (100, 87), single=True)
+                forms[f"rs{relu}.satfinite.{element.ptx}x4.f32"] = form
+    return forms
+
+
+RANDOM_TARGETS = Targets(frozenset([TargetFamily(100, 87, "a"), TargetFamily(103, 88, "a")]))
+"""The targets of conversions that round by random bits."""
+
+
 CVT_FORMS: Mapping[str, CvtForm] = MappingProxyType(_list_forms())
 """The conversions by the modifiers of the instruction."""
 
@@ -79,6 +103,11 @@ class CvtOp(PtxOp):
     A pair of floats of 6 bits is an i16, of which each takes a byte, one of 4 bits an i8. Scale factors, `ue8m0`, are
     powers of 2: `rz` takes the one below, `rp` the one above; the sign is ignored. All these are instructions of
     targets with a suffix, from sm_100a on.
+
+    `rs` rounds two or four numbers, the first of which goes to the highest place, up or down by random bits, the last
+    operand: up if the fraction that is cut off, plus the random bits as a fraction, is 1 or more. Which bits of the
+    word are those of which number is a model here: half of it for each of two (13 bits for f16), a byte for each of
+    four, the highest for the first.
     """
 
     name = "ptx.cvt"
@@ -96,6 +125,8 @@ class CvtOp(PtxOp):
     @property
     def targets(self) -> TargetFamily | Targets:
         form = CVT_FORMS[self.form.data]
+        if form.single:
+            return RANDOM_TARGETS
         return TargetFamily(*form.requires, "f") if form.family else super().targets
 
     def requires(self) -> tuple[int, int]:

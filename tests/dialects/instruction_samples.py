@@ -46,6 +46,10 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         '%2 = ptx.cvt "rn.f16x2.e2m1x2" %1 : (i8) -> vector<2xf16>\n'
         '%3 = ptx.cvt "rp.satfinite.ue8m0x2.f32" %0, %0 : (f32, f32) -> i16\n'
         '%4 = ptx.cvt "rn.bf16x2.ue8m0x2" %3 : (i16) -> vector<2xbf16>',
+        "%0 = arith.constant 1.000000e+00 : f32\n"
+        '%1 = ptx.cvt "rs.relu.satfinite.e5m2x4.f32" %0, %0, %0, %0, %x : (f32, f32, f32, f32, i32) -> i32\n'
+        '%2 = ptx.cvt "rs.satfinite.e2m1x4.f32" %0, %0, %0, %0, %1 : (f32, f32, f32, f32, i32) -> i16\n'
+        '%3 = ptx.cvt "rs.relu.bf16x2.f32" %0, %0, %1 : (f32, f32, i32) -> vector<2xbf16>',
     ),
     "ptx.f32x2": (
         "%w = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n"

@@ -324,6 +324,14 @@ PTX: tuple[tuple[str, str], ...] = (
         )
         for rounding in ("rz", "rp", "rz.satfinite", "rp.satfinite")
     ),
+    *(
+        (
+            "ptx.cvt@100",
+            f'%bits = arith.constant 305419896 : i32\n%r = ptx.cvt "rs{relu}.satfinite.{type}x4.f32" %f32, %f32, %f32, '
+            f"%f32, %bits : (f32, f32, f32, f32, i32) -> {word}\n{_store(word)}",
+        )
+        for relu, type, word in (("", "e4m3", "i32"), (".relu", "e3m2", "i32"), ("", "e2m1", "i16"))
+    ),
     ("ptx.cvt", f'%r = ptx.cvt "rna.tf32.f32" %f32 : (f32) -> f32\n{_store("f32")}'),
     *(
         (

@@ -5,6 +5,7 @@ PTX.
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import ml_dtypes
@@ -46,13 +47,13 @@ run.launch @kernels::@k grid(1) {
 """
 
 
-def converted(body: str, given: NDArray[Any], element: str, stage: str) -> NDArray[Any]:
+def converted(body: str, given: NDArray[Any], element: str, stage: str, target: str = "sm_120a") -> NDArray[Any]:
     """What each thread stores."""
     text = HEAD + body + TAIL.replace("%A", element)
     program = load(plain_source(text, "k.cute"))
     (launch,) = read_launches(program.module, program.source, Changes())
     arguments = [replace(launch.arguments[0], values=given), *launch.arguments[1:]]
-    ran = simulate(program, replace(launch, arguments=tuple(arguments)), stage, Target("sm_120a"))
+    ran = simulate(program, replace(launch, arguments=tuple(arguments)), stage, Target(target))
     return ran.array("B").view(np.uint32)
 
 
@@ -124,3 +125,54 @@ def test_to_scale_factors(form: str, stage: str) -> None:
             exponent = math.log2(abs(number))
             whole = math.floor(exponent) if "rz" in form else math.ceil(exponent)
             assert code == max(whole + 127, 0)
+
+
+RANDOM = {
+    "e4m3": (ml_dtypes.float8_e4m3fn, 3, -6), "e5m2": (ml_dtypes.float8_e5m2, 2, -14),
+    "e2m3": (ml_dtypes.float6_e2m3fn, 3, 0), "e3m2": (ml_dtypes.float6_e3m2fn, 2, -2),
+    "e2m1": (ml_dtypes.float4_e2m1fn, 1, 0), "bf16": (ml_dtypes.bfloat16, 7, -126), "f16": (np.float16, 10, -14),
+}  # fmt: skip
+
+
+def rounded(x: float, fraction: int, least: int, random: Fraction) -> float:
+    """A number cut after some bits, away from 0 where the rest and a random fraction are 1 or more."""
+    size = Fraction(abs(x))
+    exponent = least if not size else max(math.frexp(abs(x))[1] - 1, least)
+    unit = Fraction(2) ** (exponent - fraction)
+    return math.copysign(float(math.floor(size / unit + random) * unit), x)
+
+
+@pytest.mark.parametrize("stage", ["instr", "ptx"])
+@pytest.mark.parametrize("name", RANDOM)
+@pytest.mark.sampled(5)
+def test_random_bits_round_up_or_down(name: str, stage: str) -> None:
+    """A thread's number is the first operand, in the highest place; its random bits are thread * 8 of 256."""
+    type, fraction, least = RANDOM[name]
+    count, bits = (2, 16) if name.endswith("16") else (4, BY_PTX[name].bits)
+    share = 32 // count
+    width = 13 if name == "f16" else share
+    word = "i16" if name == "e2m1" else "vector<2xf16>" if name == "f16" else "vector<2xbf16>" if count == 2 else "i32"
+    saturated = "" if count == 2 else ".satfinite"
+    place = 13 - 8 + 16 if name == "f16" else 24
+    body = (
+        f"{LOADED}    %place = arith.constant {1 << place + 3} : i32\n    %bits = arith.muli %t, %place : i32\n"
+        f'    %v = ptx.cvt "rs{saturated}.{name}x{count}.f32" %x, {", ".join(["%zero"] * (count - 1))}, %bits : '
+        f"({', '.join(['f32'] * count)}, i32) -> {word}\n"
+    )
+    body += {
+        "i32": "    %zero_word = arith.constant 0 : i32\n    %r = arith.ori %v, %zero_word : i32",
+        "i16": "    %r = arith.extui %v : i16 to i32",
+    }.get(
+        word,
+        f"    %c = vector.bitcast %v : {word} to vector<1xi32>\n    %r = vector.extract %c[0] : i32 from vector<1xi32>",
+    )
+    numbers = np.where(np.abs(NUMBERS) > 1e4, 3.14159, NUMBERS).astype(np.float32)
+    got = converted(body, numbers, "f32", stage, "sm_100a") >> (16 if name == "e2m1" else 32) - (
+        bits if bits != 6 else 8
+    )
+    top = BY_PTX[name].greatest
+    for thread, number in enumerate(numbers.tolist()):
+        random = Fraction(thread * 8, 256)
+        assert width >= 8
+        expected = np.array(min(max(rounded(number, fraction, least, random), -top), top)).astype(type)
+        assert got[thread] & 0xFFFF == int(expected.view(np.uint16 if bits == 16 else np.uint8)), (thread, number)

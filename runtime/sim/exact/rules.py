@@ -147,6 +147,11 @@ def _approximate(op: ptx.ApproximateOp, t: Translator) -> Any:
 def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
     """Conversions change nothing but the type; those to 8 bits are packed in an integer."""
     table, modifiers = table_of(t), op.form.data.split(".")
+    if modifiers[0] == "rs":
+        raise SimulationError(
+            Code.SIM_UNSUPPORTED, "the conversion rounds by random bits, and exact numbers are not rounded",
+            "convert with the rounding rn to run the kernel in exact arithmetic", site=site_of(op),
+        )  # fmt: skip
     target, source = (BY_PTX[name.removesuffix("x2")] for name in modifiers[-2:])
 
     def numbers(given: tuple[Value, ...]) -> ExactArray:

@@ -52,6 +52,8 @@ def _power(x: Doubles, *, up: bool, saturated: bool) -> NDArray[np.uint8]:
 def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
     t.kind(op.result)
     modifiers = op.form.data.split(".")
+    if modifiers[0] == "rs":
+        return _cvt_random(op, t, modifiers)
     target, source = (BY_PTX[name.removesuffix("x2")] for name in modifiers[-2:])
     relu = "relu" in modifiers
 
@@ -82,6 +84,39 @@ def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
         return int(words[0]) if len(words) == 1 else words
 
     return t.compute(op.result, round_to_tf32 if target.stored else pair, *op.values)
+
+
+def _cvt_random(op: ptx.CvtOp, t: Translator, modifiers: list[str]) -> Step:
+    """A conversion that rounds by random bits."""
+    count = len(op.values) - 1
+    target, share = BY_PTX[modifiers[-2][:-2]], 32 // count
+    width = min(share, 13) if modifiers[-2] == "f16x2" else share
+
+    def converted(*given: Value) -> Value:
+        *columns, words = np.broadcast_arrays(*[np.atleast_1d(np.asarray(x)) for x in given])
+        x = np.stack(columns[::-1], axis=1).astype(np.float64)
+        random = words.astype(np.int64)[:, None] >> share * np.arange(count) & (1 << width) - 1
+        x = round_randomly(_relu(x) if "relu" in modifiers else x, target, random / (1 << width))
+        if target.bits > 8:
+            x = np.clip(x, -target.greatest, target.greatest) if "satfinite" in modifiers else x
+            return np.asarray(narrow(x, numpy_type(target)))
+        codes = np.ascontiguousarray(_saturate(x, target)).view(np.uint8)
+        packed = pack(codes, 4).view(np.int16) if target.bits == 4 else codes.view(np.int32)
+        return int(packed[0, 0]) if len(packed) == 1 else packed[:, 0]
+
+    return t.compute(op.result, converted, *op.values)
+
+
+def round_randomly(x: Doubles, target: ElementType, random: Doubles) -> Doubles:
+    """Numbers with as many bits as an element type has: away from 0 if the fraction that is cut off, plus a random
+    one, is 1 or more.
+    """
+    finite = np.isfinite(x)
+    size = np.abs(np.where(finite, x, 0.0))
+    _, exponent = np.frexp(size)
+    least = 2 - (1 << target.exponent - 1)
+    unit = np.exp2((np.maximum(exponent - 1, least) - target.fraction).astype(np.float64))
+    return np.where(finite, np.copysign(np.floor(size / unit + random) * unit, x), x)
 
 
 def _on_words(op: ptx.PrmtOp | ptx.Dp4aOp, t: Translator, function: Callable[..., Words]) -> Step:
