@@ -29,7 +29,13 @@ MORE_HEADERS = """\
 M, N, DEPTH = 128, 256, 128
 """The rows and columns of D that a block has, and K."""
 SWIZZLE = 128
-INITIALISED = (("cute::cluster_sync();", "cutlass::arch::fence_barrier_init(); cute::cluster_sync();"),)
+INITIALISED = (
+    ("cute::cluster_sync();", "cutlass::arch::fence_barrier_init(); cute::cluster_sync();"),
+    (
+        "// Make sure all threads observe",
+        "cutlass::arch::fence_barrier_init(); __syncthreads(); // Now threads observe",
+    ),
+)
 FENCES = (
     *INITIALISED,
     (
@@ -69,7 +75,7 @@ class Tutorial:
 
 TUTORIALS = (
     Tutorial(1, "01_mma_sm100", codes=("E3216",)),
-    Tutorial(2, "02_mma_tma_sm100", codes=("E3263",)),
+    Tutorial(2, "02_mma_tma_sm100", codes=("E3219",)),
     Tutorial(3, "03_mma_tma_multicast_sm100", (2, 2), ("E3263",), INITIALISED),
     Tutorial(4, "04_mma_tma_2sm_sm100", (2, 2), ("E3263",), INITIALISED),
     Tutorial(5, "05_mma_tma_epi_sm100", (2, 2), ("E3263",), INITIALISED),
