@@ -117,15 +117,18 @@ def _bulk_copy(r: Registers, i: Instruction) -> None:
         case ("wait_group",) | ("wait_group", "read") if isinstance(operands[0], Integer):
             r.add(ptx.BulkWaitGroupOp(operands[0].value, "read" in words))
         case ("tensor", _, "shared::cluster" | "shared::cta", "global", *rest):
-            left = [word for word in rest if word not in ("tile", "mbarrier::complete_tx::bytes")]
+            left = [word for word in rest if word not in ("tile", "tile::gather4", "mbarrier::complete_tx::bytes")]
             mask, policy = _optional(r, left, operands[3:])
             map, coords = tensor_map(r, operands[1])
             to, bar = address(r, operands[0], 16, SHARED), _barrier_at(r, operands[2])
-            r.add(ptx.TensorLoadOp(map, coords, to, bar, mask, policy, pair=pair))
+            rows = "tile::gather4" in rest
+            r.add(ptx.TensorLoadOp(map, coords, to, bar, mask, policy, pair=pair, gather4=rows))
         case ("tensor", _, "global", "shared::cta", *rest):
-            _, policy = _optional(r, [word for word in rest if word not in ("tile", "bulk_group")], operands[2:])
+            left = [word for word in rest if word not in ("tile", "tile::scatter4", "bulk_group")]
+            _, policy = _optional(r, left, operands[2:])
             map, coords = tensor_map(r, operands[0])
-            r.add(ptx.TensorStoreOp(map, coords, address(r, operands[1], 16, SHARED), policy))
+            source = address(r, operands[1], 16, SHARED)
+            r.add(ptx.TensorStoreOp(map, coords, source, policy, scatter4="tile::scatter4" in rest))
         case ("shared::cluster" | "shared::cta", "global", "mbarrier::complete_tx::bytes", *rest):
             _, policy = _optional(r, rest, operands[4:])
             to, source = address(r, operands[0], 16, SHARED), address(r, operands[1], 16, GLOBAL)

@@ -37,6 +37,8 @@ from .entry import EntryOp
 from .tcgen05.base import TCGEN05
 from .warp import check_word
 
+ROWS, MATRIX = 4, 2
+"""The rows that gather4 and scatter4 move, and the dimensions of their maps."""
 _BAR = Mbarrier("bar")
 _BLOCKS_ALONE = 12
 """The generation of GPUs whose clusters have one block."""
@@ -53,9 +55,18 @@ class TensorCopyOp(BulkOp):
     policy = opt_operand_def(I64)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
+    @property
+    def by_rows(self) -> bool:
+        """Whether it moves four rows of a matrix instead of a box: by a column and the four numbers of the rows."""
+        return False
+
     def spelled(self, *, loads: bool, multicast: bool = False, reduction: str = "", pair: bool = False) -> str:
         """The instruction with its rank and modifiers."""
-        return self.hinted(tensor_mnemonic(len(self.coords), loads, multicast, reduction, pair))
+        rank = MATRIX if self.by_rows else len(self.coords)
+        words = tensor_mnemonic(rank, loads, multicast, reduction, pair)
+        return self.hinted(
+            words.replace(".tile", f".tile::{'gather4' if loads else 'scatter4'}") if self.by_rows else words
+        )
 
     def hinted(self, mnemonic: str) -> str:
         """The instruction with the word for its cache policy, if it has one."""
@@ -75,13 +86,25 @@ class TensorCopyOp(BulkOp):
     @property
     def box_bytes(self) -> int | None:
         """The bytes of the box in shared memory; None unless the map is an argument of the kernel."""
-        return None if (recipe := self.recipe) is None else prod(recipe.box) * recipe.element.type.bits // 8
+        boxes = ROWS if self.by_rows else 1
+        return None if (recipe := self.recipe) is None else boxes * prod(recipe.box) * recipe.element.type.bits // 8
 
     def verify_(self) -> None:
+        if self.by_rows:
+            self._verify_rows()
+            return
         if not 1 <= len(self.coords) <= MAX_RANK:
             raise VerifyException(f"the box begins at {len(self.coords)} coordinates; a tensor map has 1 to {MAX_RANK}")
         if (recipe := self.recipe) is not None and len(recipe.box) != len(self.coords):
             raise VerifyException(f"the map has {len(recipe.box)} dimensions, the box {len(self.coords)} coordinates")
+
+    def _verify_rows(self) -> None:
+        if len(self.coords) != 1 + ROWS:
+            raise VerifyException(
+                f"{ROWS} rows are named by a column and their numbers, not by {len(self.coords)} numbers"
+            )
+        if (recipe := self.recipe) is not None and (len(recipe.box) != MATRIX or recipe.box[1] != 1):
+            raise VerifyException(f"the map of single rows has 2 dimensions and boxes of one row, not {recipe.box}")
 
 
 @irdl_op_definition
@@ -96,6 +119,9 @@ class TensorLoadOp(TensorCopyOp):
     With `pair` (`.cta_group::2`), the mbarrier is one of either block of the destination's pair: of the one whose rank
     is as even or odd as that of the block that `bar` is in. `ptx.pair.leader` has the place in the even one.
 
+    With `gather4`, the coordinates are a column and the numbers of four rows, whose parts come one behind the other.
+    The map has two dimensions and boxes of one row. Rows outside the tensor are as elements outside it.
+
     Preconditions: `dst` is a multiple of 128; where the map swizzles, the swizzle applies to the address in shared
     memory. Postcondition: the bytes at `dst` are undefined until the phase is complete.
     """
@@ -105,11 +131,12 @@ class TensorLoadOp(TensorCopyOp):
     bar = operand_def(PtrType)
     multicast = opt_operand_def(I16)
     pair = opt_prop_def(UnitAttr)
+    gather4 = opt_prop_def(UnitAttr)
     custom_directives = (MbarrierAddress,)
     traits = traits_def(by_thread(*issued(_BAR, Proxy.ASYNC, _TENSOR, writes("dst", "box_bytes"), arrives(_BAR)), _MAP))
     assembly_format = (
-        "$map `[` $coords `]` `,` $dst `,` custom<MbarrierAddress>($bar, type($bar)) (`pair` $pair^)? "
-        "(`multicast` $multicast^)? (`policy` $policy^)? attr-dict"
+        "(`gather4` $gather4^)? $map `[` $coords `]` `,` $dst `,` custom<MbarrierAddress>($bar, type($bar)) "
+        "(`pair` $pair^)? (`multicast` $multicast^)? (`policy` $policy^)? attr-dict"
     )
 
     def __init__(
@@ -121,14 +148,20 @@ class TensorLoadOp(TensorCopyOp):
         multicast: SSAValue | None = None,
         policy: SSAValue | None = None,
         pair: bool = False,
+        gather4: bool = False,
     ):
         super().__init__(
-            operands=[dst, bar, multicast, map, coords, policy], properties={"pair": UnitAttr() if pair else None}
+            operands=[dst, bar, multicast, map, coords, policy],
+            properties={"pair": UnitAttr() if pair else None, "gather4": UnitAttr() if gather4 else None},
         )
 
     @property
+    def by_rows(self) -> bool:
+        return self.gather4 is not None
+
+    @property
     def targets(self) -> TargetFamily | Targets:
-        return super().targets if self.pair is None else TCGEN05
+        return super().targets if self.pair is None and not self.by_rows else TCGEN05
 
     def mnemonic(self) -> str:
         return self.spelled(loads=True, multicast=self.multicast is not None, pair=self.pair is not None)
@@ -153,7 +186,7 @@ class TensorLoadOp(TensorCopyOp):
 class TensorStoreOp(TensorCopyOp):
     """`ptx.cp.async.bulk.tensor.store %map[%c0, %c1], %src policy %p`: starts copying a box from shared memory to the
     tensor, as a part of the thread's bulk group (PTX ISA, cp.async.bulk.tensor). Elements outside the tensor are
-    left out.
+    left out. With `scatter4` it writes four rows, see `gather4`.
 
     Preconditions: `src` is a multiple of 128; a `ptx.fence.proxy.async` lies after the writes of the bytes.
     """
@@ -161,10 +194,26 @@ class TensorStoreOp(TensorCopyOp):
     name = "ptx.cp.async.bulk.tensor.store"
     src = operand_def(SHARED)
     traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, _SOURCE, _STORED), _MAP))
-    assembly_format = "$map `[` $coords `]` `,` $src (`policy` $policy^)? attr-dict"
+    scatter4 = opt_prop_def(UnitAttr)
+    assembly_format = "(`scatter4` $scatter4^)? $map `[` $coords `]` `,` $src (`policy` $policy^)? attr-dict"
 
-    def __init__(self, map: SSAValue, coords: Sequence[SSAValue], src: SSAValue, policy: SSAValue | None = None):
-        super().__init__(operands=[src, map, coords, policy])
+    def __init__(
+        self,
+        map: SSAValue,
+        coords: Sequence[SSAValue],
+        src: SSAValue,
+        policy: SSAValue | None = None,
+        scatter4: bool = False,
+    ):
+        super().__init__(operands=[src, map, coords, policy], properties={"scatter4": UnitAttr() if scatter4 else None})
+
+    @property
+    def by_rows(self) -> bool:
+        return self.scatter4 is not None
+
+    @property
+    def targets(self) -> TargetFamily | Targets:
+        return TCGEN05 if self.by_rows else super().targets
 
     def mnemonic(self) -> str:
         return self.spelled(loads=False)

@@ -78,6 +78,8 @@ INSTRUCTIONS = [
         ("ptx.cp.async.bulk.tensor.load %m[%x, %x], «%A», %s", "shared"),
         ("ptx.cp.async.bulk.tensor.load «%A»[%x, %x], %s, %s", "tensor_map"),
         ("«ptx.cp.async.bulk.tensor.load» %m[%x], %s, %s", "the map has 2 dimensions"),
+        ("«ptx.cp.async.bulk.tensor.load» gather4 %m[%x, %x], %s, %s", "4 rows are named by a column and their numbers"),
+        ("«ptx.cp.async.bulk.tensor.load» gather4 %m[%x, %x, %x, %x, %x], %s, %s", "boxes of one row"),
         ("%0 = ptx.pair.leader %s\n«ptx.cp.async.bulk.tensor.load» %m[%x, %x], %s, %0", "or with `pair` in its pair"),
     ),
     *ptx_faults("ptx.pair.leader", ("%0 = ptx.pair.leader «%A»", "shared")),

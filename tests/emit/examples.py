@@ -19,7 +19,8 @@ ARGS = (
     "%A: !ptx.ptr<global> align 16, %B: !ptx.ptr<global> align 16, %i1: i1, %i8: i8, %i16: i16, %i32: i32, "
     "%i64: i64, %f16: f16, %bf16: bf16, %f32: f32, %f64: f64, "
     '%map: !ptx.tensor_map of "f16 A dims (64, i32) strides (128) box (64, 8) swizzle 128B", '
-    '%ints: !ptx.tensor_map of "s32 A dims (64) box (64)"'
+    '%ints: !ptx.tensor_map of "s32 A dims (64) box (64)", '
+    '%rows: !ptx.tensor_map of "f16 A dims (64, i32) strides (128) box (64, 1) swizzle 128B"'
 )
 SHARED = 1024
 

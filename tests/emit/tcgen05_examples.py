@@ -6,6 +6,7 @@ from tilefold.layout.atoms.tcgen05_shapes import ACCESS_SHAPES, COPY_SHAPES
 
 _CELL = "%c = ptx.inttoptr %i32 align 4 : i32 -> !ptx.ptr<tmem>\n%p = arith.trunci %i32 : i32 to i1\n"
 _SHARED = "%s = ptx.smem.addr 512\n"
+_ROWS = "%rows[%i32, %i32, %i32, %i32, %i32]"
 
 
 def _accesses() -> list[tuple[str, str]]:
@@ -69,8 +70,11 @@ def _others() -> list[tuple[str, str]]:
         for rest in (
             "%map[%i32, %i32], %s, %q pair",
             "%map[%i32, %i32], %s, %s pair multicast %i16 policy %i64",
+            f"gather4 {_ROWS}, %s, %s",
+            f"gather4 {_ROWS}, %s, %q pair multicast %i16",
         )
     ]
+    found.append(("ptx.cp.async.bulk.tensor.store", f"{_SHARED}ptx.cp.async.bulk.tensor.store scatter4 {_ROWS}, %s"))
     return [
         *found,
         ("ptx.clusterlaunchcontrol.try_cancel", f"{_SHARED}ptx.clusterlaunchcontrol.try_cancel %s, %s multicast"),

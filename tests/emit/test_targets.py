@@ -72,6 +72,7 @@ def test_ptx_operation_is_the_instruction_that_its_mnemonic_names(body: str, tar
         "st.global",
         "ld.shared",
         "st.shared",
+        "st.bulk",
         *("cp.async", "cp.reduce", "prefetch"),
         *("ldmatrix", "stmatrix", "movmatrix"),
         "mma.",

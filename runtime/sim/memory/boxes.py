@@ -3,7 +3,7 @@
 Tensors: bounding boxes, out-of-boundary access and swizzling modes).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
 import numpy as np
@@ -42,6 +42,14 @@ def box_at(placed: PlacedMap, coordinates: tuple[int, ...]) -> Box:
         addresses = (index[:, None] * stride + addresses).ravel()
         inside = (((index >= 0) & (index < extent))[:, None] & inside).ravel()
     return Box(width, addresses, inside)
+
+
+def rows_at(placed: PlacedMap, column: int, rows: tuple[int, ...]) -> tuple[PlacedMap, Box]:
+    """Rows of a matrix, whose map has boxes of one row, as a box: with a map that has so many rows in a box."""
+    boxes = [box_at(placed, (column, row)) for row in rows]
+    whole = replace(placed, map=replace(placed.map, box=(placed.map.box[0], len(rows))))
+    addresses, inside = np.concatenate([box.addresses for box in boxes]), np.concatenate([box.inside for box in boxes])
+    return whole, Box(boxes[0].width, addresses, inside)
 
 
 def places_of(placed: PlacedMap, address: int, width: int) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from ....base.spaces import GMEM, SMEM
 from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
 from ....dialects.ptx.effects import Act, Group, does, proxy_of
+from ....dialects.ptx.tensor_copy import MATRIX
 from ....layout.algebra.inttuple import show
 from ....layout.tma.recipe import PlacedMap
 from ....layout.tma.tensor_map import SHARED_ALIGNMENT
@@ -21,7 +22,7 @@ from ..events import Step
 from ..faults import site_of
 from ..launch import Completion
 from ..memory import bulk as memory
-from ..memory.boxes import Box, box_at, fill_box, find_misplaced, pattern, places_of, swizzle_text
+from ..memory.boxes import Box, box_at, fill_box, find_misplaced, pattern, places_of, rows_at, swizzle_text
 from ..memory.space_state import Access
 from ..memory.tensor_maps import map_at
 from ..ordering import bulk
@@ -55,7 +56,7 @@ class _Copies:
         self.map, self.coords = t.slot(op.map), t.slots(op.coords)
         self.shared = None if shared is None else t.slot(shared)
         self.stores = does(op, Act.ISSUES, Group.BULK)
-        self.proxy = proxy_of(op)
+        self.proxy, self.by_rows = proxy_of(op), op.by_rows
         self.outer = t.access(op, GMEM, "bulk", ptx.BULK_UNIT)
         self.inner = t.access(op, SMEM, "bulk", ptx.BULK_UNIT)
 
@@ -71,9 +72,21 @@ class _Copies:
                 placed, read = map_at(self.spaces.global_, warp, self.outer, lane, int(at))
                 if warp.launch.reached is not None:
                     placed = replace(placed, address=int(warp.launch.reached.place(placed.address)))
-            self._check_place(warp, lane, placed, address)
-            self._check_coordinates(warp, lane, placed, coords)
-            yield _Request(lane, placed, box_at(placed, tuple(coords)), address, () if read is None else (read,))
+            maps = () if read is None else (read,)
+            if not self.by_rows:
+                self._check_place(warp, lane, placed, address)
+                self._check_coordinates(warp, lane, placed, coords)
+                yield _Request(lane, placed, box_at(placed, tuple(coords)), address, maps)
+                continue
+            column, *rows = coords
+            if len(placed.map.box) != MATRIX or placed.map.box[1] != 1:
+                text = f"the map of single rows has 2 dimensions and boxes of one row, not boxes {placed.map.box}"
+                self._fault(warp, lane, text, "make a map of a matrix whose boxes have one row", Code.SIM_DESCRIPTOR)
+            for row in rows:
+                self._check_coordinates(warp, lane, placed, [column, row])
+            whole, box = rows_at(placed, column, tuple(rows))
+            self._check_place(warp, lane, whole, address)
+            yield _Request(lane, whole, box, address, maps)
 
     def _check_place(self, warp: Warp, lane: int, placed: PlacedMap, address: int) -> None:
         if address % SHARED_ALIGNMENT:
