@@ -26,15 +26,15 @@ def _wait_group(w: FunctionWriter, op: ptx.CpAsyncWaitGroupOp) -> None:
 
 
 def _bar_sync(w: FunctionWriter, op: ptx.BarSyncOp) -> None:
-    if op.threads is None:
+    if op.threads is None and op.count is None:
         w.emit(f"call void @llvm.nvvm.barrier.cta.sync{_aligned(op)}.all({_number(w, op)})")
         return
-    operands = f"{_number(w, op)}, i32 {op.threads.value.data}"
+    operands = f"{_number(w, op)}, {_count(w, op)}"
     w.emit(f"call void @llvm.nvvm.barrier.cta.sync{_aligned(op)}.count({operands})")
 
 
 def _bar_arrive(w: FunctionWriter, op: ptx.BarArriveOp) -> None:
-    operands = f"{_number(w, op)}, i32 {op.threads.value.data}"
+    operands = f"{_number(w, op)}, {_count(w, op)}"
     w.emit(f"call void @llvm.nvvm.barrier.cta.arrive{_aligned(op)}.count({operands})")
 
 
@@ -42,7 +42,14 @@ def _aligned(op: ptx.BarSyncOp | ptx.BarArriveOp) -> str:
     return ".aligned" if op.unaligned is None else ""
 
 
-def _number(w: FunctionWriter, op: ptx.BarSyncOp | ptx.BarArriveOp) -> str:
+def _count(w: FunctionWriter, op: ptx.BarSyncOp | ptx.BarArriveOp | ptx.BarRedOp) -> str:
+    """The number of threads of a barrier as an operand; empty for all of the block."""
+    if op.threads is not None:
+        return f"i32 {op.threads.value.data}"
+    return "" if op.count is None else w.typed(op.count)
+
+
+def _number(w: FunctionWriter, op: ptx.BarSyncOp | ptx.BarArriveOp | ptx.BarRedOp) -> str:
     """The number of a barrier as an operand."""
     first = op.id.value.data
     if op.offset is None:
@@ -51,13 +58,15 @@ def _number(w: FunctionWriter, op: ptx.BarSyncOp | ptx.BarArriveOp) -> str:
 
 
 def _bar_red(w: FunctionWriter, op: ptx.BarRedOp) -> None:
-    where = f"{op.id.value.data}" + ("" if op.threads is None else f", {op.threads.value.data}")
+    given = [f"i32 {w.temp(f'zext {w.typed(op.predicate)} to i32')}", _number(w, op), _count(w, op)]
+    given = [operand for operand in given if operand]
+    letters = ["r" if "%" in operand else "n" for operand in given]
     counts = op.kind.data == "popc"
+    where = ", ".join(f"${index}" for index in range(2, len(given) + 1))
     reduced = f"{op.mnemonic()} {'$0' if counts else 'any'}, {where}, given;"
     lines = ("{", ".reg .pred given, any;", "setp.ne.b32 given, $1, 0;", reduced)
     lines = (*lines, "}") if counts else (*lines, "selp.b32 $0, 1, 0, any;", "}")
-    given = f"i32 {w.temp(f'zext {w.typed(op.predicate)} to i32')}"
-    call = effect("\n\t".join(lines), ["=r", "r"], [given], "i32") + " convergent"
+    call = effect("\n\t".join(lines), ["=r", *letters], given, "i32") + " convergent"
     w.define(op.result, call if counts else f"icmp ne i32 {w.temp(call)}, 0")
 
 

@@ -31,12 +31,23 @@ _LIMITS = """\
 #define INT_MIN (-INT_MAX - 1)
 #define UINT_MAX 4294967295U
 """
+_ASSERT = """\
+#pragma once
+#ifdef NDEBUG
+#define assert(holds) ((void)0)
+#else
+#define assert(holds) ((holds) ? (void)0 : __assertfail(#holds, __FILE__, __LINE__, __func__, 1))
+#endif
+"""
 _INTEGERS = "#pragma once\n" + "".join(
     f"typedef signed {type} int{bits}_t;\ntypedef unsigned {type} uint{bits}_t;\n"
     for bits, type in ((8, "char"), (16, "short"), (32, "int"), (64, "long long"))
 )
 _HEADERS = {
-    **dict.fromkeys(("device_launch_parameters.h", "stdio.h", "cstdio"), ""),
+    **dict.fromkeys(
+        ("device_launch_parameters.h", "stdio.h", "cstdio", "stdlib.h", "cstdlib", "string.h", "cstring", "cstddef"), ""
+    ),
+    **dict.fromkeys(("assert.h", "cassert"), _ASSERT),
     **dict.fromkeys(("cuda_runtime.h", "math.h", "cmath"), _MATH),
     **dict.fromkeys(("float.h", "cfloat"), _FLOAT),
     **dict.fromkeys(("limits.h", "climits"), _LIMITS),

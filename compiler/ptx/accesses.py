@@ -228,7 +228,8 @@ def _load_parameter(r: Registers, i: Instruction) -> None:
         raise r.refuse("the address is not that of a parameter")
     name, offset = source.base.name, source.offset + source.base.offset
     if name in r.results:
-        return  # the result of a call of printf
+        r.write(target, r.constant(r.results[name], i32))
+        return
     if name in r.structures:
         _load(r, replace(i, modifiers=("global", *i.modifiers[1:])))
         return
@@ -270,6 +271,7 @@ def _store(r: Registers, i: Instruction) -> None:
         raise r.refuse("the parameter is not supported")
     items = source.items if isinstance(source, Vector) else (source,)
     bits = TYPE_BITS[i.modifiers[-1]]
+    _remember_addresses(r, target, items)
     type = type_of(i.modifiers[-1]) if is_float(i.modifiers[-1]) else None
     values = [r.read(item, type) if type is not None else r.raw(item, bits) for item in items]
     if len({value.type for value in values}) > 1 or split_vector(values[0].type)[1]:
@@ -287,6 +289,16 @@ def _store(r: Registers, i: Instruction) -> None:
         r.add(ptx.StoreOp(value, pointer, bytes, hints if is_global else "", policy if is_global else None))
 
     accessed(r, i, target, bytes, access)
+
+
+def _remember_addresses(r: Registers, target: Operand, items: Sequence[Operand]) -> None:
+    """Remembers the addresses of variables that are stored, which printf takes from there."""
+    if not isinstance(target, Address) or isinstance(target.base, Integer):
+        return
+    place = address_of(r, target.base)
+    for index, item in enumerate(items):
+        if place is not None and place.type == LOCAL and isinstance(item, Register) and item.name in r.texts:
+            r.stored[place, target.offset + 8 * index] = r.texts[item.name]
 
 
 def _store_ordered(r: Registers, i: Instruction, values: Sequence[SSAValue], order: str, scope: str) -> None:

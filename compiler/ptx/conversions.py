@@ -55,8 +55,7 @@ def _convert(r: Registers, i: Instruction) -> None:
         if words not in ([], ["sat"]):
             raise r.refuse(f"the modifier .{words[0]} is not supported")
         if isinstance(i.operands[1], Register) and i.operands[1].name in r.texts:
-            assert isinstance(i.operands[0], Register)
-            r.texts[i.operands[0].name] = r.texts[i.operands[1].name]
+            r.write_address(i.operands[0], r.texts[i.operands[1].name])
             return
         pointer = address_of(r, i.operands[1])
         if pointer is not None and pointer.type in (SHARED, SHARED_CLUSTER, LOCAL):
@@ -164,15 +163,16 @@ def _count(r: Registers, i: Instruction) -> None:
 def _to_space(r: Registers, i: Instruction) -> None:
     """cvta: the address does not change, since an address here knows its memory."""
     target, source = i.operands
-    if isinstance(source, Register) and source.name in r.texts and isinstance(target, Register):
-        r.texts[target.name] = r.texts[source.name]
+    if isinstance(source, Register) and source.name in r.texts:
+        r.write_address(target, r.texts[source.name])
         return
     pointer = address_of(r, source)
     if pointer is None:
         r.write(target, r.read(source, IntegerType(64 if i.modifiers[-1] == "u64" else 32)))
         return
     wanted = next((word for word in i.modifiers if word in ("global", "shared", "local", "param", "const")), "")
-    if isinstance(pointer.type, PtrType) and wanted not in (pointer.type.space.data.keyword, "param"):
+    is_peer = pointer.type == SHARED_CLUSTER and wanted == "shared"  # a window that has the other blocks' memory
+    if isinstance(pointer.type, PtrType) and not is_peer and wanted not in (pointer.type.space.data.keyword, "param"):
         raise r.refuse(f"the address is one of {pointer.type.space.data.keyword} memory")
     r.write(target, pointer)
 

@@ -130,6 +130,8 @@ def with_forms(rule: Rule) -> Rule:
     """A rule for operands of one type to the nearest, as one for all these forms."""
 
     def either(r: Registers, i: Instruction) -> None:
+        if i.modifiers[-1:] in (("relu",), ("sat",)):  # headers of CUDA write them behind the type
+            i = replace(i, modifiers=(*i.modifiers[:-2], i.modifiers[-1], i.modifiers[-2]))
         *words, type = i.modifiers
         bound = next((word for word in ("sat", "relu") if word in words), None)
         if i.opcode == "mad" and is_float(type):  # the same, but for the first GPUs

@@ -89,6 +89,8 @@ def _cut(function: Function) -> tuple[list[BasicBlock], dict[str, BasicBlock]]:
             last.branch, last.guard = statement, statement.guard
         else:
             last.instructions.append(statement)
+    if blocks[-1].guard is not None:  # who does not branch there is at the end
+        blocks.append(BasicBlock(len(blocks), function.place))
     return blocks, starts
 
 

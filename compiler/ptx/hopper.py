@@ -52,6 +52,8 @@ def _mbarrier(r: Registers, i: Instruction) -> None:
             r.add(ptx.MbarrierInvalOp(address(r, operands[0], 8, SHARED)))
         case ["arrive"] | ["arrive", "noComplete"]:
             _arrive(r, i, scope)
+        case ["arrive_drop"] if operands[2:] in ((), (Integer(1),)):
+            r.write(operands[0], r.emit(ptx.MbarrierArriveStateOp(address(r, operands[1], 8, SHARED), drop=True)))
         case ["arrive", "expect_tx"] if _is_read(r, operands[0]):  # the ISA defines it as these two
             r.add(ptx.MbarrierExpectTxOp(_barrier_at(r, operands[1]), r.read(operands[2], i32)))
             _arrive(r, replace(i, operands=operands[:2]), scope)

@@ -170,10 +170,8 @@ def _move(r: Registers, i: Instruction) -> None:
         r.write(target, packed(r, source.items, bits))
     elif isinstance(target, Vector):
         unpack(r, target.items, r.read(source, IntegerType(bits)), bits)
-    elif (isinstance(source, Register) and source.name in r.texts and isinstance(target, Register)) or (
-        isinstance(source, Symbol) and source.name in r.texts and isinstance(target, Register)
-    ):
-        r.texts[target.name] = r.texts[source.name]
+    elif isinstance(source, Register | Symbol) and source.name in r.texts and not getattr(source, "offset", 0):
+        r.write_address(target, r.texts[source.name])
     elif (pointer := address_of(r, source)) is not None:
         r.write(target, pointer)
     elif isinstance(source, Register) and source.name not in r.types:

@@ -102,8 +102,10 @@ class Registers:
         """The names of these variables, and the registers that hold their addresses: the name of the variable."""
         self.arguments: dict[str, Operand] = {}
         """The parameters of the call that follows."""
-        self.results: set[str] = set()
-        """Parameters that hold the results of calls, which nothing reads."""
+        self.stored: dict[tuple[SSAValue, int], str] = {}
+        """Addresses of variables that are in memory: the variable, by the address of its place and a distance."""
+        self.results: dict[str, int] = {}
+        """The numbers that calls of printf return, by their parameters: how many values each prints."""
         self.read_names: set[str] = set()
         """The registers that some instruction reads."""
         self.homes: Mapping[str, tuple[Vector, int]] = {}
@@ -356,6 +358,18 @@ class Registers:
             return
         self.values[operand.name] = value
         self.texts.pop(operand.name, None)
+
+    def write_address(self, operand: Operand, variable: str) -> None:
+        """Gives a register the address of a variable, which the launch passes only if something but printf uses it."""
+        if not isinstance(operand, Register):
+            raise self.refuse("the destination is no register")
+        self.values.pop(operand.name, None)
+        self.texts[operand.name] = variable
+
+    def held(self, name: str) -> SSAValue | None:
+        """The value of a register, if an instruction has written it."""
+        value = self.values.get(name)
+        return self.memory_of(self.texts[name]) if value is None and name in self.texts else value
 
     def undefined(self, type: Attribute) -> SSAValue:
         """A value that nothing has written."""

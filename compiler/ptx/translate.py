@@ -196,6 +196,7 @@ class _Translation:
                 r.enter(made[block])
                 for name, argument in zip(block.arguments, made[block].args, strict=True):
                     r.values[name] = argument
+                    r.texts.pop(name, None)
                     argument.name_hint = None
             for instruction in block.instructions:
                 self._instruction(instruction)
@@ -306,7 +307,8 @@ class _Translation:
 
     def _verify(self, region: Region) -> None:
         """PtxError (E1009) for an instruction whose operation has operands that it does not accept."""
-        for op in (op for block in region.blocks for top in block.ops for op in top.walk()):
+        ops = (op for block in region.blocks for top in block.ops for op in top.walk())
+        for op in (op for op in ops if not op.successors):  # xDSL counts all blocks for each branch; they fit
             try:
                 op.verify(verify_nested_ops=False)
             except (VerifyException, ValueError) as error:
@@ -320,30 +322,26 @@ class _Translation:
         r = self.registers
         assert instruction.guard is not None
         condition = r.read(instruction.guard, IntegerType(1))
-        written = [
-            name
-            for name in dict.fromkeys(written_and_read(instruction)[0])
-            if name in r.types and name not in self.fragments
-        ]
+        written = written_and_read(instruction)[0]
+        olds = {name: r.held(name) for name in written if name in r.types and name not in self.fragments}
         outer, before = r.block, dict(r.values)
         then, otherwise = Block(), Block()
         r.enter(then)
         rule(r, instruction)
-        pairs = [(r.values[name], before.get(name)) for name in written if name in r.values]
-        names = [name for name in written if name in r.values]
-        types = [new.type if old is None or old.type == new.type else type_of(r.types[name])
-                 for name, (new, old) in zip(names, pairs, strict=True)]  # fmt: skip
-        news = [r.convert(new, type) for (new, _), type in zip(pairs, types, strict=True)]
-        r.add(scf.YieldOp(*news))
+        news = {name: value for name in olds if (value := r.held(name)) is not None}
+        types = {name: new.type if (old := olds[name]) is None or old.type == new.type else type_of(r.types[name])
+                 for name, new in news.items()}  # fmt: skip
+        r.add(scf.YieldOp(*[r.convert(news[name], type) for name, type in types.items()]))
         r.enter(otherwise)
-        olds = [r.undefined(type) if old is None else r.convert(old, type)
-                for (_, old), type in zip(pairs, types, strict=True)]  # fmt: skip
-        r.add(scf.YieldOp(*olds))
+        kept = [r.undefined(type) if (old := olds[name]) is None else r.convert(old, type)
+                for name, type in types.items()]  # fmt: skip
+        r.add(scf.YieldOp(*kept))
         r.enter(outer)
-        op = r.add(scf.IfOp(condition, types, [then], [otherwise] if names else None))
+        op = r.add(scf.IfOp(condition, list(types.values()), [then], [otherwise] if types else None))
         r.values = before
-        for name, result in zip(names, op.results, strict=True):
+        for name, result in zip(types, op.results, strict=True):
             r.values[name] = result
+            r.texts.pop(name, None)
 
     def _end(self, block: BasicBlock, made: Mapping[BasicBlock, Block], leave: Block) -> None:
         """The branch at the end of a block, with the values of the registers that meet at its successors."""
@@ -379,7 +377,7 @@ class _Translation:
     def _pass(self, name: str, successor: BasicBlock) -> SSAValue:
         """The value of a register for a block where its values meet."""
         r = self.registers
-        type, value = self._type(name), r.values.get(name)
+        type, value = self._type(name), r.held(name)
         if value is not None and isinstance(type, PtrType | TensorMapType) and value.type != type:
             text = f"the register {name} holds addresses of several memories"
             raise PtxError(Code.PTX_UNSUPPORTED, text, successor.place, file=self.file)

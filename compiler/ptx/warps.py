@@ -3,6 +3,7 @@
 Communication Instructions, and Warp Level Matrix Multiply-Accumulate Instructions).
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
@@ -15,7 +16,7 @@ from xdsl.ir import SSAValue
 from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED
 from ...dialects.ptx.mma import register_types
-from ...dialects.ptx.sync import conversions
+from ...dialects.ptx.sync import CONVERSION, conversions
 from ...layout.atoms.instructions import MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import MMA_ATOMS, mma_atom
@@ -52,29 +53,24 @@ def _barrier(r: Registers, i: Instruction) -> None:
             r.add(ptx.BarWarpSyncOp(-1, r.read(i.operands[0], i32)))
         case ["sync" | "arrive"]:
             number, *more = i.operands
-            threads = more[0] if more else None
-            if threads is not None and not isinstance(threads, Integer):
-                raise r.refuse("a number of threads that is known only at run time is not supported")
-            count = None if threads is None else threads.value
-            offset = None if isinstance(number, Integer) else r.read(number, i32)
-            first = number.value if isinstance(number, Integer) else 0
-            if words == ["sync"]:
-                r.add(ptx.BarSyncOp(first, count, offset, unaligned=unaligned))
-            elif count is None:
-                raise r.refuse("the number of threads is missing")
-            else:
-                r.add(ptx.BarArriveOp(first, count, offset, unaligned=unaligned))
-        case ["red", kind, "pred" | "u32"] if kind in ptx.BarRedOp.KINDS and isinstance(i.operands[1], Integer):
+            op = ptx.BarSyncOp if words == ["sync"] else ptx.BarArriveOp
+            r.add(op(*_meeting(r, number, more[0] if more else None), unaligned=unaligned))
+        case ["red", kind, "pred" | "u32"] if kind in ptx.BarRedOp.KINDS:
             (target,), (number, *more) = written, i.operands[1:]
-            threads = more[0] if len(more) > 1 else None
-            assert isinstance(number, Integer)
-            if threads is not None and not isinstance(threads, Integer):
-                raise r.refuse("a number of threads that is known only at run time is not supported")
-            count = None if threads is None else threads.value
-            reduced = ptx.BarRedOp(kind, r.read(more[-1], i1), number.value, count, unaligned=unaligned)
-            r.write(target, r.emit(reduced))
+            meeting = _meeting(r, number, more[0] if len(more) > 1 else None)
+            r.write(target, r.emit(ptx.BarRedOp(kind, r.read(more[-1], i1), *meeting, unaligned=unaligned)))
         case _:
             raise r.refuse("the barrier is not supported")
+
+
+def _meeting(
+    r: Registers, number: Operand, threads: Operand | None
+) -> tuple[int, int | None, SSAValue | None, SSAValue | None]:
+    """The number of a barrier and that of its threads; then those that only the run knows."""
+    first, offset = (number.value, None) if isinstance(number, Integer) else (0, r.read(number, i32))
+    if threads is None or isinstance(threads, Integer):
+        return first, None if threads is None else threads.value, offset, None
+    return first, None, offset, r.read(threads, i32)
 
 
 def _shuffle(r: Registers, i: Instruction) -> None:
@@ -260,7 +256,6 @@ def _call(r: Registers, i: Instruction) -> None:
         raise r.refuse(f"calls of functions other than vprintf are not supported: {', '.join(names)}")
     lists = [operand for operand in i.operands if isinstance(operand, Arguments)]
     results, arguments = lists[0], lists[-1]
-    r.results.update(item.name for item in results.items if isinstance(item, Symbol))
     format, buffer = [r.arguments.get(item.name) for item in arguments.items if isinstance(item, Symbol)]
     name = r.texts.get(format.name, "") if isinstance(format, Register) else ""
     text = r.contents.get(name)
@@ -268,23 +263,43 @@ def _call(r: Registers, i: Instruction) -> None:
         raise r.refuse("the format is not the address of a constant text")
     format_text = text.split(b"\0")[0].decode("utf-8", "surrogateescape")
     try:
-        kinds = conversions(format_text)
+        kinds = conversions(format_text, strings=True)
     except ValueError as error:
         raise r.refuse(str(error)) from None
     pointer = None if buffer is None else address_of(r, buffer)
     if kinds and (pointer is None or pointer.type != LOCAL):
         raise r.refuse("the values are not in local memory")
     values: list[SSAValue] = []
+    strings: list[str] = []
     at = 0
     for kind in kinds:
-        type = type_of("f64") if kind in "feg" else i64 if kind == "p" or kind.startswith("ll") else i32
+        type = type_of("f64") if kind in "feg" else i64 if kind in "ps" or kind.startswith("ll") else i32
         bytes = 4 if type == i32 else 8
         at = -(-at // bytes) * bytes
         assert pointer is not None
-        value = r.emit(ptx.LoadOp(r.shifted(pointer, at), type, bytes))
-        values.append(r.emit(ptx.IntToPtrOp(value, 1, GLOBAL)) if kind == "p" else value)
+        known = r.stored.get((pointer, at)) if kind == "s" else None
+        if known is not None:
+            strings.append(r.contents[known].split(b"\0")[0].decode("utf-8", "surrogateescape"))
+        else:
+            value = r.emit(ptx.LoadOp(r.shifted(pointer, at), type, bytes))
+            values.append(r.emit(ptx.IntToPtrOp(value, 1, GLOBAL)) if kind in "ps" else value)
+            strings += ["%p"] if kind == "s" else []
         at += bytes
-    r.add(ptx.PrintfOp(format_text, values))
+    r.add(ptx.PrintfOp(_with_strings(format_text, strings), values))
+    r.results |= {item.name: len(kinds) for item in results.items if isinstance(item, Symbol)}
+
+
+def _with_strings(format: str, strings: list[str]) -> str:
+    """A format that has these texts for its strings, in order: those of constants, or `%p` for an address."""
+    rest = iter(strings)
+
+    def text(match: "re.Match[str]") -> str:
+        if match["kind"] != "s":
+            return match[0]
+        given = next(rest)
+        return given if given == "%p" else (f"%{match['form']}s" % given).replace("%", "%%")
+
+    return CONVERSION.sub(text, format)
 
 
 def _assertion(r: Registers, i: Instruction) -> str:
@@ -296,7 +311,7 @@ def _assertion(r: Registers, i: Instruction) -> str:
 
 
 def _trap(r: Registers, i: Instruction) -> None:
-    r.add(cf.AssertOp(r.constant(0, i1), "trap"))
+    r.add(cf.AssertOp(r.constant(0, i1), i.opcode))
 
 
 def _dependent(r: Registers, i: Instruction) -> None:
@@ -311,6 +326,6 @@ WARPS: Mapping[str, Rule] = MappingProxyType({
     "bar": _barrier, "barrier": _barrier, "shfl": _shuffle, "vote": _vote, "match": _match, "redux": _redux,
     "elect": _elect, "activemask": _activemask, "ldmatrix": _ldmatrix, "stmatrix": _stmatrix,
     "movmatrix": _movmatrix, "mma": _mma, "call": _call, "nanosleep": _nanosleep,
-    "trap": _trap, "griddepcontrol": _dependent,
+    "trap": _trap, "brkpt": _trap, "griddepcontrol": _dependent,
 })  # fmt: skip
 """The rules by opcode."""

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         LaunchDependentsOp,
         NanosleepOp,
         PrintfOp,
+        wrong_count,
     )
     from .tcgen05.base import TENSOR, TensorDescriptorOp
     from .tcgen05.copies import (
@@ -152,5 +153,5 @@ __all__ = [
     "TensorMapReplaceOp", "TensorMapType", "TensorMmaOp", "TensorMmaScaledOp", "TensorMmaWsOp", "TensorPrefetchOp",
     "TensorReduceOp", "TensorRelinquishOp", "TensorShiftOp", "TensorStoreOp", "TensorStoreRegistersOp", "TensorWaitOp",
     "TryCancelOp", "VoteSyncOp", "WgmmaCommitGroupOp", "WgmmaDescriptorOp", "WgmmaFenceOp", "WgmmaMmaAsyncOp",
-    "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes",
+    "WgmmaWaitGroupOp", "access_registers", "scalar_bits", "value_bytes", "wrong_count",
 ]  # fmt: skip

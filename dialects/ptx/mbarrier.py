@@ -123,15 +123,19 @@ class MbarrierArriveOp(_CountingOp):
 @row
 class MbarrierArriveStateOp(_MbarrierOp):
     """`%state = ptx.mbarrier.arrive.state %bar`: as `ptx.mbarrier.arrive`, at an mbarrier of the own block; the state
-    names the phase in which the thread arrives, for `ptx.mbarrier.try_wait.state` (PTX ISA, mbarrier.arrive).
+    names the phase in which the thread arrives, for `ptx.mbarrier.try_wait.state` (PTX ISA, mbarrier.arrive). With
+    `drop`, each phase behind this one needs one arrival less (PTX ISA, mbarrier.arrive_drop).
     """
 
     name = "ptx.mbarrier.arrive.state"
-    MNEMONIC: ClassVar[str | None] = "mbarrier.arrive.shared.b64"
     bar: SSAValue = operand(SHARED)
+    drop: UnitAttr | None = optional_prop(converter=flag, default=False)
     state = result_def(I64)
     traits = traits_def(by_thread(arrives(_BAR)))
-    assembly_format = "$bar attr-dict"
+    assembly_format = "(`drop` $drop^)? $bar attr-dict"
+
+    def mnemonic(self) -> str:
+        return f"mbarrier.arrive{'' if self.drop is None else '_drop'}.shared.b64"
 
 
 @fields

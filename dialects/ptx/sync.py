@@ -1,12 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Barriers, and the device's printf."""
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, StringAttr, UnitAttr, i1, i32, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import BARRIERS, MAX_THREADS, WARP
@@ -33,7 +43,8 @@ class BarSyncOp(PtxOp):
     """`ptx.bar.sync 1 threads 64`: all threads of the block, or the given number, wait here for each other, and see
     what the others wrote before (PTX ISA, bar.sync).
 
-    `ptx.bar.sync 1 plus %n threads 64` waits at the barrier of a number that is known when the kernel runs, 1 + `%n`.
+    `ptx.bar.sync 1 plus %n threads 64` waits at the barrier of a number that is known when the kernel runs, 1 + `%n`;
+    `ptx.bar.sync 1 for %n` waits for `%n` threads.
 
     Preconditions: whole warps reach it: all warps of the block, or, together with those that execute `ptx.bar.arrive`,
     as many as make up the number. All of them give the same number, and a warp one barrier. The lanes of a warp execute
@@ -45,15 +56,19 @@ class BarSyncOp(PtxOp):
     id: IntegerAttr[I64] = prop(converter=number, default=0)
     threads: IntegerAttr[I64] | None = optional_prop(converter=some_number, default=None)
     offset: SSAValue | None = optional_operand(I32, default=None)
+    count: SSAValue | None = optional_operand(I32, default=None)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     unaligned: UnitAttr | None = optional_prop(converter=flag, default=False, kw_only=True)
     traits = traits_def(_MEETS)
-    assembly_format = "$id (`plus` $offset^)? (`threads` $threads^)? (`unaligned` $unaligned^)? attr-dict"
+    assembly_format = (
+        "$id (`plus` $offset^)? (`threads` $threads^)? (`for` $count^)? (`unaligned` $unaligned^)? attr-dict"
+    )
 
     def mnemonic(self) -> str:
         return f"{_family(self.unaligned)}.sync"
 
     def verify_(self) -> None:
-        _check_barrier(self.id.value.data, None if self.threads is None else self.threads.value.data)
+        _check_barrier(self.id, self.threads, self.count)
 
 
 @row
@@ -64,24 +79,30 @@ class BarArriveOp(PtxOp):
 
     name = "ptx.bar.arrive"
     id: IntegerAttr[I64] = prop(converter=number)
-    threads: IntegerAttr[I64] = prop(converter=number)
+    threads: IntegerAttr[I64] | None = optional_prop(converter=some_number, default=None)
     offset: SSAValue | None = optional_operand(I32, default=None)
+    count: SSAValue | None = optional_operand(I32, default=None)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     unaligned: UnitAttr | None = optional_prop(converter=flag, default=False, kw_only=True)
     traits = traits_def(by_warp(arrives(NamedBarrier())))
-    assembly_format = "$id (`plus` $offset^)? `threads` $threads (`unaligned` $unaligned^)? attr-dict"
+    assembly_format = (
+        "$id (`plus` $offset^)? (`threads` $threads^)? (`for` $count^)? (`unaligned` $unaligned^)? attr-dict"
+    )
 
     def mnemonic(self) -> str:
         return f"{_family(self.unaligned)}.arrive"
 
     def verify_(self) -> None:
-        _check_barrier(self.id.value.data, self.threads.value.data)
+        _check_barrier(self.id, self.threads, self.count)
+        if self.threads is None and self.count is None:
+            raise VerifyException("the number of threads is missing")
 
 
 @irdl_op_definition
 class BarRedOp(PtxOp):
     """`%r = ptx.bar.red "or" %p, 1 threads 64 : i1`: as `ptx.bar.sync`, and a reduction of a predicate over the threads
     that meet: whether it holds in all of them (`and`), in one of them (`or`), or in how many (`popc`, an i32) (PTX ISA,
-    bar.red). The preconditions are those of `ptx.bar.sync`.
+    bar.red). The preconditions, `plus` and `for` are those of `ptx.bar.sync`.
     """
 
     name = "ptx.bar.red"
@@ -89,11 +110,15 @@ class BarRedOp(PtxOp):
     predicate = operand_def(I1)
     id = prop_def(IntegerAttr[I64])
     threads = opt_prop_def(IntegerAttr[I64])
+    offset = opt_operand_def(I32)
+    count = opt_operand_def(I32)
     unaligned = opt_prop_def(UnitAttr)
     result = result_def(I1 | I32)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(_MEETS)
     assembly_format = (
-        "$kind $predicate `,` $id (`threads` $threads^)? (`unaligned` $unaligned^)? attr-dict `:` type($result)"
+        "$kind $predicate `,` $id (`plus` $offset^)? (`threads` $threads^)? (`for` $count^)? "
+        "(`unaligned` $unaligned^)? attr-dict `:` type($result)"
     )
     KINDS: ClassVar[tuple[str, ...]] = ("and", "or", "popc")
 
@@ -103,16 +128,17 @@ class BarRedOp(PtxOp):
         predicate: SSAValue | Operation,
         id: int = 0,
         threads: int | None = None,
+        offset: SSAValue | None = None,
+        count: SSAValue | None = None,
         *,
         unaligned: bool = False,
     ):
-        count = None if threads is None else IntegerAttr(threads, i64)
         super().__init__(
-            operands=[predicate],
+            operands=[predicate, offset, count],
             properties={
                 "kind": StringAttr(kind),
                 "id": IntegerAttr(id, i64),
-                "threads": count,
+                "threads": some_number(threads),
                 "unaligned": flag(unaligned),
             },
             result_types=[i32 if kind == "popc" else i1],
@@ -123,7 +149,7 @@ class BarRedOp(PtxOp):
 
     def verify_(self) -> None:
         check_word("bar.red", self.kind.data, self.KINDS)
-        _check_barrier(self.id.value.data, None if self.threads is None else self.threads.value.data)
+        _check_barrier(self.id, self.threads, self.count)
         wanted = i32 if self.kind.data == "popc" else i1
         if self.result.type != wanted:
             raise VerifyException(f"the result of bar.red.{self.kind.data} is {wanted}, not {self.result.type}")
@@ -134,11 +160,20 @@ def _family(unaligned: UnitAttr | None) -> str:
     return "bar" if unaligned is None else "barrier"
 
 
-def _check_barrier(id: int, threads: int | None) -> None:
-    if not 0 <= id < BARRIERS:
+def _check_barrier(number: IntegerAttr, threads: IntegerAttr | None, count: SSAValue | None) -> None:
+    if not 0 <= (id := number.value.data) < BARRIERS:
         raise VerifyException(f"the barrier is {id}; a block has barriers 0 to {BARRIERS - 1}")
-    if threads is not None and (not WARP <= threads <= MAX_THREADS or threads % WARP):
-        raise VerifyException(f"{threads} threads meet at the barrier; it is a multiple of {WARP}, up to {MAX_THREADS}")
+    if threads is not None and (problem := wrong_count(threads.value.data)):
+        raise VerifyException(problem)
+    if threads is not None and count is not None:
+        raise VerifyException("the number of threads is given twice")
+
+
+def wrong_count(threads: int) -> str:
+    """Why so many threads cannot meet at a barrier, in words; empty if they can."""
+    if WARP <= threads <= MAX_THREADS and threads % WARP == 0:
+        return ""
+    return f"{threads} threads meet at the barrier; it is a multiple of {WARP}, up to {MAX_THREADS}"
 
 
 @row
@@ -203,8 +238,9 @@ class BarWarpSyncOp(PtxOp):
 class PrintfOp(PtxOp):
     """`ptx.printf "x = %d\\n"(%x) : i32`: prints from the executing thread, as C's printf does.
 
-    Conversions: %d %i %u %x %lld %llu %llx for integers, %f %e %g for floats, %p for pointers; %% for a percent sign.
-    No widths, strings or stars, so that a format cannot read memory.
+    Conversions: %d %i %u %x %o %c for integers, with l or ll for those of 64 bits, %f %e %g for floats, %p for
+    pointers; %% for a percent sign. Widths of up to three digits; no strings or stars, so that a format cannot read
+    memory.
     """
 
     name = "ptx.printf"
@@ -243,26 +279,28 @@ class PrintfOp(PtxOp):
             raise VerifyException(str(error)) from None
 
 
-_CONVERSIONS = ("lld", "llu", "llx", "d", "i", "u", "x", "f", "e", "g", "p")
+CONVERSION = re.compile(r"%(?P<form>[-+ #0]*\d{0,3}(?:\.\d{0,3})?)(?P<size>hh|h|ll|l|z)?(?P<kind>[diuxXocfFeEgGps])|%%")
+"""A conversion of printf: flags, width and precision; the size of an integer; its kind."""
 
 
 def conversions(format: str, *, strings: bool = False) -> list[str]:
-    """The conversions of a printf format in order, without the percent sign (`lld`); %s only where `strings` says so.
+    """The conversions of a printf format in order, as `lld` for an integer of 64 bits, or one letter; %s only where
+    `strings` says so.
 
     ValueError for another conversion, and for a NUL character.
     """
     if "\0" in format:
         raise ValueError("the format contains a NUL character")
-    known = (*_CONVERSIONS, "s") if strings else _CONVERSIONS
-    conversions: list[str] = []
+    found: list[str] = []
     at = format.find("%")
     while at >= 0:
-        rest = format[at + 1 :]
-        if not rest.startswith("%"):
-            conversion = next((name for name in known if rest.startswith(name)), None)
-            if conversion is None:
-                listed = " ".join(f"%{name}" for name in ("d", "i", "u", "x", *known[:3], *known[7:], "%"))
-                raise ValueError(f"unknown conversion '%{rest[:3]}'; known: {listed}")
-            conversions.append(conversion)
-        at = format.find("%", at + 2)
-    return conversions
+        match = CONVERSION.match(format, at)
+        kind = None if match is None else match["kind"]
+        if match is None or (kind == "s" and not strings):
+            listed = "%d %i %u %x %o %c, with l or ll of 64 bits, %f %e %g %p %%"
+            raise ValueError(f"unknown conversion '{format[at : at + 4]}'; known: {listed}, with widths")
+        if kind is not None:
+            is_long = match["size"] in ("l", "ll", "z") and kind in "diuxXo"
+            found.append(f"ll{kind.lower()}" if is_long else kind.lower())
+        at = format.find("%", match.end())
+    return found

@@ -122,6 +122,7 @@ class Graph:
         where they are, or None if no lane is left.
         """
         groups: list[Group] = []
+        level = 0
         everything = warp.live().copy()
         self._leave(groups, Group(number, everything, warp.registers), taken)
         while groups:
@@ -135,6 +136,8 @@ class Graph:
                     warp.narrow(only.lanes)
                     return only.node
             group = self._next(groups)
+            level = max(level, group.pauses // PATIENCE)  # a group that could not go on gets no turns for that time
+            group.pauses = max(group.pauses, level * PATIENCE)
             warp.registers = group.registers
             warp.diverged = tuple([(g.node, g.lanes, g.registers) for g in groups if g is not group])
             warp.narrow(group.lanes)

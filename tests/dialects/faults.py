@@ -395,7 +395,7 @@ PTX = [
         "ptx.printf",
         ('«ptx.printf» "%d"() : ', "the format has 1 conversions, but 0 values follow it"),
         ('«ptx.printf» "%s"(%A) : !ptx.ptr<global>', "unknown conversion '%s'"),
-        ('«ptx.printf» "%10d"(%x) : i32', "unknown conversion '%10d'"),
+        ('«ptx.printf» "%1000d"(%x) : i32', "unknown conversion '%100'"),
         ('«ptx.printf» "%"(%x) : i32', "unknown conversion '%'"),
         ('«ptx.printf» "%n"(%A) : !ptx.ptr<global>', "unknown conversion"),
         ('«ptx.printf» "\\00%d"(%x) : i32', "NUL"),

@@ -63,11 +63,13 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.dp4a": ('%0 = ptx.dp4a "s32.u32" %x, %x, %x',),
     "ptx.bar.red": (
         '%0 = arith.constant true\n%1 = ptx.bar.red "or" %0, 1 threads 64 {note} : i1\n'
-        '%2 = ptx.bar.red "popc" %0, 0 : i32\n%3 = ptx.bar.red "and" %0, 1 threads 64 unaligned : i1',
+        '%2 = ptx.bar.red "popc" %0, 0 : i32\n%3 = ptx.bar.red "and" %0, 1 threads 64 unaligned : i1\n'
+        '%4 = ptx.bar.red "and" %0, 0 plus %x for %x : i1',
     ),
     "ptx.bar.arrive": (
         "ptx.bar.arrive 1 threads 64\nptx.bar.sync 1 threads 64",
         "ptx.bar.arrive 0 plus %x threads 64\nptx.bar.arrive 1 threads 64 unaligned",
+        "ptx.bar.arrive 1 for %x\nptx.bar.sync 0 plus %x for %x unaligned",
     ),
     "ptx.mbarrier.init": ("ptx.mbarrier.init %s, %x {note}", 'ptx.mbarrier.init %s, %x named "ring.empty[0]"'),
     "ptx.st.bulk": ("%0 = arith.constant 64 : i64\nptx.st.bulk %s, %0 {note}",),
@@ -76,7 +78,9 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         "ptx.mbarrier.arrive %s\nptx.mbarrier.arrive %s count %x {note}",
         '%0 = ptx.mapa %s, %x\nptx.mbarrier.arrive %0\nptx.mbarrier.arrive %0 count %x scope "cta"',
     ),
-    "ptx.mbarrier.arrive.state": ("%0 = ptx.mbarrier.arrive.state %s {note}",),
+    "ptx.mbarrier.arrive.state": (
+        "%0 = ptx.mbarrier.arrive.state %s {note}\n%1 = ptx.mbarrier.arrive.state drop %s",
+    ),
     "ptx.mbarrier.try_wait.state": (
         "%0 = ptx.mbarrier.arrive.state %s\n%1 = ptx.mbarrier.try_wait.state %s, %0 {note}",
     ),

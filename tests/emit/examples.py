@@ -435,6 +435,8 @@ PTX: tuple[tuple[str, str], ...] = (
     ("ptx.bar.sync", "ptx.bar.sync 1 unaligned\nptx.bar.arrive 2 threads 64 unaligned"),
     ("ptx.bar.sync", '%t = ptx.sreg "tid.x"\nptx.bar.sync 0 plus %t\nptx.bar.sync 1 plus %t threads 64'),
     ("ptx.bar.arrive", '%t = ptx.sreg "tid.x"\nptx.bar.arrive 1 plus %t threads 64'),
+    ("ptx.bar.sync", '%t = ptx.sreg "ntid.x"\nptx.bar.sync 1 plus %t for %t\nptx.bar.arrive 1 for %t'),
+    ("ptx.bar.red", f'%t = ptx.sreg "ntid.x"\n%r = ptx.bar.red "popc" %i1, 1 plus %t for %t : i32\n{_store("i32")}'),
     *(
         ("ptx.bar.red", f'%v = ptx.bar.red "{kind}" %i1, {rest} : i1\n%r = arith.extui %v : i1 to i32\n{_store("i32")}')
         for kind, rest in (("and", "0"), ("or", "2 threads 64"))
@@ -448,6 +450,7 @@ PTX: tuple[tuple[str, str], ...] = (
             ("mbarrier.inval", "ptx.mbarrier.inval %bar"),
             ("mbarrier.arrive", "ptx.mbarrier.arrive %bar"),
             ("mbarrier.arrive.state", f"%r = ptx.mbarrier.arrive.state %bar\n{_store('i64')}"),
+            ("mbarrier.arrive.state", f"%r = ptx.mbarrier.arrive.state drop %bar\n{_store('i64')}"),
             (
                 "mbarrier.try_wait.state@90",
                 "%done = ptx.mbarrier.try_wait.state %bar, %i64\n"

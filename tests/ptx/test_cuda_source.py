@@ -134,10 +134,11 @@ def test_other_commands_say_which_take_such_files(tmp_path: Path, capsys: pytest
 
 @needs_nvrtc
 def test_headers_of_the_host_and_code_of_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = ("cuda_runtime.h", "cstdint", "cfloat", "climits", "cmath", "stdio.h")
+    names = ("cuda_runtime.h", "cstdint", "cfloat", "climits", "cmath", "stdio.h", "cassert", "cstdlib")
     text = "".join(f"#include <{name}>\n" for name in names) + (
         "__global__ void k(float *A, const float *B, int32_t n) {\n"
         "  float most = -INFINITY;\n"
+        "  assert(n < 71);\n"
         "  for (int i = threadIdx.x; i < n; i += 32) most = fmaxf(most, fminf(B[i], FLT_MAX));\n"
         "  A[threadIdx.x] = most;\n"
         "}\n"

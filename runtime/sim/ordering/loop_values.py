@@ -106,6 +106,27 @@ def iterations_left(name: str, value: int, bound: int, step: int, width: int) ->
     return value // -step + 1  # it wraps, to a number beyond the bound
 
 
+def is_in_loop(op: Operation) -> bool:
+    """Whether an operation is in a loop without a bound: one of `scf`, or blocks whose branches come back."""
+    block = op.parent
+    while block is not None and (parent := block.parent_op()) is not None:
+        if isinstance(parent, scf.WhileOp) or _comes_back(block):
+            return True
+        block = parent.parent
+    return False
+
+
+def _comes_back(block: Block) -> bool:
+    """Whether branches lead from a block to itself."""
+    reached, work = set[Block](), [block]
+    while work:
+        last = work.pop().last_op
+        new = [] if last is None else [successor for successor in last.successors if successor not in reached]
+        reached.update(new)
+        work += new
+    return block in reached
+
+
 def idle_slots(op: Operation, t: "Translator") -> frozenset[int]:
     """The registers of values of the loop without a bound around an operation, or that it is, on which neither the
     loop's condition nor anything that others see depends. A loop within another one has none: its values may count

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects import scf
 from xdsl.ir import SSAValue
 
 from ....dialects import ptx
 from ..events import Pause, Step, Suspending, Suspension
 from ..faults import site_of
 from ..memory.spaces import Atomic, Space
-from ..ordering.loop_values import idle_slots
+from ..ordering.loop_values import idle_slots, is_in_loop
 from ..ordering.releases import fence
 from ..translate import Rules, Translator
 from ..values import ValueKind, narrow
@@ -89,10 +88,7 @@ def _in_loop(
     """The step of an atomic operation. In a loop without a bound it lets other warps go on first, as the loop may wait
     for one of them.
     """
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, scf.WhileOp):
-        parent = parent.parent_op()
-    if parent is None:
+    if not is_in_loop(op):
         return step
     pause = Pause(site_of(op), _look(space, pointer), space.name, idle_slots(op, t))
 
@@ -120,7 +116,7 @@ def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step | Suspending:
         if result is not None:
             registers[result] = from_bytes(warp, before, kind)
 
-    return _in_loop(op, t, step, space, pointer) if isinstance(op, ptx.AtomOp) else step
+    return _in_loop(op, t, step, space, pointer) if isinstance(op, ptx.AtomOp) and is_seen else step
 
 
 def _cas(op: ptx.AtomCasOp, t: Translator) -> Step | Suspending:

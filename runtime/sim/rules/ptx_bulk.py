@@ -52,7 +52,9 @@ class _Copies:
         """Each active lane with its source address, target address and size in bytes."""
         sources, targets, sizes = _select(warp, self._reads.site, self._operands)
         lanes = warp.lane_numbers().tolist()
-        return zip(lanes, sources.tolist(), targets.tolist(), (sizes & 0xFFFFFFFF).tolist(), strict=True)
+        return zip(
+            lanes, sources.tolist(), targets.tolist(), (sizes.astype(np.int64) & 0xFFFFFFFF).tolist(), strict=True
+        )
 
     def start(
         self,
@@ -155,7 +157,9 @@ def _prefetch(op: ptx.BulkPrefetchOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         lanes = warp.lane_numbers().tolist()
         sources, sizes = _select(warp, access.site, slots)
-        for lane, source, size in zip(lanes, sources.tolist(), (sizes & 0xFFFFFFFF).tolist(), strict=True):
+        for lane, source, size in zip(
+            lanes, sources.tolist(), (sizes.astype(np.int64) & 0xFFFFFFFF).tolist(), strict=True
+        ):
             memory.rows_of(t.spaces.global_, warp, access, lane, source, size, reads=True)
 
     return step

@@ -133,6 +133,7 @@ def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
 
 def _arrive_state(op: ptx.MbarrierArriveStateOp, t: Translator) -> Step:
     barriers, state = Barriers(op, op.bar, t), t.slot(op.state)
+    drops = op.drop is not None
 
     def step(warp: Warp) -> None:
         phases = np.zeros(warp.lanes, np.int64)
@@ -140,6 +141,7 @@ def _arrive_state(op: ptx.MbarrierArriveStateOp, t: Translator) -> Step:
             known = None if barriers.shared.shadow is None else snapshot(warp, lanes)
             for lane in lanes.tolist():
                 phases[lane] = barrier.phase
+                barrier.expected -= drops
                 barriers.fault(warp, lane, barrier.arrive(1, known, warp, lane))
         warp.registers[state] = phases
 

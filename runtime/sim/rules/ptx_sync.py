@@ -2,6 +2,7 @@
 """Rules for cp.async, barriers, printf and ret of the ptx dialect (PTX ISA, sections of these names)."""
 
 from collections.abc import Callable
+from typing import NoReturn
 
 import numpy as np
 from xdsl.dialects import scf
@@ -117,39 +118,67 @@ def _others_return(op: Operation) -> bool:
 
 
 def _bar_sync(op: ptx.BarSyncOp | ptx.BarArriveOp, t: Translator) -> Suspending:
-    site, first, waits = site_of(op), op.id.value.data, does(op, Act.WAITS, NamedBarrier)
-    threads = None if op.threads is None else op.threads.value.data
-    if op.offset is None:
-        return block_barrier(op, first, t, threads, waits)
-    offset = t.slot(op.offset)
-    t.launch.leave_lockstep()
-    t.launch.pairs = True
-    check = _check_whole(op)
+    site, waits = site_of(op), does(op, Act.WAITS, NamedBarrier)
+    if op.offset is None and op.count is None:
+        return block_barrier(op, op.id.value.data, t, None if op.threads is None else op.threads.value.data, waits)
+    check, where = _check_whole(op), _where(op, t)
 
     def run(warp: Warp) -> Suspension:
         check(warp)
-        numbers = warp.select(warp.registers[offset]) + first
-        wrong = (numbers < 0) | (numbers >= BARRIERS) | (numbers != numbers[0])
-        if wrong.any():
-            lane = int(wrong.argmax())
-            text = f"the barrier is {int(numbers[lane])}, and {int(numbers[0])} in the warp's first lane"
-            warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, f"give all lanes of a warp one number below {BARRIERS}")
-        yield Barrier(int(numbers[0]), site, threads, waits)
+        number, threads = where(warp)
+        yield Barrier(number, site, threads, waits)
 
     return Suspending(run)
 
 
+def _where(
+    op: ptx.BarSyncOp | ptx.BarArriveOp | ptx.BarRedOp, t: Translator
+) -> Callable[[Warp], tuple[int, int | None]]:
+    """The number of a barrier, and that of its threads, which a warp gives. SimulationError (E3207) where its lanes
+    differ, and for numbers that no barrier has.
+    """
+    site, first, known = site_of(op), op.id.value.data, None if op.threads is None else op.threads.value.data
+    offset, count = (None if operand is None else t.slot(operand) for operand in (op.offset, op.count))
+    if known is not None or count is not None or offset is not None:
+        t.launch.leave_lockstep()
+        t.launch.pairs = True
+
+    def fault(warp: Warp, index: int, text: str, hint: str) -> NoReturn:
+        warp.fault(ErrorCode.SIM_BARRIER, site, int(warp.lane_numbers()[index]), text, hint)
+
+    def find(warp: Warp) -> tuple[int, int | None]:
+        number, threads = first, known
+        if offset is not None:
+            numbers = warp.select(warp.registers[offset]) + first
+            number = int(numbers[0])
+            wrong = (numbers < 0) | (numbers >= BARRIERS) | (numbers != number)
+            if wrong.any():
+                text = f"the barrier is {int(numbers[wrong][0])}, and {number} in the warp's first lane"
+                fault(warp, int(wrong.argmax()), text, f"give all lanes of a warp one number below {BARRIERS}")
+        if count is not None:
+            counts = warp.select(warp.registers[count])
+            threads = int(counts[0])
+            if (differing := counts != threads).any():
+                text = (
+                    f"{int(counts[differing][0])} threads meet at the barrier, and {threads} in the warp's first lane"
+                )
+                fault(warp, int(differing.argmax()), text, "give all lanes of a warp one number")
+            if problem := ptx.wrong_count(threads):
+                fault(warp, 0, problem, "round the number up to whole warps")
+        return number, threads
+
+    return find
+
+
 def _bar_red(op: ptx.BarRedOp, t: Translator) -> Suspending:
     predicate, result, kind, site = t.slot(op.predicate), t.slot(op.result), op.kind.data, site_of(op)
-    number, threads = op.id.value.data, None if op.threads is None else op.threads.value.data
-    if threads is not None:
-        t.launch.leave_lockstep()
-    check = _check_whole(op)
+    check, where = _check_whole(op), _where(op, t)
 
     def run(warp: Warp) -> Suspension:
         check(warp)
         if warp.spans_blocks:
             warp.leave_lockstep()
+        number, threads = where(warp)
         votes = Votes(int(np.count_nonzero(warp.select(warp.registers[predicate]))), warp.active)
         yield Barrier(number, site, threads, votes=votes)
         every = votes.holding == votes.threads

@@ -5,7 +5,10 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-_CONVERSION = re.compile(r"%(%|ll[dux]|[diuxfegps])")
+from ....dialects.ptx.sync import CONVERSION
+
+_SHORT = {"hh": 8, "h": 16}
+"""The bits of an integer of less than 32 that a conversion names."""
 
 
 def format_values(format: str, values: Sequence[object], widths: Sequence[int]) -> str:
@@ -15,23 +18,23 @@ def format_values(format: str, values: Sequence[object], widths: Sequence[int]) 
     rest = iter(zip(values, widths, strict=True))
 
     def replace(match: "re.Match[str]") -> str:
-        conversion = match[1]
-        if conversion == "%":
-            return "%"
-        return _format_one(conversion[-1], *next(rest))
+        return "%" if match["kind"] is None else _format_one(match, *next(rest))
 
-    return _CONVERSION.sub(replace, format)
+    return CONVERSION.sub(replace, format)
 
 
-def _format_one(conversion: str, value: Any, bits: int) -> str:
-    if conversion == "s":
-        return str(value)
-    if conversion in "feg":
-        return f"%{conversion}" % float(value)
-    number = int(value)
-    if conversion in "di":
-        return str(number)
-    number &= (1 << bits) - 1
-    if conversion == "p":
-        return f"{number:#x}"
-    return f"{number:x}" if conversion == "x" else str(number)
+def _format_one(match: "re.Match[str]", value: Any, bits: int) -> str:
+    form, kind = f"%{match['form']}", match["kind"]
+    if kind == "s":
+        return f"{form}s" % value
+    if kind in "fFeEgG":
+        return f"{form}{kind}" % float(value)
+    bits = _SHORT.get(match["size"] or "", bits)
+    number = int(value) & ((1 << bits) - 1)
+    if kind in "di":
+        return f"{form}d" % (number - (number >> (bits - 1) << bits))
+    if kind == "p":
+        return f"{form}s" % f"{number:#x}"
+    if kind == "c":
+        return f"{form}s" % chr(number & 0xFF)
+    return f"{form}{'d' if kind == 'u' else kind}" % number

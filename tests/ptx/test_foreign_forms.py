@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Forms that other compilers and headers of CUDA write: addresses that meet, barriers of any count, printf, locks."""
+
+import numpy as np
+import pytest
+from tilefold.base.errors import Code, TilefoldError
+
+import tilefold
+from tests.ptx.texts import HEAD, STORE_LANE, kernel
+
+
+def run(body: str, *, variables: str = "", threads: int = 32, elements: int = 32, grid: int = 1) -> list[int]:
+    A = np.zeros(elements, np.int32)
+    text = kernel(f"{STORE_LANE}{body}").replace(HEAD, f"{HEAD}{variables}\n")
+    tilefold.load_ptx(text)["k"](A).launch(grid, threads)
+    return A.tolist()
+
+
+TABLES = ".global .align 4 .b8 one[4] = {1, 0, 0, 0}; .global .align 4 .b8 two[4] = {2, 0, 0, 0};"
+LOAD = "ld.global.u32 %r9, [%d8]; st.global.u32 [%d4], %r9;"
+
+
+@pytest.mark.parametrize("choose", [
+    "mov.u64 %d8, one; @%p1 bra END; mov.u64 %d8, two; END:",
+    "@%p1 bra THEN; mov.u64 %d8, two; bra END; THEN: mov.u64 %d8, one; END:",
+    "mov.u64 %d8, two; @%p1 mov.u64 %d8, one;",
+    "mov.u64 %d8, 5; mov.u64 %d8, two; @!%p1 bra END; cvta.global.u64 %d9, %d8; mov.u64 %d8, one; END:",
+])  # fmt: skip
+def test_addresses_of_variables_meet(choose: str) -> None:
+    assert run(f"setp.lt.u32 %p1, %r1, 3; {choose} {LOAD}", variables=TABLES) == [1] * 3 + [2] * 29
+
+
+def test_barriers_whose_numbers_only_the_run_knows() -> None:
+    """Two pairs of warps, each with a barrier of its own."""
+    body = """.shared .align 4 .b8 s[512]; mov.u32 %r9, s; mad.lo.u32 %r3, %r1, 4, %r9; st.shared.u32 [%r3], %r1;
+        shr.u32 %r4, %r1, 6; add.u32 %r4, %r4, 1; mov.u32 %r5, %ntid.x; shr.u32 %r5, %r5, 1;
+        bar.sync %r4, %r5; xor.b32 %r6, %r1, 32; mad.lo.u32 %r6, %r6, 4, %r9; ld.shared.u32 %r7, [%r6];
+        setp.lt.u32 %p1, %r1, 64; barrier.cta.red.popc.aligned.u32 %r8, %r4, %r5, %p1; add.u32 %r7, %r7, %r8;
+        st.global.u32 [%d4], %r7;"""
+    expected = [(t ^ 32) + (64 if t < 64 else 0) for t in range(128)]
+    assert run(body, threads=128, elements=128) == expected
+    with pytest.raises(TilefoldError) as caught:
+        run(body.replace("shr.u32 %r5, %r5, 1;", "shr.u32 %r5, %r5, 3;"), threads=128, elements=128)
+    assert caught.value.code is Code.SIM_BARRIER
+    assert "16 threads meet at the barrier" in caught.value.message
+
+
+def test_a_thread_leaves_the_phases_of_an_mbarrier() -> None:
+    body = """.shared .align 8 .b8 s[8]; mov.u32 %r9, s; setp.ne.u32 %p1, %r1, 0;
+        @!%p1 mbarrier.init.shared.b64 [%r9], 64; bar.sync 0; setp.lt.u32 %p2, %r1, 32;
+        @%p2 mbarrier.arrive_drop.shared.b64 _, [%r9]; @!%p2 mbarrier.arrive.shared.b64 _, [%r9]; @%p2 ret;
+        ONE: mbarrier.test_wait.parity.shared.b64 %p3, [%r9], 0; @!%p3 bra ONE;
+        mbarrier.arrive.shared.b64 %d9, [%r9];
+        TWO: mbarrier.test_wait.shared.b64 %p3, [%r9], %d9; @!%p3 bra TWO;
+        st.global.u32 [%d4], 7;"""
+    assert run(body, threads=64, elements=64) == [0] * 32 + [7] * 32
+
+
+def test_lanes_of_a_warp_take_a_lock_in_turn() -> None:
+    body = """mov.u64 %d8, lock;
+        AGAIN: atom.global.cas.b32 %r3, [%d8], 0, 1; setp.ne.s32 %p2, %r3, 0; @%p2 bra BEHIND;
+        membar.gl; ld.volatile.global.u32 %r4, [%d2]; add.s32 %r5, %r4, 1; st.volatile.global.u32 [%d2], %r5;
+        membar.gl; atom.global.exch.b32 %r6, [%d8], 0;
+        BEHIND: setp.ne.s32 %p3, %r3, 0; @%p3 bra AGAIN;"""
+    assert run(body, variables=".global .align 4 .u32 lock;", elements=1, grid=2) == [64]
+
+
+PRINTED = """.local .align 8 .b8 buffer[40]; .param .b64 format; .param .b64 values; .param .b32 printed;
+    setp.ne.u32 %p1, %r1, 3; @%p1 ret;
+    st.local.u32 [buffer], %r1; mov.u64 %d8, word; cvta.global.u64 %d8, %d8; st.local.u64 [buffer+8], %d8;
+    mov.f64 %g1, 0d3FF8000000000000; st.local.f64 [buffer+16], %g1; mov.u64 %d9, -7; st.local.u64 [buffer+24], %d9;
+    mov.u64 %d10, form; cvta.global.u64 %d10, %d10; mov.u64 %d11, buffer; cvta.local.u64 %d11, %d11;
+    st.param.b64 [format], %d10; st.param.b64 [values], %d11;
+    call.uni (printed), vprintf, (format, values); ld.param.b32 %r5, [printed]; st.global.u32 [%d4], %r5;"""
+
+
+def _bytes(name: str, text: str) -> str:
+    content = text.encode() + b"\0"
+    return f".global .align 1 .b8 {name}[{len(content)}] = {{{', '.join(map(str, content))}}};"
+
+
+def test_printf_has_widths_and_strings(capsys: pytest.CaptureFixture[str]) -> None:
+    variables = ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);" + _bytes("word", "50%")
+    variables += _bytes("form", "%4d|%-5s|%.2f|%ld%%\n")
+    assert run(PRINTED, variables=variables)[3] == 4
+    assert "   3|50%  |1.50|-7%" in capsys.readouterr().out
+    with pytest.raises(TilefoldError, match="unknown conversion '%n"):
+        run(PRINTED, variables=variables.replace(_bytes("form", "%4d|%-5s|%.2f|%ld%%\n"), _bytes("form", "%n")))
+
+
+def test_words_behind_the_type_and_breakpoints() -> None:
+    body = "mov.b32 %r2, 0xFFFD0005; {min.s16x2.relu %r3, %r2, 0x00070003;} st.global.u32 [%d4], %r3;"
+    assert run(body) == [3] * 32
+    with pytest.raises(TilefoldError, match="brkpt"):
+        run("brkpt;")
+
+
+def test_a_size_of_a_bulk_copy_comes_from_memory() -> None:
+    text = """.shared .align 16 .b8 s[128]; .shared .align 8 .b8 bar[8]; .local .align 4 .b8 size[4];
+        mov.u32 %r9, s; mov.u32 %r8, bar; setp.ne.u32 %p1, %r1, 0; @%p1 bra WAIT;
+        mbarrier.init.shared.b64 [%r8], 1; fence.mbarrier_init.release.cluster; st.local.u32 [size], 128;
+        ld.local.u32 %r7, [size]; mbarrier.arrive.expect_tx.shared.b64 _, [%r8], %r7;
+        cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r9], [%d2], %r7, [%r8];
+        WAIT: bar.sync 0;
+        AGAIN: mbarrier.try_wait.parity.shared.b64 %p2, [%r8], 0; @!%p2 bra AGAIN;
+        mad.lo.u32 %r3, %r1, 4, %r9; ld.shared.u32 %r4, [%r3]; add.u32 %r4, %r4, 5; st.global.u32 [%d4], %r4;"""
+    A = np.arange(32, dtype=np.int32)
+    tilefold.load_ptx(kernel(f"{STORE_LANE}{text}").replace("sm_80", "sm_90"))["k"](A).launch(1, 32)
+    assert A.tolist() == list(range(5, 37))
