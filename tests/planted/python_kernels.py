@@ -261,3 +261,33 @@ def vanished(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> Non
     t, _, _ = cute.arch.thread_idx()
     large = cute.Float32(2.0**30)
     b[t] = a[t] + (large - large) if right else (a[t] + large) - large
+
+
+@planted("an mbarrier that expects half of the arrivals of a round", "E3207", "too many arrivals", outputs=())
+@cute.kernel
+def two_phases_a_round(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    s = cute.make_smem_tensor(cute.make_layout(32), cute.Float32)
+    full, empty = (cute.make_smem_tensor((1,), cute.Int64, 8).ptr(0) for _ in range(2))
+    if t == 0:
+        cute.arch.mbarrier_init(full, 32)
+        cute.arch.mbarrier_init(empty, 32 if right else 16)
+    cute.arch.sync_threads()
+    for k in cute.range(2):
+        if t < 32:
+            cute.arch.mbarrier_wait(empty, k % 2 ^ 1)
+            s[t] = a[t] + k
+            cute.arch.mbarrier_arrive(full)
+        else:
+            cute.arch.mbarrier_wait(full, k % 2)
+            b[t] = s[t - 32]
+            cute.arch.mbarrier_arrive(empty)
+
+
+@planted("a row below the tile", "E3202", "outside the 8 elements", shape=(8, 8))
+@cute.kernel
+def row_below(a: cute.Tensor, b: cute.Tensor, right: cute.Constexpr[bool]) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    row = t // 8 + (0 if right else 1)
+    for k in cute.range(1):
+        b[t // 8, t % 8] = a[row, k + t % 8]

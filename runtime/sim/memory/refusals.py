@@ -104,7 +104,8 @@ def leave(space: SpaceState, warp: Warp, access: Access, index: int, offsets: ND
     """Raises the fault of an active lane whose access leaves the allocation that its address was computed from."""
     warp.leave_lockstep(is_fault=True)
     assert access.home is not None
-    verb, home, offset = "reads" if access.kind in ("load", "matrix") else "writes", access.home, int(offsets[index])
+    loading = access.kind in ("load", "matrix") or (access.kind == "async" and space.name == "global")  # cp.async
+    verb, home, offset = "reads" if loading else "writes", access.home, int(offsets[index])
     tiles = _tiles(warp, home) if offset >= home.start + home.size else None
     computed = f"at {space.show(space.base + offset)}, by an address computed from {home.name} ({home.size} bytes)"
     beyond, hint = tiles or (computed, _LAYOUT_HINT)

@@ -245,6 +245,11 @@ class Mbarrier:
         over = [bool(ended[other.first_index]) for other in self.arrivers]
         if not self.pending:
             return ""
+        if not came and self.last is not None:
+            return (
+                "cp.async.mbarrier.arrive without noinc raises the arrivals that the phase expects by the one that it "
+                "makes: add noinc, or let threads arrive, too"
+            )
         if came:
             return f"too few arrivals: {came} of {self.expected} came in phase {self.phase}"
         if over and all(over) and warp not in self.arrivers:
