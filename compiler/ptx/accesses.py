@@ -352,7 +352,7 @@ def _fence(r: Registers, i: Instruction) -> None:
             raise r.refuse("the fence is not supported")
         r.add(ptx.FenceOp("sc", scope=scopes[i.modifiers[0]]))
         return
-    order = next((word for word in i.modifiers if word in ("acq_rel", "sc")), "acq_rel")
+    order = next((word for word in i.modifiers if word in ("acq_rel", "sc", "acquire", "release")), "acq_rel")
     scope = next((word for word in i.modifiers if word in SCOPES), None)
     if set(i.modifiers) - {order, scope}:
         raise r.refuse("the fence is not supported")

@@ -35,6 +35,7 @@ from .custom import custom_fragments, custom_of, normalised, read_custom
 from .environment import RESERVED_SHARED, variables_of_driver
 from .expansion import expanded
 from .flow import BasicBlock, blocks_of, reverse_postorder
+from .guesses import relax_guesses
 from .hopper import HOPPER, fragments_in
 from .inference import SPACES, PointerType, find_addresses, find_floats
 from .moves import MOVES, Rule
@@ -213,6 +214,7 @@ class _Translation:
         if not self.as_written:
             self._verify(region)
             replace_unread(region)
+            relax_guesses(region)
         return Body(region, shared_bytes, tuple(self.variables[name] for name in r.passed), r.sources)
 
     leaves = False

@@ -69,7 +69,7 @@ class _Search:
                 return False
             user, block = use.operation, self._outer(use.operation)
             holds = {*facts, *self._facts_at(user)}
-            targets = list(_targets(user, use.index))
+            targets = list(targets_of(user, use.index))
             if isinstance(user, scf.YieldOp) and isinstance(around := user.parent_op(), scf.IfOp):
                 if not self._contradict(holds, value, block) and not self._unread(
                     around.results[use.index], frozenset(holds), seen
@@ -188,7 +188,7 @@ def _facts_of_edge(before: Block, after: Block) -> list[Fact]:
     return []
 
 
-def _targets(op: Operation, index: int) -> Iterator[tuple[Block, BlockArgument, list[Fact]]]:
+def targets_of(op: Operation, index: int) -> Iterator[tuple[Block, BlockArgument, list[Fact]]]:
     """The argument that an operand of a branch becomes, with the facts on the way."""
     if isinstance(op, cf.BranchOp):
         yield op.successor, op.successor.args[index], []

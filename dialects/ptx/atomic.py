@@ -275,7 +275,7 @@ class StoreReleaseOp(ScopedOp):
 @row
 class FenceOp(ScopedOp):
     """`ptx.fence "acq_rel" scope "gpu"`: relaxed atomic writes after it release, relaxed atomic reads before it acquire
-    (PTX ISA, fence; `sc` is also spelled membar).
+    (PTX ISA, fence; `sc` is also spelled membar). `acquire` and `release` do one of the two.
     """
 
     name = "ptx.fence"
@@ -288,4 +288,7 @@ class FenceOp(ScopedOp):
 
     def verify_(self) -> None:
         self.check_place()
-        check_word("fence", self.order.data, ("acq_rel", "sc"))
+        check_word("fence", self.order.data, ("acq_rel", "sc", "acquire", "release"))
+
+    def requires(self) -> tuple[int, int]:
+        return max(super().requires(), (90, 86) if self.order.data in ("acquire", "release") else (0, 0))

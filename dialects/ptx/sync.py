@@ -160,8 +160,8 @@ def _family(unaligned: UnitAttr | None) -> str:
     return "bar" if unaligned is None else "barrier"
 
 
-def _check_barrier(number: IntegerAttr, threads: IntegerAttr | None, count: SSAValue | None) -> None:
-    if not 0 <= (id := number.value.data) < BARRIERS:
+def _check_barrier(first: IntegerAttr[I64], threads: IntegerAttr[I64] | None, count: SSAValue | None) -> None:
+    if not 0 <= (id := first.value.data) < BARRIERS:
         raise VerifyException(f"the barrier is {id}; a block has barriers 0 to {BARRIERS - 1}")
     if threads is not None and (problem := wrong_count(threads.value.data)):
         raise VerifyException(problem)

@@ -198,7 +198,7 @@ INSTRUCTIONS = [
         ('%0 = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n«ptx.multimem.red» "add" %A, %0 : !ptx.ptr<global>, vector<2xf32>', "single integers and f32"),
     ),
     *ptx_faults("ptx.fence.proxy.async", ('«ptx.fence.proxy.async» of "local"', 'space has shared, global; not "local"')),
-    *ptx_faults("ptx.fence", ('«ptx.fence» "acquire"', 'fence has acq_rel, sc; not "acquire"')),
+    *ptx_faults("ptx.fence", ('«ptx.fence» "relaxed"', 'fence has acq_rel, sc, acquire, release; not "relaxed"')),
     *ptx_faults(
         "ptx.shfl.sync",
         ('%0 = «ptx.shfl.sync» "left" %x, %x : i32', 'shfl.sync has up, down, bfly, idx; not "left"'),

@@ -225,6 +225,6 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "ptx.multimem.st": ("ptx.multimem.st %x, %A {note} : i32, !ptx.ptr<global>",),
     "ptx.multimem.red": ('ptx.multimem.red "add" %A, %x order "release" scope "sys" : !ptx.ptr<global>, i32',),
-    "ptx.fence": ('ptx.fence "acq_rel"\nptx.fence "sc" scope "sys"',),
+    "ptx.fence": ('ptx.fence "acq_rel"\nptx.fence "sc" scope "sys"\nptx.fence "acquire"\nptx.fence "release"',),
 })  # fmt: skip
 """Lines of a kernel body at stage `index`, by the operation that they show."""

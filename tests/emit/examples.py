@@ -547,6 +547,7 @@ PTX: tuple[tuple[str, str], ...] = (
         for type in ("i32", "i64", "f32")
     ),
     ("ptx.fence", 'ptx.fence "acq_rel"\nptx.fence "sc" scope "sys"'),
+    ("ptx.fence@90", 'ptx.fence "acquire"\nptx.fence "release" scope "sys"'),
     *(
         ("ptx.sreg@90", f'%r = ptx.sreg "{register}"\n{_store("i32")}') for register in CLUSTER_REGISTERS
     ),

@@ -107,3 +107,33 @@ def test_a_size_of_a_bulk_copy_comes_from_memory() -> None:
     A = np.arange(32, dtype=np.int32)
     tilefold.load_ptx(kernel(f"{STORE_LANE}{text}").replace("sm_80", "sm_90"))["k"](A).launch(1, 32)
     assert A.tolist() == list(range(5, 37))
+
+
+@pytest.mark.parametrize(("release", "acquire", "code"), [
+    ("release", "acquire", None), ("acquire", "acquire", Code.SIM_RACE), ("release", "release", Code.SIM_RACE),
+])  # fmt: skip
+def test_fences_that_only_release_or_only_acquire(release: str, acquire: str, code: Code | None) -> None:
+    """Block 0 tells block 1 that its word is written."""
+    body = f"""setp.ne.u32 %p1, %r1, 0; @%p1 ret; mov.u32 %r2, %ctaid.x; setp.ne.u32 %p2, %r2, 0; @%p2 bra READ;
+        st.global.u32 [%d2], 5; fence.{release}.gpu; st.relaxed.gpu.global.u32 [%d2+4], 1; ret;
+        READ: ld.relaxed.gpu.global.u32 %r3, [%d2+4]; setp.eq.u32 %p3, %r3, 0; @%p3 bra READ;
+        fence.{acquire}.gpu; ld.global.u32 %r4, [%d2]; st.global.u32 [%d2+8], %r4;"""
+    if code is None:
+        assert run(body, elements=3, grid=2)[2] == 5
+        return
+    with pytest.raises(TilefoldError) as caught:
+        run(body, elements=3, grid=2)
+    assert caught.value.code is code
+
+
+GUESS = """ld.global.u32 %r2, [%d2];
+    AGAIN: add.u32 %r3, %r2, %r1; atom.global.cas.b32 %r4, [%d2], %r2, %r3;
+    setp.ne.u32 %p1, %r4, %r2; mov.u32 %r2, %r4; @%p1 bra AGAIN; ret;"""
+
+
+def test_a_load_that_guesses_the_value_of_a_swap_is_no_race() -> None:
+    assert run(GUESS, threads=64, elements=1) == [63 * 32]
+    for more in ("st.global.u32 [%d4+4], %r2;", "setp.eq.u32 %p2, %r2, 7; @%p2 ret;"):
+        with pytest.raises(TilefoldError) as caught:
+            run(GUESS.replace("AGAIN:", f"{more} AGAIN:", 1), threads=64, elements=66)
+        assert caught.value.code is Code.SIM_RACE

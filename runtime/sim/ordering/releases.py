@@ -203,10 +203,10 @@ def home(warp: Warp) -> Home:
     return cluster.device, cluster.number, warp.block.rank
 
 
-def fence(warp: Warp, scope: str) -> None:
+def fence(warp: Warp, scope: str, *, acquires: bool = True, releases: bool = True) -> None:
     """A fence of the active lanes: relaxed writes after it release, relaxed reads before it acquire."""
     live, fences = warp.live(), warp.state(Fences)
-    if observations := fences.observed.pop(scope, None):
+    if observations := fences.observed.pop(scope, None) if acquires else None:
         before = warp.mask_state()
         for observation in observations:
             if (observation.lanes & live).any():
@@ -218,6 +218,8 @@ def fence(warp: Warp, scope: str) -> None:
             observation.lanes = observation.lanes & ~live
         if kept:
             fences.observed[scope] = kept
+    if not releases:
+        return
     kept_fences: list[Fence] = []
     for other in fences.last:
         if other.scope == scope:

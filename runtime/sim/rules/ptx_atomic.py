@@ -170,8 +170,10 @@ def _store_release(op: ptx.StoreReleaseOp, t: Translator) -> Step:
 
 def _fence(op: ptx.FenceOp, t: Translator) -> Step:
     scope = op.scope_name
-    t.launch.fences.add(scope)
-    return lambda warp: fence(warp, scope)
+    acquires, releases = op.order.data != "release", op.order.data != "acquire"
+    if acquires:
+        t.launch.fences.add(scope)
+    return lambda warp: fence(warp, scope, acquires=acquires, releases=releases)
 
 
 def _nanosleep(op: ptx.NanosleepOp, t: Translator) -> Suspending:
