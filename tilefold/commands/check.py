@@ -160,7 +160,7 @@ def _examine_launches(args: argparse.Namespace, program: "Program", stages: tupl
             yield from _examine_draws(args, program, launch, seen)
 
 
-_MOST_STEPS = 50_000
+_MOST_STEPS = 20_000
 _MOST_TEXT = 100_000
 """Limits of the check of CUDA C++ as it is written: its steps, and the characters of the optimised PTX."""
 _AS_WRITTEN = "the optimiser of NVRTC drops what shows it: --nvrtc=-G keeps that"
