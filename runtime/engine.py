@@ -3,7 +3,7 @@
 a launch: instructions by mnemonic, and the cost of each memory access.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
@@ -166,6 +166,15 @@ class InstructionCount:
 
     def __add__(self, other: "InstructionCount") -> "InstructionCount":
         return InstructionCount(self.warps + other.warps, self.threads + other.threads)
+
+
+def sum_counts(counts: Iterable[Mapping[str, InstructionCount]]) -> dict[str, InstructionCount]:
+    """The sums of counts of the same name."""
+    total: dict[str, InstructionCount] = {}
+    for each in counts:
+        for name, count in each.items():
+            total[name] = total[name] + count if name in total else count
+    return total
 
 
 @dataclass(frozen=True, slots=True)

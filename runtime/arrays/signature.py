@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The signature of a kernel: the part of each argument that its type fixes, and promises about the rest.
+"""The signature of a kernel: the part of each argument that its type fixes, promises about the rest, and the
+annotations of parameters that say so.
 
 Equal types serve the same kernel, so they are the key of the cache of specialisations. The promises of a type
 (divisors, widths, alignment) are properties of that argument, found out or declared, and found again in each launch.
@@ -7,13 +8,29 @@ Equal types serve the same kernel, so they are the key of the cache of specialis
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from ...base.errors import Code
 from ...layout.algebra.core import Layout
 from ...layout.algebra.integers import Unknown
 from ..errors import LaunchError
 from .array import ALLOCATION, Array, is_array
+
+if TYPE_CHECKING:
+    import typing_extensions
+
+    _T = typing_extensions.TypeVar("_T", default=Any)
+    Constexpr = Annotated[_T, "constexpr"]
+    """A parameter that Python knows while the kernel is built; each value is a kernel of its own."""
+else:
+
+    class Constexpr:
+        """A parameter that Python knows while the kernel is built; each value is a kernel of its own."""
+
+        def __class_getitem__(cls, _: object) -> type:
+            return cls
+
 
 ALIGN = 16
 """The greatest alignment that is looked for, in bytes: that of the widest access of most GPUs."""
@@ -207,3 +224,27 @@ def _width(step: int, width: int) -> int:
 
 def _declaration_error(message: str, hint: str = "") -> LaunchError:
     return LaunchError(Code.RUN_ARGUMENT, message, hint)
+
+
+def is_constexpr(annotation: object) -> bool:
+    """Whether an annotation says that a parameter is known while the kernel is built."""
+    if isinstance(annotation, str):
+        return annotation.partition("[")[0].rpartition(".")[2].strip() == "Constexpr"
+    return annotation is Constexpr
+
+
+def read_annotation(annotation: object) -> object:
+    """The meaning of an annotation for a parameter that is not None: `Annotated[cute.Tensor, cute.Dynamic()]` and
+    `cute.Dynamic` are a rule, `cute.Tensor | None` is `cute.Tensor`.
+    """
+    if annotation is Dynamic:
+        return Dynamic()
+    if hasattr(annotation, "__metadata__"):
+        kind, *others = get_args(annotation)
+        return next(
+            (marker for marker in map(read_annotation, others) if isinstance(marker, Dynamic)), read_annotation(kind)
+        )
+    given = get_args(annotation)
+    if NoneType in given and len(given) == 2:
+        return read_annotation(given[given[0] is NoneType])
+    return annotation

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A launch before it runs: its kernel is found, the arguments are bound to the parameters, and the rules of its
-operations chosen.
+"""A launch before it runs: its grids, one on each device; the kernel is found, the arguments are bound to the
+parameters, and the rules of its operations chosen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,13 +19,13 @@ from ...dialects.kernel import KernelOp, passed_as
 from ...dialects.ptx import CvtaTensorMapOp, EntryOp, IntToPtrOp, TensorMapReplaceOp
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
-from ..arrays.host_tensors import Placing, Stretch
+from ..arrays.host_tensors import Multicast, Placing, Stretch
 from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
-from .launch import MAP_BASE, LaunchState, OutOfStepError
+from .launch import MAP_BASE, LaunchState, OutOfStepError, PlacedMulticast
 from .memory.arena import Allocation
-from .memory.provenance import Key, fragments_of
+from .memory.provenance import Key, fragments_of, pieces
 from .ordering.clocks import MAX_THREADS
 from .ordering.schedule import Body
 from .rules import orders_clusters, rule_of, runs_in_step
@@ -82,6 +82,16 @@ class Binding:
     argument: TensorArgument
 
 
+def _place_shared(kernel: KernelOp, t: Translator) -> None:
+    """Gives the kernel the shared memory that its entry declares."""
+    if not isinstance(kernel, EntryOp) or kernel.shared_bytes is None:
+        return
+    shared = t.spaces.shared
+    t.shared_start = t.shared(kernel.shared_bytes.value.data, 1024, "the block's shared memory")
+    t.homes.update(pieces(kernel, t.shared_start - shared.base))
+    shared.arena.parts.extend(dict.fromkeys(t.homes.values()))
+
+
 def bind(
     kernel: KernelOp,
     args: Mapping[str, Argument],
@@ -89,12 +99,14 @@ def bind(
     placing: Placing,
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple,
 ) -> list[Binding]:
-    """Gives each parameter of the kernel its value, allocating global memory for tensors by `placing`, and for what
-    `memory` returns of the host if the kernel makes pointers of numbers: arguments in it are part of that.
+    """Gives the kernel its shared memory, and each parameter its value, allocating global memory for tensors by
+    `placing`, and for the host's memory that `memory` returns if the kernel makes pointers of numbers: arguments in it
+    are part of that.
 
     LaunchError (E3106) for an argument that is missing, unknown, or of another kind, type or size than the
     parameter.
     """
+    _place_shared(kernel, t)
     parameters = kernel.parameters()
     names = [parameter.name for parameter in parameters]
     for name in args:
@@ -111,11 +123,11 @@ def bind(
     ):
         from .memory.host_arrays import Reached
 
-        pieces = memory()
-        for piece in pieces:
+        parts = memory()
+        for piece in parts:
             offset = arena.allocate("memory of the host", piece.nbytes, like=piece.ctypes.data)
             bindings.append(Binding(offset, TensorArgument(piece)))
-        t.launch.reached = Reached.of(pieces, [base + binding.offset for binding in bindings])
+        t.launch.reached = Reached.of(parts, [base + binding.offset for binding in bindings])
     for parameter in parameters:
         name, type = parameter.name, parameter.type
         if name not in args:
@@ -282,3 +294,28 @@ def body_of(kernel: KernelOp, translator: Translator) -> Body:
     from .branches import graph
 
     return graph(kernel.body, translator)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A kernel with its arguments, on a device of its own."""
+
+    kernel: KernelOp
+    args: Mapping[str, Argument]
+
+
+def bind_multicasts(multicasts: Sequence[Multicast], t: Translator, placing: Placing) -> list[Binding]:
+    """Gives multicast memory its addresses, and the memory of each device that it stands for."""
+    bindings: list[Binding] = []
+
+    def address_of(memory: NDArray[np.uint8], name: str) -> int:
+        given = TensorArgument(memory)
+        offset = place(memory, given, name, t, placing)
+        bindings.append(Binding(offset, given))
+        return t.spaces.global_.base + offset
+
+    for multicast in multicasts:
+        start = address_of(multicast.memory, "multicast memory")
+        parts = tuple(address_of(part, f"symmetric memory of device {n}") for n, part in enumerate(multicast.parts))
+        t.launch.multicasts.append(PlacedMulticast(start, multicast.memory.nbytes, parts))
+    return bindings

@@ -18,17 +18,16 @@ from ...base.errors import Code as ErrorCode
 from ...base.limits import Limits
 from ...base.target import WARP, Target
 from ..arrays.host_tensors import Multicast, Placing
-from ..engine import Argument, Counters, LaunchConfig, RunResult
+from ..engine import Argument, Counters, LaunchConfig, RunResult, sum_counts
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
 from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
-from .grids import Grid, added, bind_multicasts, place_shared
 from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output
 from .memory.memories import Memories
 from .memory.provenance import Fragments, Tiles
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
-from .preparation import Binding, SimProgram, bind, body_of, check_config, rules_for
+from .preparation import Binding, Grid, SimProgram, bind, bind_multicasts, body_of, check_config, rules_for
 from .translate import InlineMeanings, RuleOf, Translator
 from .warp import Block, Cluster, Warp
 
@@ -308,20 +307,18 @@ class SimEngine:
 
             self.journal.reached = reached_by([part for each in translators for part in each.parts])
         counters = Counters(
-            MappingProxyType(added(each.instructions() for each in translators)),
+            MappingProxyType(sum_counts(each.instructions() for each in translators)),
             tuple(access.count() for each in translators for access in each.accesses if access.requests),
             launch.steps,
-            MappingProxyType(added(each.lines() for each in translators)),
+            MappingProxyType(sum_counts(each.lines() for each in translators)),
         )
         return _Run(bindings, spaces, counters, launch.exact)
 
     def _translator(self, launch: LaunchState, spaces: Memories, grid: Grid) -> Translator:
-        """The translation of the kernel of a grid, with its shared memory."""
+        """The translation of the kernel of a grid."""
         rules = rules_for(launch, grid.kernel, grid.args, exact=self.options.exact)
         rules = rules if self.watch is None else self.watch(rules)
-        translator = Translator(rules, launch, spaces, self.texts, self.fragments)
-        place_shared(grid.kernel, translator)
-        return translator
+        return Translator(rules, launch, spaces, self.texts, self.fragments)
 
     def _build(self, launch: LaunchState, seats: Seats, bindings: list[Binding], site: Site) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""

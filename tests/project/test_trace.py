@@ -6,7 +6,7 @@ import sys
 
 from tests.project.tree import ROOT
 
-MOST = 101
+MOST = 100
 """The most files of the project that the first launch of a small kernel may enter, after the kernel, the rewriting of
 functions, and all names of `tilefold.cute` and of the dialects have been imported. A profile function counts them: the
 files in which the launch calls a function, a comprehension or a property, and those of modules that it imports, also

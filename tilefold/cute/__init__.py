@@ -207,10 +207,9 @@ if TYPE_CHECKING:
     )
     from tilefold.layout.algebra.core import ComposedLayout, Layout
     from tilefold.layout.algebra.swizzle import Swizzle
-    from tilefold.runtime.arrays.signature import Dynamic, dynamic
+    from tilefold.runtime.arrays.signature import Constexpr, Dynamic, dynamic
 
     from . import arch, experimental, math, nvgpu, pipeline, runtime, testing, typing, utils
-    from .annotations import Constexpr
     from .autotuned_kernel import Tuned, TunedCall, autotune
     from .compiled_kernel import CompiledKernel
     from .divisors import (

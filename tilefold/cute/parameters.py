@@ -20,10 +20,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.scalars.dtypes import DType
-from tilefold.runtime.arrays.signature import Dynamic
+from tilefold.runtime.arrays.signature import Dynamic, is_constexpr, read_annotation
 from tilefold.runtime.errors import Dim3
-
-from .annotations import is_constexpr, read_annotation
 
 if TYPE_CHECKING:
     from .specialise import BoundArguments

@@ -29,10 +29,16 @@ from tilefold.dialects.tile import TensorType
 from tilefold.runtime.arrays.array import Array, array_of, is_array, is_numpy_scalar
 from tilefold.runtime.arrays.constants import constant_key
 from tilefold.runtime.arrays.library_types import ELEMENTS, ELEMENTS_HINT
-from tilefold.runtime.arrays.signature import ArraySpec, Dynamic, Marked, infer_array_spec
+from tilefold.runtime.arrays.signature import (
+    ArraySpec,
+    Dynamic,
+    Marked,
+    infer_array_spec,
+    is_constexpr,
+    read_annotation,
+)
 from tilefold.runtime.errors import ArgumentTypeError, LaunchError, argument_error
 
-from .annotations import is_constexpr, read_annotation
 from .jit_arguments import CType, JitArgument, StructType, StructValue, members_at, number_at, places_in
 
 AdapterT = TypeVar("AdapterT", bound=type)

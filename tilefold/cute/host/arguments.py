@@ -19,10 +19,9 @@ from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import leaves
 from tilefold.runtime.arrays.array import ALLOCATION, Array, array_of, is_array
-from tilefold.runtime.arrays.signature import Marked, misalignment
+from tilefold.runtime.arrays.signature import Constexpr, Marked, misalignment
 from tilefold.runtime.errors import LaunchError, MisfitError, argument_error
 
-from ..annotations import Constexpr
 from ..jit_arguments import CType, JitArgument, StructType, number_at
 from ..specialise import BoundArguments, element_of_name, unmark
 from .descriptions import FakeTensor, SymInt

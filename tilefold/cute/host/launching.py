@@ -24,11 +24,11 @@ from tilefold.layout.algebra.inttuple import product
 from tilefold.runtime.arrays.array import HOST, NOWHERE
 from tilefold.runtime.arrays.array import Array as ArrayRecord
 from tilefold.runtime.arrays.reachable import reachable
+from tilefold.runtime.arrays.signature import is_constexpr
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import Dim3, LaunchError, argument_error
 from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, dim3, launch_attributes
 
-from ..annotations import is_constexpr
 from ..compiled_kernel import Compilation, CompiledKernel
 from ..launch import LaunchRequest
 from ..parameters import Signature
