@@ -26,7 +26,7 @@ _KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType({
         "give the kernel min_blocks(1) or max_registers(N)",
     ),
     "C7509": ("wgmma runs one at a time, because the kernel calls a function", _WITHOUT_CALLS),
-    "C7510": ("wgmma runs one at a time, because a call lies before its wait", _WITHOUT_CALLS),
+    "C7510": ("wgmma runs one at a time, because a call precedes its wait", _WITHOUT_CALLS),
     "C7511": (
         "wgmma runs one at a time, because there are not enough registers",
         "use smaller tiles (at most 64 x 256 of f32 in a warpgroup), setmaxnreg and min_blocks(1)",
@@ -52,7 +52,7 @@ _KNOWN: Mapping[str, tuple[str, str]] = MappingProxyType({
         "use them after wait_group, and not under a condition that differs between warps",
     ),
     "C7519": (
-        "the assembler adds a wgmma.fence, because none lies directly in front of a multiplication",
+        "the assembler adds a wgmma.fence, because none directly precedes a multiplication",
         "write one there, after the waits for its operands",
     ),
 })  # fmt: skip

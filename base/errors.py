@@ -95,7 +95,7 @@ class Code(StrEnum):
     IR_ENCODING = ("E1006", "the file is not UTF-8 text")
     IR_FORMAT = ("E1007", "this tilefold does not read the file's version of the .cute format")
     PTX_PENDING = ("E1011", "PTX text writes a register that a load from tensor memory still writes")
-    TENSOR_FORM = ("E1010", "PTX has no instruction of tcgen05 of this form")
+    TENSOR_FORM = ("E1010", "PTX has no tcgen05 instruction of this form")
     PTX_SYNTAX = ("E1008", "PTX text is malformed")
     PTX_UNSUPPORTED = ("E1009", "PTX text has an instruction or a form that tilefold does not execute")
 
@@ -182,7 +182,7 @@ class Code(StrEnum):
     SIM_TENSOR_COLUMNS = ("E3260", "columns of tensor memory are allocated, used or freed against their rules")
     SIM_TENSOR_LANES = ("E3261", "a warp reaches lanes of tensor memory that are not its own")
     SIM_TENSOR_BUSY = ("E3262", "cells of tensor memory are used while an earlier use of them still runs")
-    SIM_TENSOR_FENCE = ("E3263", "a use of tensor memory is ordered behind another one without the fences of tcgen05")
+    SIM_TENSOR_FENCE = ("E3263", "two uses of tensor memory are ordered without the fences of tcgen05 between them")
     SIM_TENSOR_ISSUE = ("E3264", "an instruction of tcgen05 is issued by several threads, or committed by another one")
     SIM_TENSOR_PAIR = ("E3265", "the two blocks of a pair do not act together")
     SIM_TENSOR_RESIDENT = ("E3267", "blocks of a multiprocessor can wait for columns of each other forever")

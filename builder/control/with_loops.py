@@ -68,6 +68,6 @@ def yield_out(args: Sequence[Any] = ()) -> None:
     types = current().block.arg_types
     if len(types) != len(args):
         message = f"yield_out passes on {len(args)} values, but the loop has {len(types)}"
-        raise TilefoldError(Code.BUILD_CARRIED, message, "pass on as many as the loop begins with")
+        raise TilefoldError(Code.BUILD_CARRIED, message, "pass on as many values as the loop starts with")
     values = [convert(value, dtype_of(type)).ssa for value, type in zip(args, types, strict=True)]
     current().insert(scf.YieldOp(*values))

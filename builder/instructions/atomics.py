@@ -255,6 +255,6 @@ def _hint(sem: str | None, cop: str | None, priority: str | None, prefetch: str 
     fetched = "" if prefetch is None else f"L2::{prefetch.removeprefix('size_').upper()}"
     hint = ".".join(word for word in (cop, kept, fetched) if word)
     if hint and sem is not None:
-        message = f"an access with the order '{sem}' has no caches, but {hint!r} is asked for"
+        message = f"an access with the order '{sem}' takes no cache hint, but {hint!r} is given"
         raise TilefoldError(Code.BUILD_VALUE, message, "leave out one of the two")
     return hint

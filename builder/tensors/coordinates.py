@@ -132,7 +132,8 @@ def window(part: slice, extent: object) -> tuple[int, int, int]:
         raise TilefoldError(Code.BUILD_VALUE, message, "take a tile: cute.local_tile(t, (4,), (i,))")
     numbers = range(*part.indices(extent if type(extent) is int else part.stop))
     if not numbers or numbers.step < 0:
-        message = f"the slice {part.start}:{part.stop}:{part.step} of {show_layout(extent)} has no coordinate upwards"
+        shown_slice = f"{part.start}:{part.stop}:{part.step}"
+        message = f"the slice {shown_slice} of {show_layout(extent)} selects no coordinates in ascending order"
         raise TilefoldError(Code.BUILD_VALUE, message, "views have elements, in the order of their modes")
     return numbers.start, len(numbers), numbers.step
 

@@ -229,6 +229,6 @@ def _copy_if(mask: Vec, source: Elements, target: Elements) -> None:
     """A copy of the elements for which predicates hold. Raises TilefoldError (E5002) where they are not predicates."""
     predicates = row_major(mask).materialize()
     if not tensor_type(predicates).is_predicate or mask.size != product(target.shape):
-        message = f"a mask of {product(target.shape)} elements has as many predicates, not {mask!r}"
+        message = f"a mask of {product(target.shape)} elements needs one predicate for each, not {mask!r}"
         raise TilefoldError(Code.BUILD_VALUE, message, "make it by comparisons, or of type cute.Boolean")
     emit(CopyOp(source.ssa, target.ssa, pred=predicates.ssa))

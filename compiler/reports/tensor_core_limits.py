@@ -72,8 +72,8 @@ def _of_columns(entry: ptx.EntryOp) -> Iterator[tuple[Operation, str]]:
     for op in entry.walk():
         if isinstance(op, ptx.TensorAllocOp) and (count := constant_of(op.columns)) is not None:
             blocks = COLUMNS // count
-            text = "one block" if blocks == 1 else f"at most {blocks} blocks"
-            yield op, f"{count} of {COLUMNS} columns of tensor memory: {text} of a multiprocessor can have as many"
+            text = "one block fits" if blocks == 1 else f"at most {blocks} blocks fit"
+            yield op, f"{count} of {COLUMNS} columns of tensor memory: {text} on a multiprocessor"
 
 
 def _of_exponentials(entry: ptx.EntryOp) -> Iterator[tuple[Operation, str]]:
@@ -90,4 +90,4 @@ def _waves(blocks: int) -> str:
     subject = f"{blocks} block{'s' if blocks > 1 else ''} for {MULTIPROCESSORS} multiprocessors"
     if waves == 1:
         return f"{subject}: one wave, {MULTIPROCESSORS - last} idle"
-    return f"{subject}: {waves} waves, of which the last has {last}"
+    return f"{subject}: {waves} waves, the last of {last}"

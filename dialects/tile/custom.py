@@ -77,7 +77,7 @@ def check_places(record: CustomInstruction, operand: Operand, type: TensorType) 
             raise LayoutError(
                 Code.ATOM_VALUES,
                 f"{subject} has its elements at {to_text(wanted)}, the tensor is {to_text(layout)}",
-                f"element {index} would lie {layout(index) * step // 8} units behind the first, not {expected}",
+                f"element {index} would be {layout(index) * step // 8} units after the first, not {expected}",
             )
     if place is not None and type.align.data < operand.align:
         text = f"{subject} must be aligned to {operand.align} bytes, the tensor is to {type.align.data}"

@@ -285,7 +285,7 @@ def check_shift(source: SSAValue, coord: Coord) -> None:
             raise LayoutError(
                 Code.TMA_BOX,
                 f"the coordinate {show(coord)} shifts {layout} along a mode that shares dimension {basis.path[0]} of "
-                "the tensor map with others: beyond its end lie elements of the next row",
+                "the tensor map with others: elements of the next row follow its end",
                 "a map has dimensions of its own for up to five modes, if rows are multiples of 16 bytes: pad the "
                 "rows, or begin the tensor itself at the coordinate, before the map is made",
             )

@@ -68,7 +68,7 @@ _WARP_WIDE: tuple[tuple[int, int, int, tuple[Shape, ...], _Types, tuple[MmaOpera
 _REFUSED = (
     (
         re.compile(r"(SM70_8x8x4_F32F16F16)F16(_[NT]{2})"),
-        r"PTX has the instruction, but its D and C lie differently in registers, and partition_C serves both; "
+        r"PTX has the instruction, but its D and C have different layouts in registers, and partition_C serves both; "
         r"use \1F32\2",
     ),
     (

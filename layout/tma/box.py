@@ -32,8 +32,8 @@ def compute_box(
     that there is none. Modes of the tensor outside the tile follow with extent 1. Where there are too many, the last
     dimension stands for the rest.
 
-    Raises `LayoutError` (E0323) if neighbours in shared memory lie apart in the tensor, or the last dimension stands
-    for modes that the tile extends along as no box does.
+    Raises `LayoutError` (E0323) if neighbours in shared memory are not adjacent in the tensor, or the last dimension
+    stands for modes that the tile extends along as no box does.
     """
     extents, paths = _run(gmem, to_mode, None if merge else MAX_BOX * bits // val_bits)
     strides = tuple(at_path(gmem.stride, path) for path in paths)
@@ -97,7 +97,7 @@ def _run(gmem: Layout, to_mode: Layout, most: int | None) -> tuple[tuple[int, ..
     if not paths:
         raise LayoutError(
             Code.TMA_BOX,
-            f"no tensor copy moves a part of the tile: neighbours in shared memory lie apart in the tensor {gmem}",
+            f"no tensor copy moves a part of the tile: neighbours in shared memory are not adjacent in {gmem}",
             "let shared memory begin with a mode along which the tile's elements are neighbours in the tensor",
         )
     return tuple(extents), paths

@@ -42,7 +42,7 @@ def test_a_register_holds_an_address_of_one_memory_or_another() -> None:
     assert run(f"{DEPOT}{chosen}") == [7] * 3 + [-1] * 29
     null = "mov.u64 %d12, 0; @%p1 bra USE; mov.u64 %d12, %d11; USE: st.u32 [%d12], 7;"
     assert run(f"{DEPOT} setp.gt.u32 %p1, %r1, 40; {null} st.global.u32 [%d4], 1;") == [1] * 32
-    with pytest.raises(TilefoldError, match="at 0x0, where the simulator knows no memory"):
+    with pytest.raises(TilefoldError, match="at 0x0, where the simulator has no memory"):
         run(f"{DEPOT} setp.gt.u32 %p1, %r1, 30; {null}")
 
 

@@ -92,7 +92,7 @@ def test_memory_that_nobody_told_of_is_refused() -> None:
         launched([address, others.ctypes.data], [3, 5], device="sim")
     assert error.value.code == "E3202"
     assert "from_dlpack" in (error.value.hint or "")
-    with pytest.raises(ProgramError, match="at 0x0, where the simulator knows no memory") as error:
+    with pytest.raises(ProgramError, match="at 0x0, where the simulator has no memory") as error:
         launched([0], [3], device="sim")
     assert error.value.code == "E3202"
 

@@ -75,7 +75,7 @@ def test_files_are_svg_png_and_html(tmp_path: Path, capsys: Capture) -> None:
         re.sub(r"</text>\s*<text[^>]*>", " ", text),
     )
     assert main(["show", str(path), "-o", str(tmp_path / "out.gif")]) == 1
-    assert "ends in none of .svg, .png and .html" in capsys.readouterr().err
+    assert "must end in .svg, .png or .html" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suffix", ["svg", "html"])

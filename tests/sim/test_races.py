@@ -84,7 +84,7 @@ MUST_NOT_RACE = {
 def test_must_race(name: str, seed: int | None) -> None:
     text = entry(PREFIX + MUST_RACE[name], "", "64", shared=256)
     error = fault(text, "E3205", block=(64, 1, 1), engine=SimEngine(seeded(seed)))
-    assert "no barrier lies between" in error.message
+    assert "no barrier in between" in error.message
     assert error.thread is not None
 
 

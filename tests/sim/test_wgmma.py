@@ -158,7 +158,7 @@ def refused(body: str, code: str, threads: int = 128, seed: int | None = None) -
 
 
 MISTAKES = {
-    "no barrier": (RIGHT.replace(SYNC, ""), "E3205", "and no barrier lies between", (PROXY, PROXY + SYNC)),
+    "no barrier": (RIGHT.replace(SYNC, ""), "E3205", "with no barrier in between", (PROXY, PROXY + SYNC)),
     "shared memory overwritten": (
         FILLED + FENCE + MULTIPLY + COMMIT + FILL + WAIT + USE, "E3206",
         "while ptx.wgmma.mma_async at test.cute:30:1 of warps 0 to 3 is still reading it",

@@ -116,8 +116,8 @@ FREE = '            ptx.mbarrier.wait %free_b, %q scope "cluster"\n            p
 FENCED = '        ptx.tcgen05.fence "before_thread_sync"\n        ptx.bar.warp.sync -1\n'
 MISTAKES = {
     "the accumulator is still read": (SMALL | {"N": 256}, Mistake(FREE, "", Code.SIM_TENSOR_BUSY, "of tensor memory")),
-    "no fence before it is given back": (SMALL | {"N": 256}, Mistake(FENCED, "        ptx.bar.warp.sync -1\n", Code.SIM_TENSOR_FENCE, "without a fence of tcgen05 between")),
-    "no fence behind the wait": (SMALL, Mistake('        ptx.mbarrier.wait %done_b, %q\n        ptx.tcgen05.fence "after_thread_sync"\n', "        ptx.mbarrier.wait %done_b, %q\n", Code.SIM_TENSOR_FENCE, "without a fence of tcgen05 between")),
+    "no fence before it is given back": (SMALL | {"N": 256}, Mistake(FENCED, "        ptx.bar.warp.sync -1\n", Code.SIM_TENSOR_FENCE, "without a tcgen05 fence in between")),
+    "no fence behind the wait": (SMALL, Mistake('        ptx.mbarrier.wait %done_b, %q\n        ptx.tcgen05.fence "after_thread_sync"\n', "        ptx.mbarrier.wait %done_b, %q\n", Code.SIM_TENSOR_FENCE, "without a tcgen05 fence in between")),
     "a stage is filled too early": (SMALL | {"K": 256}, Mistake("          ptx.mbarrier.wait %empty_s, %p\n", "          ptx.nanosleep %even\n", Code.SIM_IN_FLIGHT, "is still reading it")),
     "no wait for the tiles": (SMALL, Mistake("            ptx.mbarrier.wait %full_s, %p\n", "", Code.SIM_IN_FLIGHT, "is still writing it")),
     "no wait for the other block": (OF_PAIR, Mistake('              ptx.mbarrier.wait %there_s, %p scope "cluster"\n', "", Code.SIM_RACE, "in the block of rank 1, which a bulk copy wrote")),

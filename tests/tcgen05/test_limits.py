@@ -27,15 +27,13 @@ def said(name: str, **changed: object) -> dict[str, list[str]]:
 def test_multiplications(pair: int, columns: int, expected: str) -> None:
     found = said(GEMM, M=512, N=512, PAIR=pair, TILE_N=columns)
     assert found["ptx.tcgen05.mma"] == [f"{expected} (model of a B200, not measured)"]
-    share = "one block" if columns == 256 else f"at most {256 // columns} blocks"
-    assert found["ptx.tcgen05.alloc"] == [
-        f"{2 * columns} of 512 columns of tensor memory: {share} of a multiprocessor can have as many"
-    ]
+    share = "one block fits" if columns == 256 else f"at most {256 // columns} blocks fit"
+    assert found["ptx.tcgen05.alloc"] == [f"{2 * columns} of 512 columns of tensor memory: {share} on a multiprocessor"]
 
 
 @pytest.mark.parametrize(("blocks", "expected"), [
     (1, "1 block for 148 multiprocessors: one wave, 147 idle"),
-    (256, "256 blocks for 148 multiprocessors: 2 waves, of which the last has 108"),
+    (256, "256 blocks for 148 multiprocessors: 2 waves, the last of 108"),
 ])  # fmt: skip
 def test_waves(blocks: int, expected: str) -> None:
     found = said(GEMM, M=2048, N=2048, TILE_N=128, BLOCKS=blocks)

@@ -114,7 +114,7 @@ MISTAKES = {
         AFTER, '    ptx.bar.sync 0\n    ptx.tcgen05.fence "after_thread_sync"\n', Code.SIM_TENSOR_BUSY,
         "reads lane 0, column 0 of tensor memory, which",
     ),
-    "no fence behind the wait": Mistake(AFTER, WAIT, Code.SIM_TENSOR_FENCE, "without a fence of tcgen05 between"),
+    "no fence behind the wait": Mistake(AFTER, WAIT, Code.SIM_TENSOR_FENCE, "without a tcgen05 fence in between"),
     "another thread commits": Mistake(
         f"{COMMIT}    }}\n",
         "}\n%next = arith.cmpi eq, %t, %c1 : index\nptx.bar.warp.sync -1\n"

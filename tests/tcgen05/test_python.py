@@ -92,7 +92,7 @@ def test_a_multiplication(stage: str) -> None:
 
 def test_a_missing_fence_is_found_unless_any_synchronisation_is_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b, d = operands()
-    with pytest.raises(TilefoldError, match=r"E3263.*without a fence of tcgen05 between"):
+    with pytest.raises(TilefoldError, match=r"E3263.*without a tcgen05 fence in between"):
         multiply(a, b, d, False).launch(grid=1, block=M, device="sim")
     monkeypatch.setenv("TILEFOLD_SIM_TCGEN05_FENCES", "0")
     multiply(a, b, d, False).launch(grid=1, block=M, device="sim")

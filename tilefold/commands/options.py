@@ -55,7 +55,7 @@ def add_target(parser: Options, default: str | None, described: str = "") -> Non
 
 def add_printed(parser: Options) -> None:
     """Declares `-o` of a command that prints as it goes."""
-    parser.add_argument("-o", "--output", dest="printed", metavar="OUT", help="write to this file what it prints")
+    parser.add_argument("-o", "--output", dest="printed", metavar="OUT", help="write the output to this file")
 
 
 @contextmanager

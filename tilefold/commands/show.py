@@ -267,7 +267,7 @@ def _execute_program(args: argparse.Namespace) -> int:
 
     kind = args.output.lower().rpartition(".")[2]
     if kind not in ("svg", "png", "html"):
-        raise TilefoldError(Code.CLI_VALUE, f"-o {args.output[:100]}: ends in none of .svg, .png and .html")
+        raise TilefoldError(Code.CLI_VALUE, f"-o {args.output[:100]}: must end in .svg, .png or .html")
     left_out: list[str] = []
     if _is_file(args.file):
         program = load(read_source(args), args.target)

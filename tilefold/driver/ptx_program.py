@@ -222,7 +222,7 @@ def _structure(name: str, parameter: Parameter, path: str | None) -> Argument:
     array = np.zeros(0, np.uint8) if path is None or not is_array_file(path) else read_array(path)
     if array.nbytes != parameter.size:
         message = f"argument '{name}' is a structure of {parameter.size} bytes"
-        raise TilefoldError(Code.RUN_ARGUMENT, message, "give a .npy file of so many bytes")
+        raise TilefoldError(Code.RUN_ARGUMENT, message, "give a .npy file of that size")
     values = np.ascontiguousarray(array).reshape(-1).view(np.int8)
     return Argument(name, _tensor(i8, values.shape), None, values)
 

@@ -176,7 +176,7 @@ class Memories:
         """The memory of a space whose columns a kernel allocates. SimulationError (E3201) for another such space."""
         if space not in self.of_cells:
             if not isinstance(space.form, Cells) or space.sharer is not Sharer.BLOCK:
-                text = f"the simulator has no {space}, which kernels allocate: it has such of cells of a block"
+                text = f"the simulator lacks {space}: of memory that kernels allocate it has only cells of a block"
                 raise SimulationError(Code.SIM_UNSUPPORTED, text)
             self.of_cells[space] = cell_space(space, self.shared.races)
         return self.of_cells[space]

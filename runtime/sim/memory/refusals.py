@@ -92,7 +92,7 @@ def out_of_bounds(space: SpaceState, warp: Warp, access: Access, index: int, add
         if past is not None and (tiles := _tiles(warp, past)) is not None:
             beyond, hint = tiles
         if warp.launch.reached is not None and abs(address - space.base) > 2 * space.arena.span:
-            beyond, hint = f"at {address:#x}, where the simulator knows no memory", NUMBER_HINT
+            beyond, hint = f"at {address:#x}, where the simulator has no memory", NUMBER_HINT
         if any(m.start <= address < m.start + m.size for m in warp.launch.multicasts):
             beyond, hint = f"at {address:#x}, an address of multicast memory", _MULTICAST_HINT
     verb = "reads" if loading else "writes"
@@ -177,7 +177,7 @@ def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conf
             hint = 'give both operations scope "sys", which has the threads of all devices'
     else:
         did = "wrote" if conflict.with_write else "read"
-        text = f"race: {verb} {space.name} {where}, which {other} {did}, and no barrier lies between"
+        text = f"race: {verb} {space.name} {where}, which {other} {did}, with no barrier in between"
         hint = remedy(warp, lane, conflict, access)
         if (conflict.with_write, access.kind) in ((False, "bulk"), (False, "multicast")) and space.name == SMEM.ptx:
             text, hint = f"{text}: the copy overwrites a stage that {other} reads", f"{_STAGE}; {hint}"
@@ -225,7 +225,7 @@ def remedy(warp: Warp, lane: int, conflict: Conflict, access: Access) -> str:
         if (access.site.op in ATOMIC) != conflict.atomic:
             return "one of the two is not an atomic access: let it be one, such as ptx.st.release or ptx.ld.acquire"
         return (
-            "put a barrier between the two accesses (there is none between blocks, but that of their cluster)"
+            "put a barrier between the two accesses (between blocks, only the barrier of their cluster works)"
             if warp.block.cluster.size > 1
             else "blocks run in any order: use atomics, a release and an acquire, or a launch for each"
         )

@@ -263,7 +263,7 @@ class Mbarrier:
                 "while this warp made one round"
             )
         if over:
-            return "the parity is flipped, or a wait is one too many: all that arrive here wait for the phase behind"
+            return "the parity is flipped, or a wait is one too many: those that arrive here wait for the next phase"
         if warp in self.observed:
             return "a release is missing: no thread has ever arrived here, and the warp waits for the second time"
         if others_wait:

@@ -117,7 +117,7 @@ def _first_ctaid(op: ptx.FirstCtaidOp, t: Translator) -> Step:
         missing = warp.select(words[:, 0] == 0)
         if missing.any():
             lane = int(warp.lane_numbers()[missing.argmax()])
-            text = "takes the coordinate of a cancelled cluster from an answer that none has been"
+            text = "takes the coordinate of a cancelled cluster from an answer that cancelled none"
             hint = "read it only where ptx.clusterlaunchcontrol.is_canceled holds"
             warp.fault(Code.SIM_LAUNCH_CONTROL, site, lane, text, hint)
         for axis, slot in enumerate(results):

@@ -119,7 +119,7 @@ class TensorCells:
             text = f"{verb} {where}, which {earlier} may still be {'writing' if clash.writes else 'reading'}"
             if clash.fence_alone:
                 text, code = (
-                    f"{verb} {where} behind {earlier}, without a fence of tcgen05 between",
+                    f"{verb} {where} after {earlier}, without a tcgen05 fence in between",
                     Code.SIM_TENSOR_FENCE,
                 )
             warp.fault(code, self.site, use.lane, text, clash.lacks, other=clash.before.site)

@@ -178,7 +178,7 @@ class TensorOrder:
         published = own.proxies.get(TENSOR)
         agent = theirs.agent(_COMPLETE if before.in_pipe else _ACCESSES)
         if published is not None and agent < len(published.times) and published.times[agent] >= before.time:
-            return 'execute ptx.tcgen05.fence "after_thread_sync" behind the wait', True
+            return 'execute ptx.tcgen05.fence "after_thread_sync" after the wait', True
         if not before.in_pipe and _is_behind(own, before):
             return 'execute ptx.tcgen05.fence "before_thread_sync" in the thread that synchronises with this one', True
         if before.in_pipe:

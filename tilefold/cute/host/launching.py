@@ -107,7 +107,7 @@ def _reached_memory(name: str, pointer: SSAValue, array: ArrayRecord, values: "H
     if not made and (size := reachable().size_from(array.address)) >= array.itemsize:
         return replace(array, shape=(size // array.itemsize,))
     if not made:
-        problem = "is an address, and the simulator must know how much memory lies there"
+        problem = "is an address, and the simulator must know the size of the memory there"
         raise argument_error(
             name, problem, "make a tensor of it in the host function, or give the array to from_dlpack"
         )

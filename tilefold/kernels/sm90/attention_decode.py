@@ -317,7 +317,7 @@ def decode_plan(
     """
     (batch, rows, heads, depth), (_, keys, heads_k, _) = shape, shape_k
     if depth not in DEPTHS or heads % heads_k:
-        problem = f"D = {depth} is none of 64, 128, 256, or {heads_k} heads of K do not divide {heads} of Q"
+        problem = f"D = {depth} is not 64, 128 or 256, or {heads_k} heads of K do not divide {heads} of Q"
         refuse("decode_attention", problem)
     shared = rows * heads // heads_k
     most = keys if pages is None else keys * pages

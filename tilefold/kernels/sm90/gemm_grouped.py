@@ -136,7 +136,7 @@ def grouped_launch(
     config = config or (DEFAULT if scale_a is None else WITH_SCALES)
     (*groups, m, k), count = A.shape, B.shape[0]
     if tuple(rows.shape) != (count,) or (groups and groups != [count]):
-        refuse("grouped_gemm", f"there are {count} groups of B, and as many of the others")
+        refuse("grouped_gemm", f"there are {count} groups of B, and the other arguments must have as many")
     if config.takes_turns or config.m != ROWS * config.consumers or config.cluster != (1, 1):
         refuse("grouped_gemm", "consumers share a tile, 64 rows each, and blocks are in no clusters")
     if not groups and m % config.m:
