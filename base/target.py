@@ -239,8 +239,8 @@ class Targets:
         return any(family.includes(target) for family in self.families)
 
     def refusal(self, instruction: str, target: Target) -> tuple[str, str] | None:
-        """Why `target` lacks `instruction`, and a hint; None if it has it. Of several families one that goes on to the
-        target's generation says why, or else the oldest.
+        """Why `target` lacks `instruction`, and a hint; None if it has it. If there are several families, the
+        reason comes from one that reaches the target's generation, or else from the oldest.
         """
         if self.includes(target):
             return None

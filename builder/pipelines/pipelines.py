@@ -252,8 +252,8 @@ class CountedStages(Stages):
 class PipelineTmaAsync(CountedStages):
     """A pipeline whose producer warps fill stages by tensor and bulk copies, which count `tx_count` bytes (sm_90).
 
-    Whole warps call its methods. Of a producer warp one thread arrives and expects the bytes; of a consumer warp one
-    thread arrives when the warp is done. So the groups' sizes are numbers of warps.
+    Whole warps call its methods. One thread of a producer warp arrives and expects the bytes; one thread of a consumer
+    warp arrives when the warp is done. So the groups' sizes are numbers of warps.
     """
 
     is_signalling_thread: Any

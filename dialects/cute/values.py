@@ -38,8 +38,8 @@ def map_integers(f: Callable[[Any], Any], value: Value) -> Any:
 def integers(value: Value, *, paths: bool = False) -> Iterator[Any]:
     """The integers of a value, from left to right: of a layout first the shape's, of a basis its factor.
 
-    With `paths`, a basis's factor is followed by the mode indices of its path, outermost first. Of a composed layout,
-    those of the outer layout come first, then the offset's, then the inner function's. A swizzle has none: its
+    With `paths`, a basis's factor is followed by the mode indices of its path, outermost first. In a composed
+    layout, those of the outer layout come first, then the offset's, then the inner function's. A swizzle has none: its
     parameters are always static.
     """
     if isinstance(value, tuple):

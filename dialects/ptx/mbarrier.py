@@ -275,8 +275,8 @@ class MbarrierWaitOp(_WaitingOp):
     """`ptx.mbarrier.wait %bar, %parity`: waits until the phase of this parity, the current one or the one before it, is
     complete; accesses before the arrivals in it happened before those that follow.
 
-    It is a loop around mbarrier.try_wait.parity, or around test_wait.parity below sm_90. Of a new mbarrier the phase of
-    parity 1 counts as complete.
+    It is a loop around mbarrier.try_wait.parity, or around test_wait.parity below sm_90. The phase of parity 1
+    of a new mbarrier counts as complete.
     """
 
     name = "ptx.mbarrier.wait"

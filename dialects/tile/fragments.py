@@ -85,8 +85,8 @@ class MakeFragmentLikeOp(FragmentOp):
 class _OperandFragmentOp(FragmentOp):
     """A fragment for a thread's part of an operand of a tiled MMA: `tile.xyz %mma, %part`.
 
-    The elements are those of the part, if the instruction takes them, else those that it takes. Of a part of a
-    coordinate tensor only the shape counts.
+    The elements are those of the part, if the instruction takes them, else those that it takes. Only the shape
+    of a part of a coordinate tensor counts.
 
     An operand that the instruction reads from shared memory has no fragment: the result is the part itself, and each
     execution takes a descriptor of it. One in tensor memory is `at` an address there, and only the shape of the part

@@ -30,8 +30,8 @@ def tensor_header(text: str, type: TensorType, pointer: str, scalars: Sequence[o
 def elements_in_print_order(layout: LayoutLike) -> list[list[Any]]:
     """The coordinates of a tensor's elements, row by row, as CuTe's print_tensor orders them.
 
-    A tensor of one mode has one element a row. Of two modes, a row for each coordinate of mode 0. Further modes
-    follow each other, the third fastest.
+    A tensor of one mode has one element per row; one of two modes has a row for each coordinate of mode 0.
+    Further modes follow each other, the third fastest.
     """
     sizes = [product(mode) for mode in (layout.shape if isinstance(layout.shape, tuple) else (layout.shape,))]
     if rank(layout.shape) == 1:

@@ -134,7 +134,7 @@ def find_warpgroup_fragments(entry: EntryOp) -> WarpgroupFragments:
 
 
 def _in_order(fragments: Fragments, order: Mapping[Operation, int]) -> list[Fragment]:
-    """Each fragment once. Of several types the floats count, which LLVM converts in pairs."""
+    """Each fragment once. A fragment of several types counts as floats, which LLVM converts in pairs."""
     ordered = sorted(fragments, key=lambda fragment: (fragment.element.kind == "float", fragment.element.ptx))
     element_of = {fragment.alloc: fragment.element for fragment in ordered}
     allocs = sorted(element_of, key=order.__getitem__)

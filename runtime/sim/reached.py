@@ -42,8 +42,8 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The lines and the arms of a kernel, and whether a thread has executed them. Of the arms without an execution,
-    `idle` are those in which nothing happens, such as the missing `else` of an `if`.
+    """The lines and the arms of a kernel, and whether a thread has executed them. `idle` are
+    the arms without an execution in which nothing happens, such as the missing `else` of an `if`.
     """
 
     lines: Mapping[Line, bool]

@@ -29,7 +29,7 @@ EXTERNAL = {
     "passes": {"xdsl"},
     "compiler": {"xdsl", "llvmlite", "cuda", "rich"},
     "builder": {"xdsl"},
-    "runtime": {"xdsl", "numpy", "ml_dtypes", "cuda", "filelock", "platformdirs"},
+    "runtime": {"xdsl", "numpy", "ml_dtypes", "cuda", "filelock", "platformdirs", "typing_extensions"},
     "tilefold": {
         "xdsl",
         "numpy",

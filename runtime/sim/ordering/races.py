@@ -250,8 +250,8 @@ class RaceShadow:
         return replace(conflict, byte=conflict.byte // self._granule * self._granule)
 
     def _own_reads(self, warp: "Warp", rows: NDArray[Any], width: int) -> Entries:
-        """The table of the warp's reads. Of those of peers, which few kernels read, each warp of the cluster has a
-        table of its own; where that takes too much memory, warps of one number share theirs.
+        """The table of the warp's reads. Each warp of the cluster has its own table for reads of peers' memory, which
+        few kernels read; where that takes too much memory, warps of one number share theirs.
         """
         if not self._forgets:
             cluster, tables = warp.block.cluster, self._read_rows[width]

@@ -29,8 +29,8 @@ _CELL_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Cells of a block by lanes and columns, arrays of one shape, and the region that has them. Of each cell the bytes
-    up to `width` are used.
+    """Cells of a block by lanes and columns, arrays of one shape, and the region that has them. The first
+    `width` bytes of each cell are used.
     """
 
     region: Region

@@ -260,7 +260,7 @@ def _argument(host: HostTrace, value: object, annotation: object) -> Any:
 
 
 def _size(n: Any) -> int | SSAValue:
-    """A size of a grid: a number, or a host value. Of a mode with several extents it is their product."""
+    """A size of a grid: a number, or a host value. For a mode with several extents, their product."""
     n = product(n)
     return n.ssa if isinstance(n, Int) else index(n)
 

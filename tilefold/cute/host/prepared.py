@@ -38,8 +38,8 @@ class PreparedStep:
 
 @dataclass(frozen=True, slots=True)
 class PreparedCall:
-    """The launches of a call, whose arguments are the values `slots` of the host. Of the numbers among them those are
-    `fixed` on which more depends than a kernel's parameter.
+    """The launches of a call, whose arguments are the values `slots` of the host. Numbers are `fixed` if
+    more depends on them than a kernel's parameter.
     """
 
     bound: HostArguments

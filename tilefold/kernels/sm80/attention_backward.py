@@ -3,8 +3,8 @@
 launch gives the same bits.
 
 One kernel serves both kinds of blocks. Those of Q own rows and go through the tiles of keys; those of K and V own keys
-and go through the tiles of rows of all heads of Q that share them, with everything transposed. Of a tile of scores both
-compute the exponentials again, from the logarithms of their sums that the forward kernel leaves.
+and go through the tiles of rows of all heads of Q that share them, with everything transposed. Both compute the
+exponentials of a tile of scores again, from the logarithms of their sums that the forward kernel leaves.
 """
 
 from dataclasses import dataclass

@@ -134,7 +134,7 @@ class _Writer:
 
 
 def _read_message(reader: BinaryIO) -> bytes | None:
-    """The body of the next message; None at the end of the input. Of one that is too long, its beginning, which is
+    """The body of the next message; None at the end of the input. If it is too long, its beginning, which is
     longer than a message may be. TilefoldError (E4001) for other input.
     """
     size = None

@@ -39,7 +39,7 @@ class FailureKind(Enum):
 @dataclass(frozen=True)
 class Failure:
     """How a program fails: the code of a fault or of a refusal, the pass, the text of a check, or the discrepancy of
-    its PTX. Of a check, `share` is the part of the elements that are wrong.
+    its PTX. `share` is the part of the elements that a check finds wrong.
     """
 
     kind: FailureKind
