@@ -22,7 +22,9 @@ settings.register_profile(
 )
 settings.register_profile("tilefold", settings.get_profile("nightly"), max_examples=40, derandomize=True, database=None)
 # one failing example is enough for tests.mutants, as it was found
-settings.register_profile("mutants", settings.get_profile("tilefold"), phases=(Phase.explicit, Phase.generate))
+settings.register_profile(
+    "mutants", settings.get_profile("tilefold"), max_examples=60, phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile("tilefold")
 
 

@@ -33,6 +33,7 @@ def tests(files: tuple[str, ...]) -> Status:
     import pytest
 
     options = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-profile", "mutants", "--tb", "line", "-m", "not gpu"]
+    options.append("--nightly")  # a sample may leave out the case that shows the mutant
     status = pytest.main([*options, *(str(ROOT / file) for file in files)])
     return {pytest.ExitCode.OK: Status.MISSED, pytest.ExitCode.TESTS_FAILED: Status.CAUGHT}.get(
         pytest.ExitCode(status), Status.BROKEN
