@@ -6,6 +6,7 @@ import gc
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import cast
 
 ROOT = Path(__file__).resolve().parents[2]
 SUBPACKAGES = ("base", "layout", "dialects", "passes", "compiler", "builder", "runtime")
@@ -42,7 +43,7 @@ def walk(tree: ast.AST) -> list[ast.AST]:
             if isinstance(value, ast.AST):
                 found.append(value)
             elif isinstance(value, list):
-                found += [each for each in value if isinstance(each, ast.AST)]
+                found += [each for each in cast("list[object]", value) if isinstance(each, ast.AST)]
     return found
 
 
