@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Region, SSAValue
 
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import RMEM
 from ...dialects.cute import TilerAttr
 from ...dialects.tile import (
     AliasOp,
@@ -27,7 +28,7 @@ from ...dialects.tile import (
     YieldOp,
 )
 from ...dialects.tile.view_base import LayoutViewOp
-from ...layout.algebra.core import Layout, make_layout
+from ...layout.algebra.core import Layout, cosize, make_layout
 from ...layout.algebra.inttuple import product, show, wrap
 from ..scalars.dtypes import DType, Index, Int64
 from ..scalars.values import Scalar, convert
@@ -232,3 +233,11 @@ def _origins(ssa: SSAValue) -> set[SSAValue]:
     while isinstance(ssa.owner, LayoutViewOp | ViewOp | AliasOp | PeerOp | RecastOp | MakeTensorOp):
         ssa = ssa.owner.source
     return set[SSAValue]().union(*map(_origins, ssa.owner.sources)) if isinstance(ssa.owner, ChooseOp) else {ssa}
+
+
+def holds(tensor: Elements, expression: Expression) -> bool:
+    """Whether a tensor to which an expression was written holds its elements as they are."""
+    type = tensor_type(tensor)
+    layout = type.layout.data
+    same = tensor.element_type == expression.dtype and sizes(wrap(layout.shape)) == sizes(expression.shape)
+    return same and type.space.data is RMEM and cosize(layout) >= product(layout.shape)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import RMEM
 from ...dialects.tile import CopyOp
-from ...layout.algebra.core import cosize, make_layout
+from ...layout.algebra.core import make_layout
 from ...layout.algebra.inttuple import (
     flatten_to_tuple,
     is_fully_static,
@@ -29,7 +29,7 @@ from ..scalars.values import Scalar, binary, compare, is_scalar, unary
 from ..tracing.state import current, emit
 from ..tracing.truth import refuse_truth
 from .coordinates import as_tuple, tuples
-from .expressions import Expression, Shape, broadcast, repeat_modes, sizes, write
+from .expressions import Expression, Shape, broadcast, holds, repeat_modes, sizes, write
 from .numpy_methods import NumpyMethods
 from .tensor_base import AnyTensor, Elements, registers, tensor_type
 
@@ -250,7 +250,8 @@ def load(tensor: Elements) -> Vec:
 
 
 def store(tensor: Elements, value: Any) -> None:
-    """Writes a fragment, which is broadcast to the tensor's shape, or one value everywhere, to a tensor.
+    """Writes a fragment, which is broadcast to the tensor's shape, or one value everywhere, to a tensor. In registers a
+    tensor of the same size but other modes takes the elements in their order.
 
     Elements are converted to the tensor's type, as by `x.to`: floats to integers towards zero, wider integers
     to their low bits.
@@ -261,8 +262,12 @@ def store(tensor: Elements, value: Any) -> None:
         tensor.fill(value)
         return
     check_operand(value)
-    held = tensor_type(tensor).element_type
-    if tensor_type(tensor).space.data is not RMEM:  # a copy from registers is as wide as it can be
+    held, in_registers = tensor_type(tensor).element_type, tensor_type(tensor).space.data is RMEM
+    shape = wrap(tensor_type(tensor).layout.data.shape)
+    aligned = [1] * (len(shape) - len(value.shape)) + sizes(value.shape)
+    if in_registers and value.size == product(shape) and aligned != sizes(shape):
+        value = value.reshape(shape)
+    if not in_registers:  # a copy from registers is as wide as it can be
         value = value.to(tensor.element_type)
         if value.expression.tensor is None or tensor_type(value.expression.tensor).element_type != held:
             own = registers(value.dtype, make_layout(value.shape), held)
@@ -271,16 +276,8 @@ def store(tensor: Elements, value: Any) -> None:
     current().materialize(keep=value)
     expression = value.expression
     write(tensor, expression)
-    if expression.tensor is None and _holds(tensor, expression):
+    if expression.tensor is None and holds(tensor, expression):
         expression.borrow(tensor)
-
-
-def _holds(tensor: Elements, expression: Expression) -> bool:
-    """Whether a tensor to which an expression was written holds its elements as they are."""
-    type = tensor_type(tensor)
-    layout = type.layout.data
-    same = tensor.element_type == expression.dtype and sizes(wrap(layout.shape)) == sizes(expression.shape)
-    return same and type.space.data is RMEM and cosize(layout) >= product(layout.shape)
 
 
 class Home:

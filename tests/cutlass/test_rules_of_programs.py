@@ -89,3 +89,17 @@ def test_a_call_names_its_kernel() -> None:
     host(x)
     np.testing.assert_array_equal(x, np.arange(4))
     assert ".entry four_numbers_kernel(" in kernel.last.ptx("sm_80")
+
+
+def test_registers_take_a_fragment_of_other_modes_in_the_order_of_its_elements() -> None:
+    @cute.kernel
+    def kernel(x: cute.Tensor, y: cute.Tensor) -> None:
+        t = cute.arch.thread_idx()[0]
+        held = cute.make_rmem_tensor(((4, 1), 2), cute.Float32)
+        held.store(cute.make_tensor(x[t, None].iterator, cute.make_layout(((4, 2), 1))).load())
+        for i in cute.range_constexpr(8):
+            y[t, i] = held[i]
+
+    x, y = np.arange(32, dtype=np.float32).reshape(4, 8), np.zeros((4, 8), np.float32)
+    kernel(x, y).launch(grid=1, block=4, device="sim")
+    np.testing.assert_array_equal(y, x)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
-from tilefold.cute.several_devices import meet, multicast, peers, run_on_devices, symmetric
+from tilefold.cute.several_devices import meet, memory_at, multicast, peers, run_on_devices, symmetric
 from tilefold.cute.utils import distributed
 
 N, THREADS = 3, 32
@@ -73,6 +73,20 @@ def test_a_kernel_reads_the_memory_of_its_peers() -> None:
 def test_multicast_memory_is_summed_and_written_on_all_devices(dtype: Any) -> None:
     for out, expected in run_on_devices(N, partial(reduced, dtype, "sys")):
         np.testing.assert_array_equal(out, expected)
+
+
+def test_memory_of_devices_by_its_address() -> None:
+    def program(rank: int) -> None:
+        mine = symmetric(4, np.int32)
+        mine[:] = rank
+        meet()
+        found = [memory_at(array.ctypes.data).view(np.int32)[0] for array in peers(mine)]
+        assert found == [0, 1]
+        assert memory_at(multicast(mine).ctypes.data).nbytes == mine.nbytes
+        with pytest.raises(TilefoldError, match="E0213"):
+            memory_at(mine.ctypes.data + 4)
+
+    run_on_devices(2, program)
 
 
 def test_the_scope_of_a_gpu_does_not_reach_another_device() -> None:

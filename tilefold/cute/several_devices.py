@@ -11,6 +11,7 @@ programs launch run at the same time; races between devices are found, and waits
 
 import ctypes
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -76,6 +77,18 @@ def multicast(array: NDArray[Any]) -> NDArray[Any]:
     place = _new(array.shape, array.dtype)
     world().multicasts.append(Multicast(_bytes(place), tuple(_bytes(peer) for peer in peers(array))))
     return place
+
+
+def memory_at(address: int) -> NDArray[np.uint8]:
+    """The bytes of the symmetric array of a device, or of the multicast one, that begins at an address. TilefoldError
+    (E0213) for another address.
+    """
+    of_devices = (array for arrays in world().symmetric.values() for array in arrays)
+    of_all = (multicast.memory for multicast in world().multicasts)
+    for array in chain(of_devices, of_all):
+        if array.ctypes.data == address:
+            return _bytes(array)
+    raise TilefoldError(Code.BAD_ARGUMENT, "no symmetric array begins there", "keep the tensor whose address it is")
 
 
 def _new(shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -4,6 +4,7 @@
 torch is imported when a function is called.
 """
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -13,6 +14,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.scalars.dtypes import DType
 from tilefold.cute.host.streams import current_stream, default_stream, torch_module
 from tilefold.cute.runtime import RuntimeTensor, from_dlpack
+from tilefold.cute.several_devices import memory_at
 from tilefold.cute.testing import convert
 
 __all__ = [
@@ -67,8 +69,11 @@ def dtype(type: DType) -> Any:
 
 
 def as_tensor(pointer: Any, shape: Any, type: Any) -> Any:
-    """Not there: an address alone says nothing of who owns it."""
-    raise TilefoldError(Code.BAD_ARGUMENT, "as_tensor is not supported", "keep the tensor whose address it is")
+    """A tensor of a shape and a type of torch in the memory of several simulated devices that begins at an address.
+    TilefoldError (E0213) for another address: it says nothing of who owns it.
+    """
+    count = math.prod(shape) * type.itemsize
+    return torch_module().from_numpy(memory_at(pointer)[:count]).view(type).view(tuple(shape))
 
 
 def create_and_permute_torch_tensor(

@@ -9,7 +9,7 @@ of `torch.distributed` here exchange the host's tensors; symmetric memory of tor
 import os
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType, SimpleNamespace
@@ -116,16 +116,33 @@ def _symmetric_memory(torch: Any) -> None:
         return _allocated(torch, shape, dtype or torch.float32)
 
     def rendezvous(tensor: Any, group: Any = None) -> Any:
-        buffers = peers_of(tensor)
-        shape_of: Callable[..., Any] = partial(_buffer, buffers)
-        return SimpleNamespace(get_buffer=shape_of, rank=world().rank, world_size=world().count)
+        return _Handle(peers_of(tensor), world().rank, world().count, multicast(_memory(tensor)).ctypes.data)
 
     module.empty, module.rendezvous = empty, rendezvous
 
 
-def _buffer(buffers: list[Any], rank: int, sizes: Any, dtype: Any, storage_offset: int = 0) -> Any:
-    count = int(np.prod(tuple(sizes)))
-    return buffers[rank].view(-1).view(dtype)[storage_offset : storage_offset + count].view(tuple(sizes))
+@dataclass(frozen=True)
+class _Handle:
+    """A symmetric tensor on all devices: theirs, and the address that stands for all."""
+
+    buffers: list[Any]
+    rank: int
+    world_size: int
+    multicast_ptr: int
+
+    @property
+    def buffer_ptrs(self) -> list[int]:
+        """The addresses of the devices' tensors."""
+        return [buffer.data_ptr() for buffer in self.buffers]
+
+    def barrier(self, channel: int = 0, timeout_ms: int = 0) -> None:
+        """Waits for all devices."""
+        meet("barrier")
+
+    def get_buffer(self, rank: int, sizes: Any, dtype: Any, storage_offset: int = 0) -> Any:
+        """The tensor of a device, as one of other sizes and type."""
+        count = int(np.prod(tuple(sizes)))
+        return self.buffers[rank].view(-1).view(dtype)[storage_offset : storage_offset + count].view(tuple(sizes))
 
 
 def _allocated(torch: Any, shape: Any, dtype: Any) -> Any:
