@@ -68,18 +68,51 @@ def test_more_blocks_than_strips_of_k_are_refused(module: Any) -> None:
         check(module, (9, 64, 200), 0, 16, 64, 2, 8)
 
 
+def test_the_choice_is_the_fastest_of_the_model_and_looks_at_few_configurations() -> None:
+    model = importlib.import_module("tilefold.kernels.sm90.skinny_model")
+    for shape in ((1, 4096, 4096), (16, 1024, 8192), (64, 10240, 8192)):
+        found = list(model.skinny_candidates(*shape, 132))
+        times = [model.microseconds(config, *shape, 132) for config in found]
+        assert model.chosen_skinny(*shape, 132, streams=True) == found[times.index(min(times))]
+        assert len(found) <= 20
+
+
+def test_few_tiles_get_a_cluster_and_uneven_ones_a_stream(module: Any) -> None:
+    products = importlib.import_module("tilefold.kernels.sm90.products")
+    assert module.chosen_skinny(16, 1024, 8192, 132).splits > 1
+    assert products.plan_of(64, 10240, 8192, 2, True, 132).config.stream == 132
+
+
+def streamed(shape: tuple[int, int, int], config: Any, type: int = 0) -> tuple[Any, Any]:
+    """The launch of a stream, and its results' place."""
+    products = importlib.import_module("tilefold.kernels.sm90.products")
+    A, B, D = operands(*shape, TYPES[type])
+    return products.launch_of(D, A, B, products.plan_skinny(config, *shape[:2])), (A, B, D)
+
+
 @pytest.mark.parametrize(
-    ("shape", "expected"),
+    ("shape", "type", "config"),
     [
-        ((16, 4096, 4096), (16, 64, 20, 1)),
-        ((16, 1024, 8192), (16, 64, 20, 4)),
-        ((64, 8192, 8192), (64, 64, 11, 1)),
-        ((64, 28672, 4096), (64, 64, 5, 1)),
-        ((1, 128, 64), (8, 64, 20, 1)),
+        ((5, 200, 512), 0, (8, 64, 3, 1, 4, 3)),  # a block has parts of two tiles
+        ((17, 130, 640), 0, (16, 64, 3, 1, 1, 5)),
+        ((9, 64, 1024), 0, (16, 64, 3, 1, 4, 4)),  # four blocks share a tile
+        ((130, 72, 264), 0, (128, 64, 3, 1, 4, 3)),  # two tiles of A
+        ((5, 200, 512), 5, (8, 64, 3, 1, 4, 3, True)),
     ],
+    ids=str,
 )
-def test_choice(module: Any, shape: tuple[int, int, int], expected: tuple[int, ...]) -> None:
-    assert module.chosen_skinny(*shape, 132) == module.Skinny(*expected)
+@pytest.mark.sampled(1)
+def test_streams(module: Any, shape: tuple[int, int, int], type: int, config: tuple[int, ...]) -> None:
+    launch, (A, B, D) = streamed(shape, module.Skinny(*config), type)
+    launch.run(A, "sim")
+    np.testing.assert_array_equal(D, product(A, B, D))
+
+
+def test_a_stream_needs_memory_and_no_cluster(module: Any) -> None:
+    with pytest.raises(TilefoldError, match="need memory for sums"):
+        check(module, (9, 64, 256), 0, 16, 64, 2, 1, 4, 2)
+    with pytest.raises(TilefoldError, match="in no clusters"):
+        module.Skinny(splits=2, stream=4)
 
 
 @pytest.mark.parametrize(

@@ -202,7 +202,7 @@ def test_clusters_and_waves_in_the_model(module: Any) -> None:
     model, config = importlib.import_module("tilefold.kernels.sm90.gemm_model"), module.Config()
     one, two = (model.microseconds(config, 1024, 1024, 4096, blocks) for blocks in (64, 63))
     assert model.microseconds(config, 1024, 1024, 4096, 132) == one
-    assert two - model.BEGIN > 1.9 * (one - model.BEGIN)
+    assert two - model.CONSTANTS.begin > 1.8 * (one - model.CONSTANTS.begin)
     shared = module.Config(cluster=(1, 2))
     assert model.microseconds(shared, 4096, 4096, 4096, 132) < model.microseconds(config, 4096, 4096, 4096, 132)
 
@@ -223,6 +223,37 @@ def test_blocks_that_share_k(module: Any) -> None:
     assert not ready.any()
     with pytest.raises(TilefoldError, match="memory, which tilefold"):
         module.gemm(A, B, D, config, device="sim")
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize(
+    ("config", "shape", "blocks"),
+    [
+        ({"n": 64, "stages": 2, "splits": 2}, (136, 136, 128), 4),
+        ({"m": 192, "consumers": 3, "stages": 2, "buffers": 1, "splits": 2}, (200, 200, 136), 3),
+        ({"m": 192, "consumers": 3, "stages": 2, "buffers": 1}, (200, 136, 136), 3),
+    ],
+)
+def test_blocks_share_k_of_the_tiles_that_fill_no_wave(
+    module: Any, config: dict[str, Any], shape: tuple[int, int, int], blocks: int
+) -> None:
+    products = importlib.import_module("tilefold.kernels.sm90.products")
+    A, B, D = operands(*shape, TYPES[0])
+    plan = products.plan_usual(module.Config(**config, **SHARED), *shape[:2], blocks)
+    assert plan.grid == (1, 1, blocks)
+    products.launch_of(D, A, B, plan).run(A, "sim")
+    np.testing.assert_array_equal(D, product(A, B, D))
+
+
+def test_the_model_looks_at_few_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time is that of so many formulas, each of a dozen operations."""
+    model = importlib.import_module("tilefold.kernels.sm90.gemm_model")
+    rated: list[object] = []
+    time = model._time
+    monkeypatch.setattr(model, "_time", lambda *args: rated.append(args) or time(*args))
+    model.ranked.cache_clear()
+    model.ranked(5064, 5304, 7536, 132, 1, 1, True)
+    assert 0 < len(rated) <= 50
 
 
 def test_blocks_share_k_where_the_model_finds_it_faster() -> None:

@@ -30,24 +30,14 @@ def gemm(
     Elements of both are f16, bf16, f32 (multiplied as tf32), fp8 or integers of 8 bits; `out_dtype` is "float16",
     "bfloat16", "float32" or, for integers, "int32", by default that of `a`, and bf16 for fp8. Any strides are taken; a
     matrix whose rows do not begin at multiples of 16 bytes is copied first. Tensor cores add up products of fp8 to 14
-    bits; where they `accumulate` "accurate" instead of "fast", the products of each 128 elements of K are added in f32,
-    and K is a multiple of 128. `autotune` measures the configurations that the model finds best, on the first call with
+    bits; where they `accumulate` "accurate" instead of "fast", the products of each 128 elements of K are added in f32.
+    `autotune` measures the configurations that the model finds best, on the first call with
     tensors of a GPU. `target` chooses a kernel as for another GPU, for the simulator. Raises LaunchError for other
     shapes and elements (E3106), and where no kernel is for the target (E3105).
     """
-    if accumulate == "fast":
-        return GEMM(a, b, out_dtype, autotune, device, target)
-    if accumulate != "accurate":
+    if accumulate not in ("fast", "accurate"):
         refuse("gemm", f"accumulate is {accumulate!r}", "one of fast, accurate")
-    check_array("gemm", "a", a, ELEMENTS)
-    if dtype_of(a).startswith("float8"):
-        check_array("gemm", "a", a, ELEMENTS, 2)
-        blocks = a.shape[1] // 128
-        scales = [like(a, (rows, blocks), "float32") for rows in (a.shape[0], -(-b.shape[0] // 128))]
-        for scale in scales:
-            scale[...] = 1
-        return SCALED_GEMM(a, b, *scales, out_dtype or _result(a), device, target)
-    return GEMM(a, b, out_dtype, autotune, device, target)
+    return GEMM(a, b, out_dtype, accumulate == "accurate", autotune, device, target)
 
 
 def linear(
@@ -146,16 +136,18 @@ def _operand(x: Array) -> tuple[Array, bool]:
 
 
 def _gemm_places(
-    a: Array, b: Array, out_dtype: str | None, autotune: bool, device: str, target: str | None
+    a: Array, b: Array, out_dtype: str | None, accurate: bool, autotune: bool, device: str, target: str | None
 ) -> tuple[Array, ...]:
     out_dtype = _check("gemm", a, b, out_dtype)
     return (like(a, (*a.shape[:-1], b.shape[0]), out_dtype),)
 
 
 def _gemm(
-    places: tuple[Array, ...], a: Array, b: Array, _: str | None, autotune: bool, device: str, target: str | None
-) -> Launches:
-    return _product(places[0], a, b, device, target, autotune=autotune)
+    places: tuple[Array, ...], a: Array, b: Array, _: str | None, accurate: bool, autotune: bool, device: str,
+    target: str | None,
+) -> Launches:  # fmt: skip
+    accurate = accurate and dtype_of(a).startswith("float8")
+    return _product(places[0], a, b, device, target, autotune=autotune, accurate=accurate)
 
 
 def _product(
@@ -174,9 +166,8 @@ def _product(
     to, is_right = _operand_of_result(whole)
     launch = kernel_for("gemm", arch)
     extras = (more.get(name) for name in ("scale_m", "scale_n", "gate", "residual"))
-    yield from launch(
-        to, a, b, rows_a and rows_b, blocks, more.get("bias"), activation, *extras, more.get("autotune", False)
-    )
+    ways = (more.get(name, False) for name in ("autotune", "accurate"))
+    yield from launch(to, a, b, rows_a and rows_b, blocks, more.get("bias"), activation, *extras, *ways)
     if not is_right:
         whole[...] = to
         yield None
@@ -191,29 +182,30 @@ def _operand_of_result(d: Array) -> tuple[Array, bool]:
 
 
 def _keep_gemm(ctx: Any, inputs: Any, output: Any) -> None:
-    a, b, _, _, ctx.device, ctx.target = inputs
+    a, b, _, _, _, ctx.device, ctx.target = inputs
     ctx.save_for_backward(a, b)
 
 
 def _gemm_gradient(ctx: Any, d: Any) -> Any:
     a, b = ctx.saved_tensors
-    return *_gradients(ctx, d, a, b), None, None, None, None
+    return *_gradients(ctx, d, a, b), *[None] * 5
 
 
 def _gradients(ctx: Any, d: Any, a: Any, b: Any) -> tuple[Any, Any]:
     """The gradients of a and b for one of a @ b^T."""
     d, name = d.to(a.dtype), dtype_of(a)
-    of_a = GEMM(d, b.t(), name, False, ctx.device, ctx.target) if ctx.needs_input_grad[0] else None
+    of_a = GEMM(d, b.t(), name, False, False, ctx.device, ctx.target) if ctx.needs_input_grad[0] else None
     of_b = None
     if ctx.needs_input_grad[1]:
         flat, rows = d.reshape(-1, d.shape[-1]), a.reshape(-1, a.shape[-1])
-        of_b = GEMM(flat.t(), rows.t(), name, False, ctx.device, ctx.target)
+        of_b = GEMM(flat.t(), rows.t(), name, False, False, ctx.device, ctx.target)
     return of_a, of_b
 
 
 GEMM = Operator(
-    "gemm", "(Tensor a, Tensor b, str? out_dtype, bool autotune, str device, str? target) -> Tensor", _gemm_places,
-    _gemm, Gradient(_keep_gemm, _gemm_gradient),
+    "gemm",
+    "(Tensor a, Tensor b, str? out_dtype, bool accurate, bool autotune, str device, str? target) -> Tensor",
+    _gemm_places, _gemm, Gradient(_keep_gemm, _gemm_gradient),
 )  # fmt: skip
 
 

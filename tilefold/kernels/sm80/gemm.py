@@ -90,10 +90,10 @@ def _operand(x: Array) -> Array:
 
 def product(
     d: Array, a: Array, b: Array, by_rows: bool, blocks: int, bias: Any, activation: Any, scale_m: Any,
-    scale_n: Any, gate: Any, residual: Any, autotune: bool = False,
+    scale_n: Any, gate: Any, residual: Any, autotune: bool = False, accurate: bool = False,
 ) -> Launches:  # fmt: skip
     """D, by blocks for all tiles. LaunchError (E3106) for elements that are not of 16 bits. There is
-    one configuration, so nothing to measure."""
+    one configuration, so nothing to measure, and products of 16 bits are added in f32."""
     if dtype_of(a) not in ("float16", "bfloat16"):
         refuse("gemm", f"a has elements of {dtype_of(a)}", "this target multiplies float16 and bfloat16")
     if not a.shape[1]:

@@ -23,9 +23,10 @@ from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array, refuse
 from .gemm_model import ranked
-from .gemm_shared_k import Exchange
-from .gemm_skinny import is_skinny, skinny_gemm
+from .gemm_shared_k import Exchange, SharedTiles
+from .gemm_skinny import skinny_gemm
 from .parts import ROWS, WARPGROUP, Config, Stages, pipe_of, tiles_of, together
+from .skinny_model import is_skinny
 
 Activation = Callable[[cute.TensorSSA], cute.TensorSSA]
 """The function of the sums that is written."""
@@ -38,15 +39,14 @@ MANY = 24
 def chosen_config(
     m: int, n: int, k: int, blocks: int, itemsize: int = 2, layers: int = 1, shares_k: bool = False
 ) -> Config:
-    """The fastest configuration. A model of the time (gemm_model.py) chooses it for 16-bit elements and not too many
-    tiles, of which the widest that take turns are fastest.
+    """The fastest configuration. A model of the time (gemm_model.py) chooses it for 16-bit elements.
 
     For others, consumers take turns, unless there are too few tiles for all blocks, or one warpgroup cannot keep the
     tensor cores busy. Where tiles reach beyond the edges, rows seldom begin at lines of the L2 cache, so that loads
     cost more there: blocks share them.
     """
     tiles = -(-m // 128) * -(-n // 128) * layers
-    if itemsize == 2 and tiles < MANY * blocks:
+    if itemsize == 2:
         return ranked(m, n, k, blocks, layers, 1, shares_k)[0]
     if tiles < blocks:
         return Config(n=64, stages=8, takes_turns=False)
@@ -132,18 +132,15 @@ def gemm_kernel(
     count = cute.ceil_div(mA.shape[1], depth)
     problem = cute.ceil_div(mA.shape[0], config.m), cute.ceil_div(mB.shape[0], config.n), mD.shape[2]
     params = utils.PersistentTileSchedulerParams(problem, (*config.cluster, 1), config.group, raster_along_m=False)
-    block, part_of_k, begin, end = cute.arch.block_idx(), cute.Int32(0), cute.Int32(0), cute.Int32(count)
-    if config.splits > 1:  # blocks have one tile each, and the strips of K from `begin` to `end`
-        tiles = cute.size(problem)
-        part_of_k = config.splits - 1 - block[2] // tiles
-        begin, end = count * part_of_k // config.splits, count * (part_of_k + 1) // config.splits
-        block = 0, 0, block[2] % tiles
-    scheduler = utils.StaticPersistentTileScheduler.create(params, block, cute.arch.grid_dim())
+    if config.splits > 1:
+        scheduler = SharedTiles(params, cute.size(problem), count, config.splits)
+    else:
+        scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
     pipeline.pipeline_init_wait(config.cluster)
 
     if group == 0:
         if config.consumers > 1:
-            cute.arch.setmaxregister_decrease(40)
+            cute.arch.setmaxregister_decrease(config.registers[0])
         if warp == 0:
             cpasync.prefetch_descriptor(stages_a.atom)
             cpasync.prefetch_descriptor(stages_b.atom)
@@ -151,6 +148,7 @@ def gemm_kernel(
             work = scheduler.initial_work_tile_info()
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
+                begin, end = (scheduler.begin, scheduler.end) if config.splits > 1 else (0, count)
                 for k in cute.range(begin, end):
                     stage = producer.acquire_and_advance()
                     with cute.arch.elect_one():
@@ -162,7 +160,7 @@ def gemm_kernel(
             producer.tail()
     else:
         if config.consumers > 1:  # a thread of one alone has enough
-            cute.arch.setmaxregister_increase(232)
+            cute.arch.setmaxregister_increase(config.registers[1])
         own, mine = group - 1, t % WARPGROUP
         mma = warpgroup_mma(mA, mB, config.sharing, config.n)
         part = mma.get_slice(mine if config.sharing == 1 else t - WARPGROUP)
@@ -212,7 +210,7 @@ def gemm_kernel(
             cute.autovec_copy(part, loaded, pred=cute.bounds(by_columns(places), limits))
             return loaded.load().to(cute.Float32)
 
-        exchange = Exchange(parts, ready, config, block[2], part_of_k)
+        exchange = Exchange(parts, ready, config.m * config.n, WARPGROUP * config.consumers)
         cute.arch.griddepcontrol_wait()
         if config.takes_turns and own == 1:  # the other begins
             scheduler.advance_to_next_work()
@@ -220,6 +218,7 @@ def gemm_kernel(
         work = scheduler.get_current_work()
         while work.is_valid_tile:
             m, n, layer = work.tile_idx
+            begin, end = (scheduler.begin, scheduler.end) if config.splits > 1 else (0, count)
             if config.takes_turns:
                 turn.wait()
             before = consumer.state.clone()
@@ -242,11 +241,12 @@ def gemm_kernel(
             pipe.consumer_release(before)
 
             if config.splits > 1:
-                if part_of_k > 0:
-                    exchange.leave(acc, t - WARPGROUP)
-                else:
-                    exchange.complete(acc, t - WARPGROUP)
-            if config.splits == 1 or part_of_k == 0:
+                if scheduler.part > 0:
+                    exchange.leave(acc, scheduler.place + scheduler.part, t - WARPGROUP)
+                elif scheduler.is_shared:
+                    for number in cute.range(1, config.splits):
+                        exchange.add(acc, scheduler.place + number, t - WARPGROUP)
+            if config.splits == 1 or scheduler.part == 0:
                 for strip in cute.range_constexpr(strips):
                     for chunk in cute.range_constexpr(config.n // columns):
                         to = own * config.buffers + buffer.index

@@ -120,7 +120,7 @@ def gemm_grouped_kernel(
             else:
                 of_group = scale_a[tiles.group, None, None] if is_masked else scale_a
                 assert scale_b is not None
-                sums.add_scaled(of_group, scale_b[tiles.group, None, None], row, n)
+                sums.add_scaled(of_group, scale_b[tiles.group, None, None], row, n, count)
             for chunk in cute.range_constexpr(cute.size(chunks, 3)):
                 place = config.m // ROWS * row + own, cute.size(chunks, 3) * n + chunk
                 writer.write(chunks[None, None, None, chunk], (*place, tiles.group) if is_masked else place)

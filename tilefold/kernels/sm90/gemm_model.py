@@ -3,42 +3,54 @@
 
 Blocks go through their tiles in waves. A tile takes, for each strip of 128 bytes of K, the time of the tensor cores or
 that of the bytes from the L2 cache, mostly the longer one; and the time of writing its sums, which consumers that take
-turns hide but for the last tile. No product is faster than the memory. Where blocks share K of a tile, each has a part
-of the strips, and their sums go through memory. The constants are fitted to the sweeps in docs/performance.md.
+turns hide but for the last tile. No product is faster than the memory. Where blocks share K of the tiles of the last
+wave, each has a part of the strips, and their sums go through memory. The constants are fitted to measured points of an
+H200 (`python -m benchmarks.gemm_fit`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from heapq import nsmallest
+from types import MappingProxyType
 
 from .parts import Config
 
-SUMS = {
-    (64, 64, True): 0.582, (64, 128, True): 0.426, (64, 192, True): 0.39, (64, 256, True): 0.401,
-    (128, 64, True): 0.456, (128, 64, False): 0.455, (128, 128, True): 0.347, (128, 128, False): 0.314,
-    (128, 192, True): 0.296, (128, 192, False): 0.298, (128, 256, False): 0.295, (256, 64, False): 0.444,
-    (256, 128, False): 0.299, (256, 192, False): 0.286,
-}  # fmt: skip
+SUMS: Mapping[tuple[int, int, bool], float] = MappingProxyType({
+    (64, 64, True): 0.218, (64, 128, True): 0.31, (64, 192, True): 0.389, (64, 256, True): 0.33,
+    (128, 64, True): 0.309, (128, 64, False): 0.369, (128, 128, True): 0.327, (128, 128, False): 0.293,
+    (128, 192, True): 0.275, (128, 192, False): 0.32, (128, 256, False): 0.274, (192, 128, False): 0.332,
+    (192, 192, False): 0.271, (256, 64, False): 0.379, (256, 128, False): 0.32, (256, 192, False): 0.266,
+})  # fmt: skip
 """Microseconds of the tensor cores for 10^6 products of 16 bits, by the tile and whether consumers take turns."""
-LOADS = 0.0068
-"""Microseconds for 1000 bytes from the L2 cache."""
-WRITES = 0.0578
-"""Microseconds for 1000 sums."""
-BESIDE_LINES = 2.5
-"""The factor of loads whose rows do not begin at lines of the L2 cache."""
-OVERLAP = 7.1
-"""The exponent by which work at the same time adds up: the greater, the less the shorter one costs."""
-MEMORY = 0.409
-"""Microseconds for 10^6 bytes of memory."""
-CLUSTERS = {(1, 1): 1.0, (2, 1): 1.1, (1, 2): 1.1}
-"""The factors of loads by blocks that share tiles."""
-BEGIN = 1.8
-"""Microseconds until the first products, and after the last ones."""
-EXCHANGE, EXCHANGE_SUMS = 3.0, 0.06
-"""Microseconds in which a block hands over its sums, and those for 1000 of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Constants:
+    """Microseconds of the tensor cores (see SUMS); for 1000 bytes from the L2 cache, with factors of blocks that share
+    tiles and of rows that do not begin at lines of the cache; for 1000 sums that are written; for 10^6 bytes of memory;
+    until the first products and after the last ones; in which a block hands over its sums, and for 1000 of them.
+    `overlap` is the exponent by which work at the same time adds up: the greater, the less the shorter one costs.
+    """
+
+    sums: Mapping[tuple[int, int, bool], float] = field(default_factory=lambda: SUMS)
+    loads: float = 0.00567
+    shared: float = 0.917
+    beside_lines: float = 2.5
+    writes: float = 0.0419
+    memory: float = 0.289
+    begin: float = 4.22
+    exchange: float = 0.898
+    exchange_sums: float = 0.0824
+    overlap: float = 4.71
+
+
+CONSTANTS = Constants()
+CLUSTERS = ((1, 1), (2, 1), (1, 2))
+"""The blocks along M and N that share tiles."""
 NARROW = 64
 """Rows or columns of tiles that serve one wave alone: with more, they were up to 1.45 times slower than the model."""
-SHARING = ((128, 64), (128, 128), (128, 192), (128, 256), (256, 64), (256, 128))
+SHARING = ((128, 64), (128, 128), (128, 192), (128, 256), (256, 64), (256, 128), (192, 128), (192, 192))
 """The tiles whose K several blocks share."""
 LEAST_STRIPS = 8
 """The fewest strips of K of a block that shares them."""
@@ -46,51 +58,94 @@ ROOM = 192 * 1024
 """The shared memory of a block's stages, in bytes."""
 
 
+@lru_cache(maxsize=1024)
+def usual_config(m: int, n: int, takes_turns: bool, cluster: tuple[int, int], splits: int = 1) -> Config:
+    """The configuration of a tile; 192 rows are for three consumers."""
+    consumers, buffers = (3, 1) if m == 192 else (2, 2)
+    stages, group = min(ROOM // ((m + n) * 128), 10), 16 if cluster == (1, 2) else 8
+    return Config(m, n, consumers, stages, cluster, takes_turns, group, buffers, splits)
+
+
 @cache
 def candidates() -> tuple[Config, ...]:
     """The configurations: all tiles, and for those that load much, blocks that share tiles."""
     return tuple(
-        Config(m, n, 2, min(ROOM // ((m + n) * 128), 10), cluster, takes_turns, 16 if cluster == (1, 2) else 8)
+        usual_config(m, n, takes_turns, cluster)
         for m, n, takes_turns in SUMS for cluster in CLUSTERS if cluster == (1, 1) or m * n >= 128 * 128
     )  # fmt: skip
 
 
+def most_splits(m: int, n: int, k: int, blocks: int, tile: tuple[int, int]) -> int:
+    """The most blocks that can share K of each tile that is left over from whole waves."""
+    rest = -(-m // tile[0]) * -(-n // tile[1]) % blocks
+    return min(blocks // rest, k // (64 * LEAST_STRIPS), 8) if rest else 1
+
+
 def sharing_k(m: int, n: int, k: int, blocks: int) -> Iterator[Config]:
-    """The configurations with which blocks share K, for a product that has at most half as many tiles."""
+    """The configurations with which blocks share K, each tile with the number of blocks that the model finds best."""
+    c = CONSTANTS
     for high, wide in SHARING:
-        splits = min(blocks // (-(-m // high) * -(-n // wide)), k // (64 * LEAST_STRIPS), 8)
-        if splits > 1:
-            yield Config(high, wide, 2, min(ROOM // ((high + wide) * 128), 10), takes_turns=False, splits=splits)
+        most = most_splits(m, n, k, blocks, (high, wide))
+        if most > 1:
+            work = k / 64 * high * wide * 64e-6 * c.sums[high, wide, False]
+            best = round((work / (c.exchange_sums * high * wide / 1000)) ** 0.5)
+            yield usual_config(high, wide, False, (1, 1), max(2, min(best, most)))
 
 
-def microseconds(config: Config, m: int, n: int, k: int, blocks: int, layers: int = 1) -> float:
+Parts = tuple[int, int, int, int, float, float, float, bool, float]
+Row = tuple[Config, Parts]
+
+
+@lru_cache(maxsize=1024)
+def _row(config: Config) -> Row:
+    return config, _parts(config, CONSTANTS)
+
+
+@cache
+def _rows() -> tuple[Row, ...]:
+    return tuple(_row(config) for config in candidates())
+
+
+def microseconds(
+    config: Config, m: int, n: int, k: int, blocks: int, layers: int = 1, constants: Constants = CONSTANTS
+) -> float:
     """The time of a product of 16-bit elements with these extents, by so many blocks."""
-    along_m, along_n = config.cluster
-    high = -(-m // (config.m * along_m)) * along_m
-    wide = -(-n // (config.n * along_n)) * along_n
-    waves = -(-high * wide * layers // (blocks // (along_m * along_n) * along_m * along_n))
-    sums = config.m * config.n
-    multiply = sums * 64e-6 * SUMS[config.m, config.n, config.takes_turns]
-    load = (config.m / along_n + config.n / along_m) * 0.128 * LOADS * CLUSTERS[config.cluster]
-    if 2 * k % 128:
-        load *= BESIDE_LINES
-    write = sums / 1000 * WRITES * (1 if config.takes_turns else waves)
-    strips = k / 64 if config.splits == 1 else -(-k // (64 * config.splits))
-    tile = waves * strips * _together(multiply, load) + write
-    exchange = (config.splits - 1) * EXCHANGE_SUMS * sums / 1000 + EXCHANGE if config.splits > 1 else 0.0
-    return _together(tile, (m * k + n * k + m * n) * layers * 2e-6 * MEMORY) + exchange + BEGIN
+    return _time(_parts(config, constants), m, n, k, blocks, layers, constants)
 
 
-def _together(a: float, b: float) -> float:
+def _time(parts: Parts, m: int, n: int, k: int, blocks: int, layers: int, constants: Constants) -> float:
+    high, wide, together, splits, strip, beside, write, is_hidden, ends = parts
+    whole, rest = divmod(-(-m // high) * -(-n // wide) * layers, blocks // together)
+    strips = -(-k // 64)
+    turns = whole * strips + (-(-strips // splits) if rest else 0)
+    tile = turns * (beside if 2 * k % 128 else strip) + (write if is_hidden else write * (whole + (rest > 0)))
+    memory = (m * k + n * k + m * n) * layers * 2e-6 * constants.memory
+    return _together(tile, memory, constants.overlap) + ends
+
+
+def _parts(config: Config, c: Constants) -> Parts:
+    """The tiles of a cluster, its blocks, those that share K, and the times of a strip of K, of one whose rows begin
+    beside lines, of a tile's sums, whether consumers that take turns hide these, and of the beginning and the end.
+    """
+    (along_m, along_n), sums = config.cluster, config.m * config.n
+    multiply = sums * 64e-6 * c.sums[config.m, config.n, config.takes_turns]
+    loads = (config.m / along_n + config.n / along_m) * 0.128 * c.loads * (1 if config.cluster == (1, 1) else c.shared)
+    strip, beside = (_together(multiply, loads * factor, c.overlap) for factor in (1, c.beside_lines))
+    exchange = (config.splits - 1) * c.exchange_sums * sums / 1000 + c.exchange if config.splits > 1 else 0.0
+    tiles = config.m * along_m, config.n * along_n, along_m * along_n, config.splits
+    return *tiles, strip, beside, sums / 1000 * c.writes, config.takes_turns, exchange + c.begin
+
+
+def _together(a: float, b: float, overlap: float) -> float:
     """The time of two kinds of work that go on at the same time."""
-    return (a**OVERLAP + b**OVERLAP) ** (1 / OVERLAP)
+    return (a**overlap + b**overlap) ** (1 / overlap)
 
 
 def fits(config: Config, m: int, n: int, blocks: int, layers: int = 1) -> bool:
     """Whether so many blocks can have a configuration, and the model holds for it."""
-    is_narrow = min(config.m, config.n) <= NARROW
-    one_wave = -(-m // config.m) * -(-n // config.n) * layers <= blocks
-    return blocks >= config.cluster[0] * config.cluster[1] and (one_wave or not is_narrow)
+    if min(config.m, config.n) <= NARROW and -(-m // config.m) * -(-n // config.n) * layers > blocks:
+        return False
+    return blocks >= config.cluster[0] * config.cluster[1]
 
 
 @lru_cache(maxsize=4096)
@@ -100,12 +155,16 @@ def ranked(
     """The configurations whose times the model finds shortest, the first one first; of equal ones the largest tile, and
     clusters along M where M has few tiles. Blocks share K only where a caller says that it has the memory.
     """
-    fitting = [config for config in candidates() if fits(config, m, n, blocks, layers)]
+    rows = [row for row in _rows() if fits(row[0], m, n, blocks, layers)]
     if shares_k and layers == 1:
-        fitting += sharing_k(m, n, k, blocks)
+        rows += map(_row, sharing_k(m, n, k, blocks))
+    times = [_time(parts, m, n, k, blocks, layers, CONSTANTS) for _, parts in rows]
+    limit = nsmallest(count, times)[-1] + 1e-3
     preferred = (2, 1) if m <= 512 else (1, 2)
 
-    def key(c: Config) -> tuple[float, int, bool]:
-        return round(microseconds(c, m, n, k, blocks, layers), 3), -c.m * c.n, c.cluster != preferred
+    def key(each: tuple[float, Config]) -> tuple[float, int, bool]:
+        time, config = each
+        return round(time, 3), -config.m * config.n, config.cluster != preferred
 
-    return tuple(nsmallest(count, fitting, key=key))
+    near = [(time, config) for time, (config, _) in zip(times, rows, strict=True) if time <= limit]
+    return tuple(config for _, config in sorted(near, key=key)[:count])

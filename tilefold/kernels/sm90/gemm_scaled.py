@@ -3,9 +3,9 @@
 one for each block of 128 x 128.
 
 A has M x K elements, B has N x K, with K contiguous and a multiple of 128; D has M x N in f16, bf16 or f32. `scale_a`
-has M x K/128 elements and `scale_b` has N/128 x K/128, rounded up, in any order. Tensor cores add up 128 products in
-one accumulator, which is then scaled and added to a sum in f32: products of fp8 are added with few bits, and the scales
-differ. Otherwise the kernel is that of gemm.py with cooperative consumers.
+has M x K/128 elements and `scale_b` has N/128 x K/128, rounded up, in any order; without scales K is any. Tensor cores
+add up 128 products in one accumulator, which is then scaled and added to a sum in f32: products of fp8 are added with
+few bits, and the scales differ. Otherwise the kernel is that of gemm.py with cooperative consumers.
 """
 
 import math
@@ -41,15 +41,16 @@ class ScaledSums(Sums):
         self.factors = cute.make_rmem_tensor((2, 1), cute.Float32)
 
     @cute.jit
-    def add_scaled(self, scale_a: Any, scale_b: Any, m: Any, n: Any):
+    def add_scaled(self, scale_a: Any, scale_b: Any, m: Any, n: Any, count: Any):
         """Sums up a tile. Rows and columns beyond D have the last scales."""
         self.sums.fill(0.0)
-        rows = [cute.math.min(m * self.tile[0] + self.places[i][0], scale_a.shape[0] - 1) for i in (0, 2)]
-        columns = [n * self.tile[1] + i for i in range(0, self.tile[1], self.width)]
-        blocks = [cute.math.min(column // BLOCK, scale_b.shape[0] - 1) for column in columns]
-        of_tile = [scale_a[row, None] for row in rows], [scale_b[block, None] for block in blocks]
-        count = scale_a.shape[1]
-        scales = self.loaded(of_tile, 0)
+        of_tile, scales = None, None
+        if scale_a is not None:
+            rows = [cute.math.min(m * self.tile[0] + self.places[i][0], scale_a.shape[0] - 1) for i in (0, 2)]
+            columns = [n * self.tile[1] + i for i in range(0, self.tile[1], self.width)]
+            blocks = [cute.math.min(column // BLOCK, scale_b.shape[0] - 1) for column in columns]
+            of_tile = [scale_a[row, None] for row in rows], [scale_b[block, None] for block in blocks]
+            scales = self.loaded(of_tile, 0)
         together = AHEAD if len(self.products) > 1 and count >= 2 * AHEAD else 1  # one turn is no loop, and spills
         for i in cute.range(count // together, unroll=1):
             scales = self.add_blocks(together * i, together, of_tile, scales)
@@ -61,13 +62,16 @@ class ScaledSums(Sums):
         before = self.consumer.state.clone()
         self.multiply(self.products[0])
         for i in range(number):
-            following, is_last = self.loaded(of_tile, k + i + 1), i + 1 == number
+            following, is_last = None if scales is None else self.loaded(of_tile, k + i + 1), i + 1 == number
             if not is_last:
                 self.multiply(self.products[(i + 1) % 2])
             warpgroup.wait_group(0 if is_last else 1)
             self.pipe.consumer_release(before)
             before.advance()
-            self.add(self.products[i % 2], *scales)
+            if scales is None:
+                self.sums.store(self.sums.load() + self.products[i % 2].load())
+            else:
+                self.add(self.products[i % 2], *scales)
             scales = following
         return scales
 
@@ -92,8 +96,8 @@ class ScaledSums(Sums):
 def gemm_fp8_scaled_kernel(
     mA: cute.Tensor,
     mB: cute.Tensor,
-    scale_a: cute.Tensor,
-    scale_b: cute.Tensor,
+    scale_a: cute.Tensor | None,
+    scale_b: cute.Tensor | None,
     mD: cute.Tensor,
     config: cute.Constexpr[Config],
 ):
@@ -115,7 +119,7 @@ def gemm_fp8_scaled_kernel(
     pipe = pipe_of(config)
     pipeline.pipeline_init_arrive(config.cluster, is_relaxed=True)
     producer, consumer = pipe.make_participants()
-    count = mA.shape[1] // BLOCK
+    count = cute.ceil_div(mA.shape[1], BLOCK)
     problem = cute.ceil_div(mA.shape[0], config.m), cute.ceil_div(mB.shape[0], config.n), 1
     params = utils.PersistentTileSchedulerParams(problem, (*config.cluster, 1), config.group, raster_along_m=False)
     scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
@@ -155,7 +159,7 @@ def gemm_fp8_scaled_kernel(
         work = scheduler.initial_work_tile_info()
         while work.is_valid_tile:
             m, n, _ = work.tile_idx
-            sums.add_scaled(scale_a, scale_b, m, n)
+            sums.add_scaled(scale_a, scale_b, m, n, count)
             for chunk in cute.range_constexpr(cute.size(chunks, 3)):
                 place = config.m // ROWS * m + own, cute.size(chunks, 3) * n + chunk
                 writer.write(chunks[None, None, None, chunk], place)
@@ -176,11 +180,12 @@ def check_scales(k: int, scale_a: Array, of_a: tuple[int, ...], scale_b: Array, 
 
 
 def scaled_launch(
-    A: Array, B: Array, scale_a: Array, scale_b: Array, D: Array, blocks: int, config: Config = DEFAULT
+    A: Array, B: Array, scale_a: Array | None, scale_b: Array | None, D: Array, blocks: int, config: Config = DEFAULT
 ) -> Launch | None:
     """The launch for D = (scale_a * A) @ (scale_b * B)^T, by at most `blocks` blocks; None where D is empty."""
     (m, k), n = A.shape, B.shape[0]
-    check_scales(k, scale_a, (m,), scale_b, (-(-n // BLOCK),))
+    if scale_a is not None or scale_b is not None:
+        check_scales(k, scale_a, (m,), scale_b, (-(-n // BLOCK),))
     if config.takes_turns or config.m != ROWS * config.consumers or config.n > 192:
         refuse("scaled gemm", "consumers share a tile, 64 rows and at most 192 columns each")
     if 0 in D.shape:

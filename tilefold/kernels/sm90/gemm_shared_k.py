@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tiles whose K several blocks share in equal parts, for products with fewer tiles than multiprocessors.
+"""Tiles whose K several blocks share in equal parts: those that do not fill a last wave of blocks.
 
-The blocks of all tiles begin together, so that those with the same rows or columns read them at the same time, which
+The blocks of these tiles begin together, so that those with the same rows or columns read them at the same time, which
 the L2 cache would not hold for long. The block with a tile's first strips writes it. Each other block leaves its sums
 in memory and says so. Sums are added in the order of K, so that each launch gives the same bits. A block waits for
 those with lower numbers alone, which begin earlier.
@@ -10,59 +10,94 @@ those with lower numbers alone, which begin earlier.
 from typing import Any
 
 from tilefold import cute
-
-from .parts import WARPGROUP, Config
+from tilefold.cute import utils
 
 VECTOR = 4
 """The adjacent sums of a thread in memory."""
-SUMS_READY = 3
-"""The barrier of the consumers that share a tile."""
+SUMS_READY = 4
+"""The barrier of the threads that hold the sums of a tile."""
 
 
 class Exchange:
-    """Sums of parts of tiles in memory, with a place for each block that does not write, and whether they are `ready`
-    (1). `tile` is the number of the block's tile, and `part` that of its part of K.
+    """Sums of parts of tiles in memory, `size` of them in each place, which so many `threads` hold, and whether they
+    are `ready` (1).
     """
 
-    def __init__(self, sums: Any, ready: Any, config: Config, tile: Any, part: Any):
-        self.sums, self.ready, self.config = sums, ready, config
-        self.first, self.part = tile * (config.splits - 1), part
-        self.threads, self.size = WARPGROUP * config.consumers, config.m * config.n
-        self.vectors = self.size // (VECTOR * self.threads)
+    def __init__(self, sums: Any, ready: Any, size: int, threads: int):
+        self.sums, self.ready, self.size, self.threads = sums, ready, size, threads
+        self.vectors = size // (VECTOR * threads)
 
-    def place(self, part: Any, thread: Any) -> Any:
-        """The sums of a thread in the place of a part: (VECTOR,vectors)."""
+    def place(self, number: Any, thread: Any) -> Any:
+        """The sums of a thread in a place: (VECTOR,vectors)."""
         each = cute.make_layout((VECTOR, self.threads, self.vectors), stride=(1, VECTOR, VECTOR * self.threads))
-        begin = cute.domain_offset((self.first + part - 1) * self.size, self.sums)
+        begin = cute.domain_offset(number * self.size, self.sums)
         return cute.make_tensor(begin.iterator, each)[None, thread, None]
 
     def wait(self) -> None:
-        """The consumers wait for each other."""
+        """The threads wait for each other."""
         cute.arch.barrier(barrier_id=SUMS_READY, number_of_threads=self.threads)
 
     @cute.jit
-    def leave(self, acc: Any, thread: Any):
-        """Leaves the sums of the block in its place."""
-        sums, to = cute.composition(acc, cute.make_layout((VECTOR, self.vectors))), self.place(self.part, thread)
+    def leave(self, acc: Any, number: Any, thread: Any):
+        """Leaves sums in a place."""
+        sums, to = cute.composition(acc, cute.make_layout((VECTOR, self.vectors))), self.place(number, thread)
         for i in cute.range_constexpr(self.vectors):
             cute.autovec_copy(sums[None, i], to[None, i])
         self.wait()
         if thread == 0:
-            cute.arch.store_release(self.ready.ptr(self.first + self.part - 1), 1)
+            cute.arch.store_release(self.ready.ptr(number), 1)
 
     @cute.jit
-    def complete(self, acc: Any, thread: Any):
-        """Adds the sums of the other parts, when they are ready; then their places are free again."""
-        sums = cute.composition(acc, cute.make_layout((VECTOR, self.vectors)))
-        for part in cute.range(1, self.config.splits):
-            ready = self.ready.ptr(self.first + part - 1)
-            if thread == 0:
-                while cute.arch.load_acquire(ready) == 0:
-                    pass
-            self.wait()
-            given = self.place(part, thread)
-            for i in cute.range_constexpr(self.vectors):
-                sums[None, i].store(sums[None, i].load() + given[None, i].load())
-            self.wait()
-            if thread == 0:
-                self.ready[self.first + part - 1] = 0
+    def add(self, acc: Any, number: Any, thread: Any):
+        """Adds the sums in a place, when they are ready; then the place is free again."""
+        sums, ready = cute.composition(acc, cute.make_layout((VECTOR, self.vectors))), self.ready.ptr(number)
+        if thread == 0:
+            while cute.arch.load_acquire(ready) == 0:
+                pass
+        self.wait()
+        given = self.place(number, thread)
+        for i in cute.range_constexpr(self.vectors):
+            sums[None, i].store(sums[None, i].load() + given[None, i].load())
+        self.wait()
+        if thread == 0:
+            self.ready[number] = 0
+
+
+class SharedTiles:
+    """A scheduler like utils.StaticPersistentTileScheduler for blocks that share K of the tiles that are left over, by
+    `splits` blocks each. `part` is the block's part of its tile, from strip `begin` to `end` of `count`, `place` that
+    of part 0, and `is_shared` whether there are other parts.
+    """
+
+    def __init__(self, params: Any, tiles: Any, count: Any, splits: int):
+        self.params, self.count, self.splits = params, cute.Int32(count), splits
+        self.blocks, self.unit = cute.arch.grid_dim(), cute.arch.block_idx()[2]
+        self.whole = tiles // self.blocks[2] * self.blocks[2]
+        self.rest = cute.math.max(tiles - self.whole, 1)
+        self.tiles = cute.Int32(tiles)
+        self.is_shared = cute.Boolean(False)
+        self.part, self.place, self.begin, self.end = cute.Int32(0), cute.Int32(0), cute.Int32(0), self.count
+
+    def initial_work_tile_info(self) -> Any:
+        """The first tile of the block."""
+        return self.get_current_work()
+
+    def advance_to_next_work(self, _: int = 1) -> None:
+        """Goes on to the next tile."""
+        self.unit = self.unit + self.blocks[2]
+
+    @cute.jit
+    def get_current_work(self):
+        """The tile of the block, or the tile of which it has a part."""
+        tile, over = self.unit, self.unit - self.whole
+        if over >= 0:
+            self.is_shared = cute.Boolean(True)
+            self.part = self.splits - 1 - over // self.rest
+            self.place = over % self.rest * (self.splits - 1) - 1
+            self.begin = self.count * self.part // self.splits
+            self.end = self.count * (self.part + 1) // self.splits
+            tile = self.whole + over % self.rest
+            if over >= self.rest * self.splits:
+                tile = self.tiles
+        scheduler = utils.StaticPersistentTileScheduler.create(self.params, (0, 0, tile), self.blocks)
+        return scheduler.get_current_work()

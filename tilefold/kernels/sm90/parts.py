@@ -44,13 +44,18 @@ class Config:
     def __post_init__(self) -> None:
         if self.splits > 1 and (self.takes_turns or self.cluster != (1, 1)):
             refuse("gemm", "blocks that share K are in no clusters, and their consumers share a tile")
-        if self.m % (ROWS * self.sharing) or self.n % ROWS or not 1 <= self.consumers <= 2:
+        if self.m % (ROWS * self.sharing) or self.n % ROWS or not 1 <= self.consumers <= (2 if self.takes_turns else 3):
             refuse("gemm", "a tile has 64 rows for each consumer that shares it, and a multiple of 64 columns")
 
     @property
     def threads(self) -> int:
         """The threads of a block."""
         return WARPGROUP * (1 + self.consumers)
+
+    @property
+    def registers(self) -> tuple[int, int]:
+        """The registers of a thread of the producer and of one of several consumers."""
+        return (40, 232) if self.consumers == 2 else (32, 160)
 
     @property
     def sharing(self) -> int:
@@ -73,8 +78,10 @@ def together(group: Any):
     """The threads of a consumer wait for each other."""
     if group == 0:
         cute.arch.barrier(barrier_id=1, number_of_threads=WARPGROUP)
-    else:
+    elif group == 1:
         cute.arch.barrier(barrier_id=2, number_of_threads=WARPGROUP)
+    else:
+        cute.arch.barrier(barrier_id=3, number_of_threads=WARPGROUP)
 
 
 def pipe_of(config: Config, defer_sync: bool = True) -> Any:

@@ -16,13 +16,16 @@ from .gemm import Activation, chosen_config, empty_kernel, gemm_kernel
 from .gemm_grouped import grouped_launch
 from .gemm_model import ranked
 from .gemm_scaled import scaled_launch
-from .gemm_skinny import VECTOR, Skinny, chosen_skinny, is_skinny, skinny_kernel
+from .gemm_skinny import skinny_kernel
 from .parts import WARPGROUP, Config
+from .skinny_model import VECTOR, Skinny, chosen_skinny, is_skinny
 
 _COLUMN = Dynamic(modes=(0,))
+FEW = 64
+"""The most rows for which the kernel for few rows is chosen: blocks of the usual one share K of few tiles."""
 MOST_SKINNY = 256
 """The most rows for which the kernel for few rows is measured."""
-MOST_BLOCKS, MOST_SUMS = 160, 128 * 256
+MOST_BLOCKS, MOST_SUMS = 160, 192 * 192
 """The most blocks that share K of tiles, and the sums of the largest of these tiles."""
 
 
@@ -43,8 +46,8 @@ TUNED: Tuner[Plan] = Tuner()
 @lru_cache(maxsize=8192)
 def plan_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) -> Plan:
     """How a product is computed that has these extents, and elements of so many bytes, by `blocks` multiprocessors."""
-    if by_rows and is_skinny(m, n, blocks):
-        return plan_skinny(chosen_skinny(m, n, k, blocks, itemsize), m, n)
+    if by_rows and (m <= FEW or (itemsize != 2 and is_skinny(m, n, blocks))):
+        return plan_skinny(chosen_skinny(m, n, k, blocks, itemsize, streams=True), m, n)
     return plan_usual(chosen_config(m, n, k, blocks, itemsize, shares_k=True), m, n, blocks)
 
 
@@ -55,7 +58,7 @@ def plans_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) 
     if itemsize == 2:
         found += [plan_usual(config, m, n, blocks) for config in ranked(m, n, k, blocks, 1, 3, True)]
     if by_rows and m <= MOST_SKINNY:
-        found.append(plan_skinny(chosen_skinny(m, n, k, blocks, itemsize), m, n))
+        found.append(plan_skinny(chosen_skinny(m, n, k, blocks, itemsize, streams=True), m, n))
     return list(dict.fromkeys(found))
 
 
@@ -63,13 +66,16 @@ def plan_skinny(config: Skinny, m: int, n: int) -> Plan:
     """The launch of a configuration for few rows."""
     config = replace(config, vector=VECTOR if n % VECTOR == 0 else 1)
     grid = -(-n // config.rows), -(-m // config.m), config.splits
+    if config.stream:
+        grid = config.stream, 1, 1
     return Plan(config, grid, 2 * WARPGROUP, (1, 1, config.splits))
 
 
 def plan_usual(config: Config, m: int, n: int, blocks: int) -> Plan:
     """The launch of a configuration of the usual kernel."""
     if config.splits > 1:
-        return Plan(config, (1, 1, config.splits * -(-m // config.m) * -(-n // config.n)), config.threads, (1, 1, 1))
+        tiles = -(-m // config.m) * -(-n // config.n)
+        return Plan(config, (1, 1, blocks if tiles > blocks else config.splits * tiles), config.threads, (1, 1, 1))
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), cluster)
     most = blocks // (config.cluster[0] * config.cluster[1])
@@ -90,14 +96,22 @@ def product(
     gate: Array | None,
     residual: Array | None,
     autotune: bool = False,
+    accurate: bool = False,
     plan: Plan | None = None,
 ) -> Launches:
     """D = activation(scale_m * (A @ B^T) * scale_n + bias) * gate + residual. With `autotune`, the fastest of the plans
-    that the model finds best, as measured on a GPU at the first call.
+    that the model finds best, as measured on a GPU at the first call. `accurate` is for fp8, without an epilogue.
     """
     (m, k), n = A.shape, B.shape[0]
     if k == 0:
         yield Launch(empty_kernel, (D, bias, activation), (m, 1, 1), WARPGROUP)
+        return
+    if accurate:
+        if is_skinny(m, n, blocks):
+            config = chosen_skinny(m, n, k, blocks, A.itemsize, streams=True, accurate=True)
+            yield launch_of(D, A, B, plan_skinny(config, m, n))
+        else:
+            yield from scaled(D, A, B, None, None, blocks)
         return
     problem = m, n, k, A.itemsize, by_rows, blocks
     if autotune and is_torch(A) and A.is_cuda:
@@ -111,11 +125,10 @@ def launch_of(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
     """The launch of a plan."""
     given, options = (any_rows(A), B, any_rows(D), plan.config), {"cluster": plan.cluster, "use_pdl": True}
     extras = extras or (None,) * 6
-    if isinstance(plan.config, Skinny):
-        return Launch(skinny_kernel, given + extras, plan.grid, plan.threads, options)
-    if plan.config.splits > 1:
+    if plan.config.stream if isinstance(plan.config, Skinny) else plan.config.splits > 1:
         extras = *extras, scratch(MOST_BLOCKS * MOST_SUMS), zeros(MOST_BLOCKS)
-    return Launch(gemm_kernel, given + extras, plan.grid, plan.threads, options)
+    kernel = skinny_kernel if isinstance(plan.config, Skinny) else gemm_kernel
+    return Launch(kernel, given + extras, plan.grid, plan.threads, options)
 
 
 def grouped(D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int) -> Launches:
@@ -125,8 +138,8 @@ def grouped(D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: An
         yield launch
 
 
-def scaled(D: Array, A: Array, B: Array, scale_a: Array, scale_b: Array, blocks: int) -> Launches:
-    """D = (scale_a * A) @ (scale_b * B)^T for fp8 with scales of blocks."""
+def scaled(D: Array, A: Array, B: Array, scale_a: Array | None, scale_b: Array | None, blocks: int) -> Launches:
+    """D = (scale_a * A) @ (scale_b * B)^T for fp8 with scales of blocks, or without scales."""
     launch = scaled_launch(A, B, scale_a, scale_b, D, blocks)
     if launch is not None:
         yield launch
