@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`python -m benchmarks.gemm_choice`: times of products in bf16 by every configuration, for the model that chooses one
+(tilefold/kernels/sm90/gemm_model.py, skinny_model.py), on the GPU at hand. gemm_fit.py fits the model to them.
+
+The shapes are those of library.py, and others that are kept back from the fit. A configuration is compiled once, for
+any extents. Each result is compared with that of torch.mm. Times are the least of some graphs, taken in turns. With up
+to 256 rows of A, each product of a graph takes another B, so that the L2 cache holds none.
+"""
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from tilefold.runtime.arrays.signature import Dynamic, Marked
+
+from benchmarks.contest import MORE_THAN_A_CACHE, in_turn
+from benchmarks.library import LAYERS, TOKENS, build, without_memory
+from benchmarks.record import ROOT, circumstances
+from benchmarks.timing import Run, load_torch, repeated
+from benchmarks.workloads import compile_ahead
+from tilefold.kernels.replay import Launch
+from tilefold.kernels.sm90.gemm_model import SHARING, candidates, fits, most_splits, usual_config
+from tilefold.kernels.sm90.products import MOST_SKINNY, Plan, launch_of, plan_skinny, plan_usual
+from tilefold.kernels.sm90.skinny_model import skinny_candidates
+
+SAMPLE, MOST, ROUNDS = 250.0, 12, 4
+"""Microseconds of a graph, about; the most products of one; the graphs of each configuration."""
+MORE = ((18944, 3584), (12288, 4096))
+"""N and K of layers for the fit, beside those of the benchmark."""
+OTHERS = ((3072, 3072), (11008, 4096), (7168, 2048), (2048, 7168), (3584, 18944))
+"""N and K of layers that are kept back."""
+Shape = tuple[int, int, int]
+
+
+def shapes() -> dict[str, list[Shape]]:
+    """The shapes of the fit, and those kept back, which decide nothing."""
+    chosen = random.Random(0)
+    drawn = [(8 * chosen.randint(8, 1024), 8 * chosen.randint(8, 1024), 8 * chosen.randint(8, 1024)) for _ in range(64)]
+    layers = [(m, n, k) for n, k in LAYERS for m in TOKENS]
+    more, others = (
+        [(m, n, k) for n, k in some for m in random.Random(n).sample((1, 8, 32, 64, 128, 512, 1024, 4096), 4)]
+        for some in (MORE, OTHERS)
+    )
+    return {"fit": [*layers, *more, *drawn[:40]], "kept back": [*others, *drawn[40:]]}
+
+
+def plans(m: int, n: int, k: int, blocks: int) -> Iterator[Plan]:
+    """The launches by all configurations that come into question."""
+    if m > 64:
+        usual = [config for config in candidates() if fits(config, m, n, blocks)]
+        shared = [
+            usual_config(*tile, False, (1, 1), splits)
+            for tile in SHARING for splits in range(2, most_splits(m, n, k, blocks, tile) + 1)
+        ]  # fmt: skip
+        for config in (*usual, *shared):
+            yield plan_usual(config, m, n, blocks)
+    if m <= MOST_SKINNY or -(-m // 128) * -(-n // 64) < blocks:
+        for config in skinny_candidates(m, n, k, blocks):
+            yield plan_skinny(config, m, n)
+
+
+def launch_for(d: Any, a: Any, b: Any, plan: Plan, sums: Any, ready: Any) -> Launch:
+    """A launch whose kernel takes any extents, with memory for sums."""
+    launch = launch_of(d, a, b, plan)
+    rule = Dynamic(modes=(0, 1), divisibility={1: 8})
+    given = list(launch.args)
+    given[:3] = (Marked(x, rule) for x in (a, b, d))
+    if given[-1] is not None:
+        given[-2:] = sums, ready
+    return replace(launch, args=tuple(given))
+
+
+def _compile(shape: Shape, plan: Plan) -> None:
+    m, n, k = shape
+    a, b, d = (without_memory(extents, "bfloat16") for extents in ((m, k), (n, k), (m, n)))
+    build(iter([launch_for(d, a, b, plan, without_memory((SUMS,), "float32"), without_memory((READY,), "int32"))]))
+
+
+def _call(run: Run) -> None:
+    run()
+
+
+SUMS, READY = 264 * 256 * 192, 264
+"""The memory for sums, in numbers."""
+
+
+def measure(blocks: int, budget: float, most: int) -> dict[str, Any]:
+    """The times by shape and configuration, with that of cuBLAS."""
+    torch, began = load_torch(), perf_counter()
+    wanted = {shape: list(plans(*shape, blocks)) for some in shapes().values() for shape in some if shape[0] <= most}
+    kernels = {plan.config: (shape, plan) for shape, found in wanted.items() for plan in found}
+    compile_ahead([partial(_compile, *each) for each in kernels.values()])
+    print(f"{len(kernels)} kernels in {perf_counter() - began:.0f} s", flush=True)
+    like = {"device": "cuda", "dtype": torch.bfloat16}
+    memory = torch.empty(SUMS, device="cuda"), torch.zeros(READY, device="cuda", dtype=torch.int32)
+    times: list[tuple[Any, ...]] = []
+    for shape, found in wanted.items():
+        if perf_counter() - began > budget:
+            print("no time for", shape, flush=True)
+            continue
+        m, n, k = shape
+        copies = 1 + int(MORE_THAN_A_CACHE // (2 * n * k)) if m <= 256 else 1
+        a, weights = torch.randn(m, k, **like), [torch.randn(n, k, **like) for _ in range(min(copies, MOST))]
+        d, expected = torch.empty(m, n, **like), a @ weights[0].T
+        least = max(m * n * k / 3.6e8, n * k / 2e6, 4)
+        count = max(1, min(MOST, round(SAMPLE / least)))
+
+        makes: dict[Any, Any] = {
+            "torch.mm(a, b.T)": [partial(torch.mm, a, b.T) for b in weights],
+            "torch.mm(b, a.T).T": [partial(torch.mm, b, a.T) for b in weights],
+        }
+        for plan in found:
+            launches = [launch_for(d, a, b, plan, *memory) for b in weights]
+            d.fill_(7)
+            launches[0].run(a, "auto")
+            wrong = float((d.float() - expected.float()).abs().max()) / k**0.5
+            if wrong < 0.05:
+                makes[plan.config] = [partial(launch.run, a, "auto") for launch in launches]
+            else:
+                print(shape, plan.config, "is wrong by", wrong, flush=True)
+        graphs = {name: repeated(torch, in_turn(_call, runs), count) for name, runs in makes.items()}
+        best = dict.fromkeys(graphs, float("inf"))
+        for _ in range(ROUNDS):
+            for name, graph in graphs.items():
+                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                torch.cuda._sleep(20_000)
+                start.record()
+                graph()
+                end.record()
+                end.synchronize()
+                best[name] = min(best[name], float(start.elapsed_time(end)) * 1e3 / count)
+        peer = min(time for name, time in best.items() if isinstance(name, str))
+        ours = {name: round(time, 2) for name, time in best.items() if not isinstance(name, str)}
+        times.append((*shape, round(peer, 2), ours))
+        del graphs
+        fastest = sorted((time, str(name)) for name, time in ours.items())[:2]
+        print(*shape, f"{peer:.1f}", *(f"{peer / time:.3f} {name}" for time, name in fastest), flush=True)
+    facts = circumstances(str(torch.cuda.get_device_name()), torch=str(torch.__version__))
+    number = {config: i for i, config in enumerate(kernels)}
+    configs = [{"kind": type(config).__name__, **asdict(config)} for config in kernels]
+    numbered = [(*rest, {number[config]: time for config, time in ours.items()}) for *rest, ours in times]
+    return {"circumstances": facts, "configs": configs, "times": numbered}
+
+
+def text_of(found: dict[str, Any]) -> str:
+    """The record as JSON, a line for each shape."""
+    head = json.dumps({key: found[key] for key in ("circumstances", "configs")})[:-1]
+    return head + ', "times": [\n' + ",\n".join(map(json.dumps, found["times"])) + "\n]}\n"
+
+
+def main() -> int:
+    """Takes the times and keeps them."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gemm_choice", description=__doc__)
+    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "points")
+    parser.add_argument("--seconds", type=float, default=450.0)
+    parser.add_argument("--rows", type=int, default=1 << 20, help="the most rows of A of the products that are taken")
+    args = parser.parse_args()
+    found = measure(132, args.seconds, args.rows)
+    (args.out / "gemm.json").write_text(text_of(found), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

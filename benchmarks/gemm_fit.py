@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`python -m benchmarks.gemm_fit FILE`: fits the models that choose configurations of GEMMs on Hopper to the times that
+`python -m benchmarks.gemm_choice` took, and says how much slower than the fastest the chosen ones are, for the shapes
+of the fit and for those kept back.
+
+The constants go to tilefold/kernels/sm90/gemm_model.py and skinny_model.py. They change one by one, by shorter and
+shorter steps, as long as the loss falls: the mean of the time lost, that of what is lost beyond 3 %, and a part of the
+error of the times near the fastest one.
+"""
+
+import argparse
+import json
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gemm_choice import shapes
+from tilefold.kernels.sm90 import gemm_model, skinny_model
+from tilefold.kernels.sm90.parts import Config
+from tilefold.kernels.sm90.products import FEW
+from tilefold.kernels.sm90.skinny_model import Skinny
+
+BLOCKS = 132
+Shape = tuple[int, int, int]
+Points = dict[Shape, dict[Any, float]]
+"""The microseconds of each configuration, by shape."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """The time that a model with constants finds for a configuration, the kind of these, and the `spread` and `weight`
+    of errors.
+    """
+
+    time: Callable[[Any, Shape, Any], float]
+    constants: Any
+    kind: type
+    spread: float
+    weight: float
+
+
+MODELS = {
+    "usual": Model(
+        lambda c, s, x: gemm_model.microseconds(c, *s, BLOCKS, 1, x), gemm_model.CONSTANTS, Config, 1.3, 0.15
+    ),
+    "few rows": Model(
+        lambda c, s, x: skinny_model.microseconds(c, *s, BLOCKS, 2, x), skinny_model.CONSTANTS, Skinny, 1.6, 0.08
+    ),
+}
+
+
+def values(constants: Any) -> dict[str, Any]:
+    """The constants of a model by name."""
+    return {each.name: getattr(constants, each.name) for each in fields(constants)}
+
+
+def points(file: Path) -> Points:
+    """The times in a file."""
+    content = json.loads(file.read_text(encoding="utf-8"))
+    configs: list[Any] = []
+    for each in content["configs"]:
+        kind = {"Config": Config, "Skinny": Skinny}[each.pop("kind")]
+        configs.append(kind(**{key: tuple(x) if isinstance(x, list) else x for key, x in each.items()}))
+    return {(m, n, k): {configs[int(i)]: time for i, time in times.items()} for m, n, k, _, times in content["times"]}
+
+
+def lost(model: Model, some: Sequence[Shape], known: Points, constants: Any) -> tuple[list[float], float]:
+    """By what factors the chosen configurations are slower than the fastest, and the error of the times near these."""
+    factors, error, count = list[float](), 0.0, 0
+    for shape in some:
+        measured = {config: time for config, time in known[shape].items() if isinstance(config, model.kind)}
+        found = {config: model.time(config, shape, constants) for config in measured}
+        best = min(measured.values())
+        factors.append(measured[min(found, key=found.__getitem__)] / best)
+        near = [math.log(found[config] / time) ** 2 for config, time in measured.items() if time < model.spread * best]
+        error, count = error + sum(near), count + len(near)
+    return factors, math.sqrt(error / count)
+
+
+def fitted(model: Model, some: Sequence[Shape], known: Points, constants: Any) -> Any:
+    """The constants of the least loss that is found from these on."""
+
+    def loss(x: Any) -> float:
+        factors, error = lost(model, some, known, x)
+        return sum(f - 1 + max(0.0, f - 1.03) for f in factors) / len(factors) + model.weight * error
+
+    drawn, least, step = random.Random(0), loss(constants), 0.3
+    while step > 0.004:
+        names = [
+            (key, tile) for key, x in values(constants).items() for tile in (x if isinstance(x, Mapping) else [None])
+        ]
+        drawn.shuffle(names)
+        before = least
+        for key, tile in names:
+            for factor in (1 + step, 1 / (1 + step)):
+                x = getattr(constants, key)
+                changed = x * factor if tile is None else {**x, tile: x[tile] * factor}
+                other = replace(constants, **{key: changed})
+                if (now := loss(other)) < least - 1e-7:
+                    constants, least = other, now
+                    break
+        if least == before:
+            step /= 1.7
+    return constants
+
+
+def main() -> None:
+    """Fits both models and prints the constants."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gemm_fit", description=__doc__)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--keep", action="store_true", help="rate the present constants instead of fitting new ones")
+    args = parser.parse_args()
+    known, sets = points(args.file), shapes()
+    for name, model in MODELS.items():
+        constants: Any = model.constants
+        parts = {key: [s for s in some if (s[0] <= FEW) == (model.kind is Skinny)] for key, some in sets.items()}
+        if not args.keep:
+            constants = fitted(model, parts["fit"], known, constants)
+            print({key: x if isinstance(x, float) else dict(x) for key, x in values(constants).items()})
+        for key, some in parts.items():
+            factors, error = lost(model, some, known, constants)
+            mean = sum(factors) / len(factors) - 1
+            slower = f"slower than the fastest by {mean:.1%}, at most {max(factors) - 1:.1%}"
+            print(f"{name}, {len(some)} shapes {key}: {slower}; error of the times {error:.0%}")
+
+
+if __name__ == "__main__":
+    main()
