@@ -194,7 +194,11 @@ class Tcgen05SmemDesc:
 
     def advance_start_address(self, bytes: Any) -> "Tcgen05SmemDesc":
         """The descriptor of a matrix that begins some bytes further on."""
-        return Tcgen05SmemDesc(self.value + (convert(bytes, Int64) >> 4))
+        return self + (convert(bytes, Int64) >> 4)
+
+    def __add__(self, units: Any) -> "Tcgen05SmemDesc":
+        """The descriptor of a matrix that begins some units of 16 bytes further on."""
+        return Tcgen05SmemDesc(self.value + convert(units, Int64))
 
 
 _CODES = {name: code for kind in MmaKind if not kind.is_scaled for code, name in kind.inputs.items()}

@@ -204,13 +204,19 @@ def create_tensor_map_tiled(
     if not isinstance(pointer, Pointer):
         hint = "give tensor.iterator.toint()"
         raise TilefoldError(Code.BUILD_VALUE, f"expected an address, got {type(pointer).__name__}", hint)
-    if tma_format not in (TensorMapDataFormat.DEFAULT, TensorMapDataFormat.BYTE):
-        hint = "use elements of whole bytes"
-        raise TilefoldError(Code.TENSOR_MAP, f"there are no tensor maps of the format {tma_format.name}", hint)
     first = pointer.raw_ptr().recast(dtype)
+    _check_format(tma_format, first.dtype)
     steps = (1, *(stride * (128 // first.dtype.bits) for stride in global_strides))
     start = Tensor(first.base.ssa, first.dtype).iterator
     return _map_of(make_tensor(start, make_layout(tuple(global_dims), steps)), box_dims, swizzle)
+
+
+def _check_format(format: TensorMapDataFormat, dtype: DType) -> None:
+    """Raises TilefoldError (E0322) for a format in which no map holds elements of this type."""
+    fitting = TensorMapDataFormat.B4X16 if dtype.bits == 4 else TensorMapDataFormat.BYTE
+    if format not in (TensorMapDataFormat.DEFAULT, fitting):
+        hint = f"elements of {dtype} have maps of the format {fitting.name}"
+        raise TilefoldError(Code.TENSOR_MAP, f"there are no tensor maps of the format {format.name} here", hint)
 
 
 def _pointer_to(x: object) -> Any:
@@ -229,11 +235,13 @@ def create_tensor_map_tiled_from_view(
     box_dims: Sequence[int],
     stride_order: Sequence[int] | None = None,
     swizzle: TensorMapSwizzle = TensorMapSwizzle.none,
+    tma_format: TensorMapDataFormat = TensorMapDataFormat.DEFAULT,
 ) -> TensorMap:
     """The map of a tensor, whose modes are its dimensions, and the extents of a box by these modes. `stride_order`
     ranks the modes by their strides, 0 for the contiguous one. By default the strides do, but modes along which a box
     has one element are the last dimensions, in the tensor's order.
     """
+    _check_format(tma_format, view.element_type)
     shape, stride = view.layout.shape, view.layout.stride
     modes = range(len(shape))
     ranks = list(stride_order) if stride_order is not None else _ranks(stride)

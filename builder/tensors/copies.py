@@ -21,9 +21,10 @@ from ...dialects.tile import (
     TiledCopyOp,
     TiledCopyType,
 )
-from ...layout.algebra.core import Layout
+from ...layout.algebra.core import ComposedLayout, Layout
 from ...layout.algebra.display import Displayed
 from ...layout.algebra.inttuple import wrap
+from ...layout.algebra.swizzle import Swizzle
 from ...layout.atoms.cp_async import cp_async
 from ...layout.atoms.instructions import CpAsync
 from ...layout.atoms.universal import auto_vectorizing_copy
@@ -206,8 +207,12 @@ def make_tiled_copy_tv(atom: CopyAtom, thr_layout: object, val_layout: object) -
 
 
 def make_cotiled_copy(atom: CopyAtom, atom_layout_tv: object, data_layout: object) -> TiledCopy:
-    """The tiled copy by a layout that maps (thread, value) to an index that the data layout takes."""
-    return wrap_tiled(_cotiled(_record(atom), _plain(atom_layout_tv), _plain(data_layout)), atom)
+    """The tiled copy by a layout that maps (thread, value) to an index that the data layout takes. Indices count
+    elements before their addresses are swizzled.
+    """
+    data = as_layout(data_layout)
+    data = data.outer if isinstance(data, ComposedLayout) and isinstance(data.inner, Swizzle) else data
+    return wrap_tiled(_cotiled(_record(atom), _plain(atom_layout_tv), _plain(data)), atom)
 
 
 def make_tiled_copy_A(atom: CopyAtom, tiled_mma: TiledMma) -> TiledCopy:

@@ -4,13 +4,14 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.ir import SSAValue
+from xdsl.ir import OpResult, SSAValue
+from xdsl.traits import Pure
 
 from ...base.element_types import BY_PTX
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import TMEM
 from ...dialects.element_types import ir_types
-from ...dialects.tile import GemmOp, MmaAtomAttr
+from ...dialects.tile import AllocOp, GemmOp, MmaAtomAttr
 from ...dialects.tile.fragments import CELL_BYTES
 from ...layout.algebra.core import Layout
 from ...layout.atoms.contract import Role
@@ -49,6 +50,23 @@ def _factors(mma: TiledMma) -> list[SSAValue]:
     return found
 
 
+def _is_same(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two values are one, or the same views of one: operations that are equal and without effects."""
+    if a is b or not isinstance(a, OpResult) or not isinstance(b, OpResult):
+        return a is b
+    first, second = a.op, b.op
+    return (
+        type(first) is type(second)
+        and a.index == b.index
+        and first.properties == second.properties
+        and a.type == b.type
+        and first.has_trait(Pure)
+        and not isinstance(first, AllocOp)
+        and len(first.operands) == len(second.operands)
+        and all(map(_is_same, first.operands, second.operands))
+    )
+
+
 def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
     """`gemm(mma, D, A, B, C)`: D = A * B + C on each thread's fragments; `gemm(mma, A, B, C)` with D = C.
 
@@ -72,7 +90,7 @@ def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
     for tensor in (d, a, b, c):
         tensor_type(tensor)
     tiled = atom.tiled_mma if isinstance(atom, ThrMma) else atom
-    into = None if d.ssa is c.ssa else d.ssa
+    into = None if _is_same(d.ssa, c.ssa) else d.ssa
     plain = tiled if isinstance(tiled, MmaAtomAttr) else tiled.atom if isinstance(tiled, WarpgroupAtom) else None
     types = [tensor.element_type for tensor in (d, a, b, c)]
     if tiled is None and any(type.unsigned for type in types):

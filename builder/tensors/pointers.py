@@ -6,11 +6,11 @@ from typing import Any
 from xdsl.dialects.builtin import IntAttr
 
 from ...base.errors import Code, TilefoldError
-from ...base.spaces import GMEM, RMEM
+from ...base.spaces import GMEM, RMEM, SMEM
 from ...dialects.cute import LayoutAttr
 from ...dialects.tile import AliasOp, MakeTensorOp, RecastOp, TensorType
-from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize
-from ...layout.algebra.inttuple import wrap
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
+from ...layout.algebra.inttuple import is_fully_static, wrap
 from ...layout.algebra.modes import compose_parts
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, as_dtype
@@ -51,6 +51,10 @@ def make_ptr(dtype: object, value: Any, mem_space: object = None, assumed_align:
         raise TilefoldError(Code.BUILD_VALUE, f"no number is an address in {name}", hint)
     if not is_alignment(align):
         raise TilefoldError(Code.BUILD_VALUE, f"assumed_align is {align}", "it is a power of two, in bytes")
+    if isinstance(value, RawPointer) and value.memspace.name == name:
+        made = value.recast(element).base
+        if made.ir_type.align.data % align == 0:
+            return Tensor(made.ssa, element).iterator
     number = value.toint(NUMBERED[name][2]) if isinstance(value, RawPointer) else convert(value, NUMBERED[name][2])
     return tensor_at(number, element, name, align).iterator
 
@@ -109,17 +113,34 @@ def make_tensor(iterator: Pointer | CoordPointer, layout: object) -> Any:
     if is_allocated(source):
         held = source.ir_type.layout.data
         if iterator.swizzle is not None:
-            return alias(source, in_elements(iterator.swizzle, plain, iterator.dtype), iterator.dtype)
+            return _in_memory(source, in_elements(iterator.swizzle, plain, iterator.dtype), iterator.dtype)
         if isinstance(plain, ComposedLayout):
-            return alias(source, plain, iterator.dtype)
+            return _in_memory(source, plain, iterator.dtype)
         if isinstance(held, ComposedLayout):
-            return alias(source, compose_parts(held.inner, 0, plain), iterator.dtype)
+            return _in_memory(source, compose_parts(held.inner, 0, plain), iterator.dtype)
+    held = source.ir_type.layout.data
+    if isinstance(held, ComposedLayout) and isinstance(held.inner, Swizzle) and isinstance(plain, Layout):
+        return _swizzled_at(iterator, ComposedLayout(held.inner, 0, plain), held.inner)
     swizzled = in_elements(iterator.swizzle, plain, iterator.dtype)
     if isinstance(swizzled, ComposedLayout) and iterator.origin is not None:
         return _moved(iterator.origin, iterator.distance, swizzled, iterator.dtype)
     attribute, operands = split_layout(swizzled)
     made = emit(MakeTensorOp.inferred([source.ssa, operands], {"layout": attribute}))
     return Tensor(made.results[0], source.element_type)
+
+
+def _in_memory(source: Tensor, layout: LayoutLike, dtype: DType) -> Tensor:
+    """A tensor in another layout in memory of the kernel; of one that reaches beyond it, as where only the first stages
+    of the layout are used, the address counts.
+    """
+    held = source.ir_type
+    if held.space.data is SMEM and is_fully_static(layout.shape) and _bytes(layout, dtype) > held.bytes:
+        return tensor_at(source.ptr().number(), dtype, SMEM.name, held.align.data, layout)
+    return alias(source, layout, dtype)
+
+
+def _bytes(layout: LayoutLike, dtype: DType) -> int:
+    return -(-cosize(plain_layout(layout)) * dtype.bits // 8)
 
 
 def _swizzled_at(iterator: Pointer, layout: ComposedLayout, swizzle: Swizzle) -> Tensor:

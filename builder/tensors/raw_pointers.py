@@ -7,6 +7,7 @@ from math import gcd
 from operator import sub
 from typing import Any
 
+from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code, TilefoldError
@@ -214,11 +215,12 @@ class RawPointer:
             yield place, (self + place).apply_swizzle(swizzle)
 
     def recast(self, dtype: Any) -> "RawPointer":
-        """The same address, of elements of another type."""
+        """The same address, of elements of another type: a promise that it is a multiple of their size."""
         element, first = as_dtype(dtype), self.view(1)
         type_: TensorType = first.ir_type
         with checked():
-            made = TensorType(element.in_memory, type_.space, type_.align, type_.layout)
+            align = IntAttr(max(type_.align.data, element.bits // 8))
+            made = TensorType(element.in_memory, type_.space, align, type_.layout)
         return RawPointer(type(first)(emit(ViewOp(first.ssa, None, made)).results[0], element))
 
     def __repr__(self) -> str:

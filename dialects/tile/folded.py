@@ -74,7 +74,8 @@ class ViewOp(TileOp):
 
     The pointer of a plain tensor moves; a swizzled tensor keeps its pointer, and its offset grows. Without `at` only
     the layout changes, and perhaps the element type. `with (%m, %ld)` gives the values of the `?` of T2, those of its
-    shape first. T2 has the space of the tensor; the folding pass guarantees that its elements are the tensor's.
+    shape first. A view of other elements promises that they begin at multiples of their size. T2 has the space of the
+    tensor; the folding pass guarantees that its elements are the tensor's.
     """
 
     name = "tile.view"
@@ -102,7 +103,8 @@ class ViewOp(TileOp):
         _check_scalars(result.layout.data, self.scalars)
         if source.is_swizzled != result.is_swizzled:
             raise VerifyException(f"a view keeps the swizzle; {source} became {result}")
-        if result.align.data > source.align.data:
+        known = max(source.align.data, result.element_bits // 8) if recast else source.align.data
+        if result.align.data > known:
             raise VerifyException(
                 f"the view promises alignment {result.align.data}, the tensor only {source.align.data}"
             )

@@ -10,7 +10,7 @@ from xdsl.traits import Pure
 
 from ...base.errors import Code, LayoutError
 from ...base.spaces import SMEM
-from ...layout.algebra.core import Layout, LayoutLike, Tiler
+from ...layout.algebra.core import Layout, LayoutLike, Tiler, cosize, plain_layout
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.inttuple import rank
 from ...layout.atoms.contract import Named
@@ -74,13 +74,22 @@ class _PartitionOp(ThreadViewOp):
 
     @classmethod
     def infer(cls, operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Sequence[Attribute]:
-        """Raises `LayoutError` (E0314) also where instructions of warpgroups would read beyond shared memory."""
+        """Raises `LayoutError` (E0314) also where an instruction would read beyond shared memory: the part of the first
+        thread, or of the first block of a pair.
+        """
         mma, tensor = operand_types[:2]
         assert isinstance(mma, TiledMmaType)
-        if isinstance(tensor, TensorType) and tensor.space.data is SMEM and _is_described(mma, cls.OPERAND):
-            whole = Remedies(ragged="take a tile of whole instructions, which read all of their operands")
-            check_tiles(tensor.layout.data, mma.tiled_mma.tiler(cls.OPERAND), whole)
-        return super().infer(operand_types, properties)
+        if not isinstance(tensor, TensorType) or tensor.space.data is not SMEM or not _is_described(mma, cls.OPERAND):
+            return super().infer(operand_types, properties)
+        tiler = mma.tiled_mma.tiler(cls.OPERAND)
+        whole = Remedies(ragged="take a tile of whole instructions, which read all of their operands")
+        if "ragged" not in properties:
+            check_tiles(tensor.layout.data, tiler, whole)
+        (made,) = super().infer(operand_types, properties)
+        assert isinstance(made, TensorType)
+        if cosize(plain_layout(made.layout.data)) > cosize(plain_layout(tensor.layout.data)):
+            check_tiles(tensor.layout.data, tiler, whole)
+        return [made]
 
     @classmethod
     def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:

@@ -90,7 +90,6 @@ class TiledMma(Displayed):
         x, y = _AXES[operand]
         if len(layout) < 2:
             raise LayoutError(Code.TILE_RANK, f"operand {operand} needs two modes or more; {layout} has one")
-        self._check_tiles(operand, layout)
         permuted = logical_divide(layout, (self._tile(x), self._tile(y)))
         atoms = zipped_divide(permuted, (make_layout(self.atom.shape[x]), make_layout(self.atom.shape[y])))
         values = composition(atoms, (self._layout_tv(operand), None))
@@ -98,7 +97,6 @@ class TiledMma(Displayed):
         return zipped_divide(values, (None, (make_layout(vmnk[x + 1].size), make_layout(vmnk[y + 1].size))))
 
     def _check_tiles(self, operand: str, layout: LayoutLike) -> None:
-        """Raises `LayoutError` (E0307) where an instruction that reads memory would reach beyond an operand."""
         if self.atom.operand("C").named is not Named.CELL:
             return
         for axis, mode in zip(_AXES[operand], plain_layout(layout), strict=False):
@@ -159,7 +157,10 @@ class TiledMma(Displayed):
         return self.partition("C", layout, thr_idx)
 
     def partition_shape(self, operand: str, shape: Any) -> Any:
-        """The shape of each thread's part of an operand of `shape`."""
+        """The shape of each thread's part of an operand of `shape`. Raises `LayoutError` (E0307) where an instruction
+        that reads memory would reach beyond it.
+        """
+        self._check_tiles(operand, make_layout(shape))
         threads = self.thrfrg(operand, make_layout(shape))
         return slice_and_offset((0, _fragment(threads)), threads)[0].shape
 

@@ -237,3 +237,10 @@ def test_scale_factors_lie_in_blocks() -> None:
         tile_scales(32, 128)
     with pytest.raises(LayoutError, match="multiple of 32"):
         place_scales(((16, (32, 1)), 1, (4, 1)))
+
+
+def test_the_part_of_a_pair_lies_in_the_half_that_its_block_has() -> None:
+    """CuTe rounds tiles up, so the first block's part of its own 64 rows of B is theirs."""
+    pair = "SM100_MMA_F16BF16_2x1SM_SS<half_t,half_t,float,256,128,Major::K,Major::K>"
+    part, _ = make_tiled_mma(mma_atom(pair)).partition_B(Layout((64, 16), (16, 1)), 0)
+    assert (part[0].shape, cosize(part)) == ((64, 16), 1024)

@@ -274,6 +274,21 @@ def no_address(src: cute.Tensor):
     )
 
 
+def test_maps_of_packed_elements() -> None:
+    @cute.kernel
+    def packed(src: cute.Tensor):
+        start = cute.make_ptr(cute.Float4E2M1FN, src.iterator.raw_ptr(), mem_space=cute.AddressSpace.gmem)
+        made = cuda.create_tensor_map_tiled_from_view(
+            cute.make_tensor(start, cute.make_layout((256, 8), stride=(1, 256))),
+            box_dims=(256, 8), stride_order=(0, 1), swizzle=cuda.TensorMapSwizzle.s128b,
+            tma_format=cuda.TensorMapDataFormat.B4X16,
+        )  # fmt: skip
+        prims.prefetch_tensormap(made.get_ptr())
+
+    text = packed(np.zeros((8, 128), np.uint8)).build(32).ir("instr")
+    assert 'map of "e2m1 src dims (256, 8) strides (128) box (256, 8) swizzle 128B"' in text
+
+
 @pytest.mark.parametrize(
     ("kernel", "message"),
     [

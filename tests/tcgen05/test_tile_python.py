@@ -54,7 +54,8 @@ def multiply(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, negates: cute.Const
         cute.arch.mbarrier_wait(bars, 0)
         prims.tcgen05_fence(prims.Tcgen05Fence.AFTER_THREAD_SYNC)
         for k in cute.range_constexpr(cute.size(rA, mode=[2])):
-            cute.gemm(mma, acc, rA[None, None, k], rB[None, None, k], acc)  # one thread of the warp issues it
+            whole = (None, None, None)  # D and C are views of their own; one thread of the warp issues it
+            cute.gemm(mma, acc[whole], rA[None, None, k], rB[None, None, k], acc[whole])
             mma.set(tcgen05.Field.ACCUMULATE, True)
         tcgen05.commit(bars + 1)
     cute.arch.mbarrier_wait(bars + 1, 0)
