@@ -11,12 +11,14 @@ LEFT_OUT: Mapping[str, str] = {
     **{
         f"cute/blackwell/kernel/attention/{name}": reason
         for name, reason in (
-            ("mamba2_ssd", "a part of B with fewer elements along N than an instruction (E0307)"),
+            ("mamba2_ssd/mamba2_ssd_reference.py", "a module of other programs"),
+            ("mamba2_ssd/mamba2_ssd_tile_scheduler.py", "a module of other programs"),
+            ("mixed_input_fmha/mixed_input_fmha_decode.py", "LdMatrix8x16x8bOp that unpacks elements of 4 bits"),
             (
-                "mixed_input_fmha",
-                "parts of scales smaller than an instruction (E0314), a tensor at a pointer into a swizzle (E0211), "
-                "and products with N = 8 (E0304)",
+                "mixed_input_fmha/mixed_input_fmha_prefill_d512.py",
+                "a copy to tensor memory whose atom is spread over two stages (E0310)",
             ),
+            ("mixed_input_fmha/prefill_helpers.py", "a module of other programs"),
             ("mla", "operations of an MLIR dialect (cute_nvgpu), which the programs build themselves"),
         )
     },
@@ -51,7 +53,6 @@ LEFT_OUT: Mapping[str, str] = {
         f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package jax-tvm-ffi, which registers the function for GPUs"
         for name in ("aot_use_in_jax", "jit_and_use_in_jax")
     },
-    f"{_PRIMITIVES}/tcgen05/2cta_mma_blockscale_m128.py": "tma_format, maps of packed elements of 4 bits",
     f"{_PRIMITIVES}/tcgen05/cp_narrow_a_to_tmem_mma.py": "tcgen05.cp that unpacks elements (E3201)",
     "experimental/task_scheduling": "the module experimental.task_scheduling, most with tensor memory",
     "helpers": "modules of other programs",

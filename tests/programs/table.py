@@ -233,6 +233,22 @@ PROGRAMS: tuple[Program, ...] = (
         fences=False,
         target=_SM_100,
     ),
+    Program(
+        "cute/blackwell/kernel/attention/mamba2_ssd/mamba2_ssd.py",
+        "--gbehcdln 1,1,1,1,2,64,128,128",
+        _WAITS,
+        races=False,
+        fences=False,
+        target=_SM_100,
+    ),
+    Program(
+        "cute/blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_prefill_d256.py",
+        f"--q_shape 1,8,256,256 --k_shape 1,8,128,256 {_ONCE}",
+        _WAITS,
+        races=False,
+        fences=False,
+        target=_SM_100,
+    ),
     *(
         Program(
             f"cute/blackwell/efc/{name}custom_epilogue_dense_gemm.py",
@@ -280,6 +296,14 @@ PROGRAMS: tuple[Program, ...] = (
         reason="a load from tensor memory does not wait for the tcgen05.cp before it",
         races=False,
         target=_SM_100,
+    ),
+    Program(
+        f"{_PRIMITIVES}/tcgen05/2cta_mma_blockscale_m128.py",
+        reason="a tcgen05.cp of the pair reads the peer's scales, and only the peer can wait for the copy to them",
+        races=False,
+        fences=False,
+        target=_SM_100,
+        ends="error[E3206]",
     ),
     Program(
         f"{_PRIMITIVES}/tcgen05/slicek_m32n8k128.py",
