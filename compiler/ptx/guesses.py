@@ -6,7 +6,7 @@ another from it, and swap if memory still holds the first. An outdated value mak
 again. So a load counts as relaxed if nothing but such swaps at its address depends on it.
 """
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, scf, vector
 from xdsl.ir import BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.traits import is_side_effect_free
@@ -15,6 +15,8 @@ from ...dialects.ptx import AtomCasOp, LoadAcquireOp, LoadOp
 from ...dialects.ptx.base import LOCAL, float_bits, integer_bits
 from .unread import targets_of
 
+_OF_VECTORS = (vector.BroadcastOp, vector.BitcastOp, vector.ExtractOp, vector.InsertOp)
+"""Pure operations that xDSL does not mark so."""
 _MOST = 200
 """How many uses of a value are looked at."""
 
@@ -71,4 +73,5 @@ def _passed(user: Operation, index: int) -> "list[SSAValue] | list[BlockArgument
         return [around.results[index]]
     if targets := list(targets_of(user, index)):
         return [argument for _, argument, _ in targets]
-    return list(user.results) if not user.successors and user.results and is_side_effect_free(user) else None
+    is_pure = isinstance(user, _OF_VECTORS) or (not user.successors and is_side_effect_free(user))
+    return list(user.results) if user.results and is_pure else None

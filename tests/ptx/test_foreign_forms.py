@@ -133,6 +133,7 @@ GUESS = """ld.global.u32 %r2, [%d2];
 
 def test_a_load_that_guesses_the_value_of_a_swap_is_no_race() -> None:
     assert run(GUESS, threads=64, elements=1) == [63 * 32]
+    assert run(GUESS.replace("add.u32 %r3", "add.u16x2 %r3"), threads=64, elements=1) == [63 * 32]
     for more in ("st.global.u32 [%d4+4], %r2;", "setp.eq.u32 %p2, %r2, 7; @%p2 ret;"):
         with pytest.raises(TilefoldError) as caught:
             run(GUESS.replace("AGAIN:", f"{more} AGAIN:", 1), threads=64, elements=66)
