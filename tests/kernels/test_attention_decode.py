@@ -80,7 +80,7 @@ def test_choice(given: tuple[int, ...], expected: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("sizes", "said"),
     [
-        ((2, 64, 2, 1, 1, 96), "D = 96 is none of"),
+        ((2, 64, 2, 1, 1, 96), "D = 96 is not"),
         ((2, 64, 3, 2, 1, 64), "2 heads of K do not divide 3"),
         ((2, 40, 1, 1, 1, 64), "a page of 40 keys"),
     ],

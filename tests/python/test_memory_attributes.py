@@ -85,7 +85,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str, str]] = {
         "E5002", "l1c_evict_priority is 'first'",
     ),
     "caches with an order": (
-        lambda x: cute.arch.load(x.iterator, sem="acquire", cop="cg"), "E5002", "the order 'acquire' has no caches",
+        lambda x: cute.arch.load(x.iterator, sem="acquire", cop="cg"), "E5002", "takes no cache hint",
     ),
     "an unknown operator": (lambda x: cute.arch.store(x.iterator, 1.0, cop="cu"), "E0317", "'cu' is not a cache hint"),
 }  # fmt: skip

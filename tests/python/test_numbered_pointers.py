@@ -88,7 +88,7 @@ def test_an_argument_is_the_same_memory_by_its_address() -> None:
 def test_memory_that_nobody_told_of_is_refused() -> None:
     told, others = matrices()
     address = from_dlpack(told).data_ptr
-    with pytest.raises(ProgramError, match="the simulator knows") as error:
+    with pytest.raises(ProgramError, match="the simulator has no memory") as error:
         launched([address, others.ctypes.data], [3, 5], device="sim")
     assert error.value.code == "E3202"
     assert "from_dlpack" in (error.value.hint or "")
@@ -133,7 +133,7 @@ def test_memory_that_is_too_short_or_gone_is_refused() -> None:
     assert error.value.code == "E3202"
     del array
     gc.collect()
-    with pytest.raises(ProgramError, match="the simulator knows"):
+    with pytest.raises(ProgramError, match="the simulator has no memory"):
         launched([address], [3], device="sim")
 
 

@@ -79,8 +79,8 @@ def test_elements_are_counted_from_the_end() -> None:
 MISTAKES = (
     (lambda x, n: x[-7, 0], "coordinate -7 is out of range for extent 6"),
     (lambda x, n: x[0, n : n + 4], "known only when the kernel runs"),
-    (lambda x, n: x[3:3, 0], "no coordinate upwards"),
-    (lambda x, n: x[::-1, 0], "no coordinate upwards"),
+    (lambda x, n: x[3:3, 0], "no coordinates in ascending order"),
+    (lambda x, n: x[::-1, 0], "no coordinates in ascending order"),
     (lambda x, n: x[1:3], "do not fit"),
 )
 

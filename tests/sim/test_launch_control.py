@@ -123,7 +123,7 @@ MISTAKES = {
         "asks for another cluster after an answer said that no cluster is left",
     ),
     "a coordinate though nothing was cancelled": (
-        "%next:2 = scf.if %again", "%next:2 = scf.if %true", "E3266", "an answer that none has been"
+        "%next:2 = scf.if %again", "%next:2 = scf.if %true", "E3266", "an answer that cancelled none"
     ),
 }  # fmt: skip
 
