@@ -112,6 +112,7 @@ def skinny_kernel(
         number, strips = config.stream - 1 - column, cute.ceil_div(mB.shape[0], config.rows) * high * count
         begin, end = begin_of(number, strips, config.stream), begin_of(number + 1, strips, config.stream)
     else:
+        number = strips = 0
         begin, end = count * rank // config.splits, count * (rank + 1) // config.splits
     pipeline.pipeline_init_wait((1, 1))
 
