@@ -1,213 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""D = A @ B^T on Blackwell (sm_100a) in CuTe's words: tensor copies, multiplications in tensor memory, by one block or
-by a pair of blocks, which take over the tiles of blocks that have not begun. No GPU of this kind has run it;
-docs/blackwell.md leads to it.
+"""D = A @ B^T on Blackwell (sm_100a) by the library's kernel: multiplications in tensor memory, by one block or by a
+pair of blocks. No GPU of this kind has run it.
 
-A block, or a pair, makes tiles of 128 or 256 rows. Warp 4 loads tiles of A and B to stages of shared memory, a thread
-of warp 5 multiplies them into one of two accumulators in tensor memory, of a pair that of the first block, and warps 0
-to 3 store the other one: each reaches a quarter of the lanes. Warp 6 of the first block asks for the next tile.
+The kernel is in tilefold/kernels/sm100/gemm.py; docs/blackwell.md leads to it.
 
     python examples/python/gemm_sm100.py
     python examples/python/gemm_sm100.py --pair 2 --m 512 --n 256 --dtype e4m3
 """
 
-from dataclasses import dataclass
-from typing import Any
-
 import ml_dtypes
 import numpy as np
 from common import check, chosen, parser, place
 
-from tilefold import cute
-from tilefold.cute import pipeline, utils
-from tilefold.cute.nvgpu import cpasync, tcgen05
-from tilefold.cute.utils import blackwell_helpers as sm100
+from tilefold.kernels.sm100.gemm import Config, gemm
 
-EPILOGUE, LOADS, MULTIPLIES, ASKS, WARPS = 4, 4, 5, 6, 7
-"""The warps that store, the numbers of the others, and their count."""
-ACCUMULATORS = 2
-"""One is multiplied into while the other is stored."""
-K_BYTES = 128
-"""The bytes of K of a stage: the widest swizzle."""
 TYPES = {
-    "f16": (cute.Float16, np.float16), "bf16": (cute.BFloat16, ml_dtypes.bfloat16),
-    "tf32": (cute.TFloat32, np.float32), "e4m3": (cute.Float8E4M3FN, ml_dtypes.float8_e4m3fn),
-    "s8": (cute.Int8, np.int8),
+    "f16": np.float16, "bf16": ml_dtypes.bfloat16, "tf32": np.float32, "e4m3": ml_dtypes.float8_e4m3fn, "s8": np.int8,
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Config:
-    """The tile and the stages: `blocks` is 2 for a pair, which makes 256 rows."""
-
-    dtype: str = "f16"
-    columns: int = 128
-    blocks: int = 1
-    stages: int = 3
-
-    @property
-    def tile(self) -> tuple[int, int, int]:
-        """M, N and K of a tile."""
-        return 128 * self.blocks, self.columns, 8 * K_BYTES // TYPES[self.dtype][0].bits
-
-    def mma(self) -> Any:
-        """The tiled MMA, whose "threads" are blocks."""
-        dtype, k = TYPES[self.dtype][0], cute.nvgpu.OperandMajorMode.K
-        sums = cute.Int32 if self.dtype == "s8" else cute.Float32
-        group = tcgen05.CtaGroup(self.blocks)
-        return sm100.make_trivial_tiled_mma(dtype, dtype, k, k, sums, group, self.tile[:2])
-
-
-@cute.kernel
-def gemm_kernel(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, config: cute.Constexpr) -> None:
-    mma, tile = config.mma(), config.tile
-    dtype = TYPES[config.dtype][0]
-    warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
-    rank = cute.arch.block_idx()[0] % config.blocks
-    cluster = cute.tiled_divide(cute.make_layout((config.blocks, 1, 1)), (mma.thr_id.shape,))
-
-    # shared memory and tensor copies, by the instructions of the tiled MMA
-    a_layout = sm100.make_smem_layout_a(mma, tile, dtype, config.stages)
-    b_layout = sm100.make_smem_layout_b(mma, tile, dtype, config.stages)
-    sA, sB = cute.make_smem_tensor(a_layout, dtype, 1024), cute.make_smem_tensor(b_layout, dtype, 1024)
-    load = cpasync.CopyBulkTensorTileG2SOp(tcgen05.CtaGroup(config.blocks))
-    one_a, one_b = (cute.select(layout, mode=[0, 1, 2]) for layout in (a_layout, b_layout))
-    a_map, a_all = cute.nvgpu.make_tiled_tma_atom_A(load, A, one_a, tile, mma, cluster.shape, internal_type=dtype)
-    b_map, b_all = cute.nvgpu.make_tiled_tma_atom_B(load, B, one_b, tile, mma, cluster.shape, internal_type=dtype)
-    bytes = config.blocks * (cute.size_in_bytes(dtype, one_a) + cute.size_in_bytes(dtype, one_b))
-
-    own = mma.get_slice(rank)
-    gA = own.partition_A(cute.local_tile(a_all, tile, (None, None, None), proj=(1, None, 1)))
-    gB = own.partition_B(cute.local_tile(b_all, tile, (None, None, None), proj=(None, 1, 1)))
-    gD = own.partition_C(cute.local_tile(D, tile, (None, None, None), proj=(1, 1, None)))
-    alone = cute.make_layout(1)
-    tAsA, tAgA = cpasync.tma_partition(a_map, 0, alone, cute.group_modes(sA, 0, 3), cute.group_modes(gA, 0, 3))
-    tBsB, tBgB = cpasync.tma_partition(b_map, 0, alone, cute.group_modes(sB, 0, 3), cute.group_modes(gB, 0, 3))
-
-    # the barriers of stages, accumulators and answers; tensor memory
-    one = pipeline.CooperativeGroup(pipeline.Agent.Thread)
-    storing = pipeline.CooperativeGroup(pipeline.Agent.Thread, 32 * EPILOGUE * config.blocks)
-    reading = pipeline.CooperativeGroup(pipeline.Agent.Thread, 32 * (1 + (WARPS - 1) * config.blocks))
-    loads, loaded = pipeline.PipelineTmaUmma.create(
-        num_stages=config.stages, producer_group=one, consumer_group=one, tx_count=bytes, cta_layout_vmnk=cluster
-    ).make_participants()
-    sums, summed = pipeline.PipelineUmmaAsync.create(
-        num_stages=ACCUMULATORS, producer_group=one, consumer_group=storing, cta_layout_vmnk=cluster
-    ).make_participants()
-    asks, answers = pipeline.PipelineClcFetchAsync.create(
-        num_stages=1, producer_group=one, consumer_group=reading, tx_count=16, cta_layout_vmnk=cluster
-    ).make_participants()
-    meet, stored = pipeline.NamedBarrier(1, 32 * (EPILOGUE + 1)), pipeline.NamedBarrier(2, 32 * EPILOGUE)
-    slot, free = cute.make_smem_tensor(1, cute.Int32), cute.make_smem_tensor(1, cute.Int64)
-    tmem = utils.TmemAllocator(
-        slot.iterator, meet, is_two_cta=config.blocks == 2,
-        two_cta_tmem_dealloc_mbar_ptr=free.iterator,
-    )  # fmt: skip
-    if config.blocks == 2:
-        cute.arch.cluster_arrive()
-        cute.arch.cluster_wait()
-    shape = mma.make_fragment_C(cute.append(mma.partition_shape_C(tile[:2]), ACCUMULATORS)).layout
-    count = cute.size(gA, mode=[4])
-
-    tiles = utils.ClcDynamicPersistentTileScheduler.create(
-        utils.ClcDynamicPersistentTileSchedulerParams(cute.arch.grid_dim(), (config.blocks, 1, 1)),
-        cute.arch.block_idx(), cute.arch.grid_dim(), cute.make_smem_tensor(4, cute.Int32, 16).iterator,
-    )  # fmt: skip
-    work = tiles.initial_work_tile_info()
-    if warp == LOADS:
-        while work.is_valid_tile:
-            m, n, _ = work.tile_idx
-            for k in cute.range(count):
-                stage = loads.acquire_and_advance()
-                cute.copy(a_map, tAgA[None, m // config.blocks, k], tAsA[None, stage.index], tma_bar_ptr=stage.barrier)
-                cute.copy(b_map, tBgB[None, n, k], tBsB[None, stage.index], tma_bar_ptr=stage.barrier)
-            work = next_tile(tiles, answers)
-        loads.tail()
-    elif warp == MULTIPLIES:
-        tmem.wait_for_alloc()
-        acc = cute.make_tensor(tmem.retrieve_ptr(mma_type(config)), shape)
-        tCrA, tCrB = mma.make_fragment_A(sA), mma.make_fragment_B(sB)
-        while work.is_valid_tile:
-            if rank == 0:
-                room = sums.acquire_and_advance()
-                into = acc[None, None, None, room.index]
-                mma.set(tcgen05.Field.ACCUMULATE, False)
-                for _ in cute.range(count):
-                    stage = loaded.wait_and_advance()
-                    for k in cute.range_constexpr(cute.size(tCrA, mode=[2])):
-                        cute.gemm(mma, into, tCrA[None, None, k, stage.index], tCrB[None, None, k, stage.index], into)
-                        mma.set(tcgen05.Field.ACCUMULATE, True)
-                    stage.release()
-                room.commit()
-            work = next_tile(tiles, answers)
-        sums.tail()
-    elif warp == ASKS:
-        if rank == 0:
-            while work.is_valid_tile:
-                answer = asks.acquire_and_advance()
-                tiles.advance_to_next_work(answer.barrier)
-                work = next_tile(tiles, answers)
-            asks.tail()
-    else:
-        tmem.allocate(max(32, ACCUMULATORS * config.columns))
-        tmem.relinquish_alloc_permit()
-        tmem.wait_for_alloc()
-        start = tmem.retrieve_ptr(mma_type(config))
-        acc = cute.make_tensor(start, shape)
-        atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x32), mma_type(config))
-        out = tcgen05.make_tmem_copy(atom, acc[None, None, None, 0])
-        mine = out.get_slice(cute.arch.thread_idx()[0])
-        while work.is_valid_tile:
-            m, n, _ = work.tile_idx
-            tDgD = mine.partition_D(gD[None, None, None, m // config.blocks, n])
-            complete = summed.wait_and_advance()
-            held = cute.make_rmem_tensor(tDgD.shape, mma_type(config))
-            cute.copy(out, mine.partition_S(acc[None, None, None, complete.index]), held)
-            cute.arch.fence_view_async_tmem_load()
-            complete.release()
-            result = cute.make_rmem_tensor(tDgD.shape, D.element_type)
-            result.store(held.load().to(D.element_type))
-            cute.autovec_copy(result, tDgD)
-            work = next_tile(tiles, answers)
-        stored.arrive_and_wait()  # all four warps have loaded their lanes
-        tmem.free(start)
-    if config.blocks == 2:  # neither block ends while the other one may still reach its shared memory
-        cute.arch.cluster_arrive()
-        cute.arch.cluster_wait()
-
-
-@cute.jit
-def next_tile(tiles: Any, answers: Any) -> Any:
-    """The tile that the answer to the request names."""
-    answer = answers.wait_and_advance()
-    work = tiles.get_current_work()
-    answer.release()
-    return work
-
-
-def mma_type(config: Config) -> Any:
-    """The type of the accumulators."""
-    return cute.Int32 if config.dtype == "s8" else cute.Float32
-
-
-def gemm(A: Any, B: Any, D: Any, config: Config = Config(), device: str = "auto", **options: Any) -> None:
-    """D = A @ B^T, by a block for each tile, of which those that begin take over others. M and N are multiples of the
-    tile's, K of the elements in 128 bytes.
-    """
-    m, n, _ = config.tile
-    grid = (D.shape[0] // m * config.blocks, D.shape[1] // n, 1)
-    cluster = None if config.blocks == 1 else (config.blocks, 1, 1)
-    gemm_kernel(A, B, D, config).launch(grid, 32 * WARPS, cluster=cluster, device=device, **options)
 
 
 def main(arguments: list[str] | None = None) -> None:
     made = parser("D = A @ B^T on tensor cores of Blackwell", m=256, n=128, k=128, pair=1, columns=64)
     made.add_argument("--dtype", choices=TYPES, default="f16")
     options = made.parse_args(arguments)
-    config = Config(options.dtype, options.columns, options.pair)
+    config = Config(np.dtype(TYPES[options.dtype]).name, options.columns, options.pair)
     if any(extent % each for extent, each in zip((options.m, options.n, options.k), config.tile, strict=True)):
         raise SystemExit(f"M, N and K are multiples of {', '.join(map(str, config.tile))}")
-    device, type = chosen(options.device), TYPES[options.dtype][1]
+    device, type = chosen(options.device), TYPES[options.dtype]
     chance = np.random.default_rng(0)
     hA, hB = (chance.integers(-4, 5, (rows, options.k)).astype(type) for rows in (options.m, options.n))
     of_result = np.int32 if options.dtype == "s8" else np.float32

@@ -10,7 +10,7 @@ from .arguments import Array, is_torch, like, refuse
 from .attention_arguments import check_batches, check_depth, check_heads, readable
 from .operator import Gradient, Operator, needs_of
 from .replay import Launch, Launches
-from .targets import HOPPER, at_hand, kernel_for
+from .targets import BLACKWELL, HOPPER, at_hand, kernel_for
 
 WGMMA_DEPTHS = 64, 96, 128, 256
 """The elements of a head that the kernel for Hopper takes."""
@@ -129,6 +129,12 @@ def _launch(
         launch = kernel_for("attention", arch)
         yield from launch(out, lse, q, k, v, causal, scale, starts, starts_k, blocks)
         return
+    if arch == BLACKWELL and lse is None and starts is None and not (causal or window or softcap):
+        from .sm100.attention import is_whole
+
+        if is_whole(q, k):
+            yield from kernel_for("attention", arch)(out, q, k, v, scale)
+            return
     from .sm80.masks import Mask
 
     check_depth(q.shape[3], MMA_DEPTHS)

@@ -11,23 +11,27 @@ from tilefold.base.errors import Code
 from tilefold.base.target import Target
 from tilefold.runtime.errors import LaunchError
 
-HOPPER = "sm_90a"
+HOPPER, BLACKWELL = "sm_90a", "sm_100a"
 MULTIPROCESSORS = 132
 """Those of an H100 or H200, for which the simulator chooses."""
 
 KERNELS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "gemm": {HOPPER: "sm90.products:product", "sm_80": "sm80.gemm:product"},
+        "gemm": {HOPPER: "sm90.products:product", BLACKWELL: "sm100.products:product", "sm_80": "sm80.gemm:product"},
         "grouped_gemm": {HOPPER: "sm90.products:grouped"},
         "scaled_gemm": {HOPPER: "sm90.products:scaled"},
-        "attention": {HOPPER: "sm90.attentions:forward", "sm_80": "sm80.attention:forward"},
+        "attention": {
+            HOPPER: "sm90.attentions:forward",
+            BLACKWELL: "sm100.attention:forward",
+            "sm_80": "sm80.attention:forward",
+        },
         "attention_fp8": {HOPPER: "sm90.attention_fp8:forward"},
         "attention_backward": {HOPPER: "sm90.attentions:backward", "sm_80": "sm80.attention:backward"},
         "decode_attention": {HOPPER: "sm90.attentions:decode"},
     }
 )
 """The function that launches a kernel, as module:name, by function of the library and the least target. A kernel of
-sm_90a serves that target alone; one of sm_80 serves it and all later ones. Another target is one more entry.
+sm_90a or sm_100a serves that target alone; one of sm_80 serves it and all later ones. Another target is one more entry.
 """
 
 
