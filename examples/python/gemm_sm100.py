@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> None:
     made = parser("D = A @ B^T on tensor cores of Blackwell", m=256, n=128, k=128, pair=1, columns=64)
     made.add_argument("--dtype", choices=TYPES, default="f16")
     options = made.parse_args(arguments)
-    config = Config(np.dtype(TYPES[options.dtype]).name, options.columns, options.pair)
+    config = Config(8 * np.dtype(TYPES[options.dtype]).itemsize, options.columns, options.pair)
     if any(extent % each for extent, each in zip((options.m, options.n, options.k), config.tile, strict=True)):
         raise SystemExit(f"M, N and K are multiples of {', '.join(map(str, config.tile))}")
     device, type = chosen(options.device), TYPES[options.dtype]

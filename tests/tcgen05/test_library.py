@@ -24,7 +24,7 @@ from tilefold.kernels.sm100.gemm import chosen_config
     ids=["pair", "fp8", "integers", "no whole tiles"],
 )
 def test_products(dtype: Any, m: int, n: int, k: int, blocks: int | None, out: str) -> None:
-    config = chosen_config(m, n, k, np.dtype(dtype).name)
+    config = chosen_config(m, n, k, 8 * np.dtype(dtype).itemsize)
     assert (config and config.blocks) == blocks
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-2, 3, (rows, k)).astype(dtype) for rows in (m, n))

@@ -8,9 +8,7 @@ of warp 5 multiplies them into one of two accumulators in tensor memory, of a pa
 to 3 store the other one: each reaches a quarter of the lanes. Warp 6 of the first block asks for the next tile.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from tilefold import cute
@@ -18,7 +16,7 @@ from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, tcgen05
 from tilefold.cute.utils import blackwell_helpers as sm100
 
-from ..arguments import dtype_of, refuse
+from ..arguments import refuse
 from ..replay import Launch
 
 EPILOGUE, LOADS, MULTIPLIES, ASKS, WARPS = 4, 4, 5, 6, 7
@@ -27,19 +25,13 @@ ACCUMULATORS = 2
 """One is multiplied into while the other is stored."""
 K_BYTES = 128
 """The bytes of K of a stage: the widest swizzle."""
-TYPES: Mapping[str, Any] = MappingProxyType({
-    "float16": cute.Float16, "bfloat16": cute.BFloat16, "float32": cute.TFloat32, "float8_e4m3fn": cute.Float8E4M3FN,
-    "float8_e5m2": cute.Float8E5M2, "int8": cute.Int8, "uint8": cute.Uint8,
-})  # fmt: skip
-"""The elements that it multiplies, by those of A and B."""
-INTEGERS = "int8", "uint8"
 
 
 @dataclass(frozen=True)
 class Config:
-    """The tile and the stages: `blocks` is 2 for a pair, which makes 256 rows."""
+    """The tile and the stages, for elements of so many bits: `blocks` is 2 for a pair, which makes 256 rows."""
 
-    dtype: str = "float16"
+    bits: int = 16
     columns: int = 128
     blocks: int = 1
     stages: int = 3
@@ -47,20 +39,23 @@ class Config:
     @property
     def tile(self) -> tuple[int, int, int]:
         """M, N and K of a tile."""
-        return 128 * self.blocks, self.columns, 8 * K_BYTES // TYPES[self.dtype].bits
+        return 128 * self.blocks, self.columns, 8 * K_BYTES // self.bits
 
-    def mma(self) -> Any:
-        """The tiled MMA, whose "threads" are blocks."""
-        dtype, k = TYPES[self.dtype], cute.nvgpu.OperandMajorMode.K
-        sums = cute.Int32 if self.dtype in INTEGERS else cute.Float32
-        group = tcgen05.CtaGroup(self.blocks)
-        return sm100.make_trivial_tiled_mma(dtype, dtype, k, k, sums, group, self.tile[:2])
+    def mma(self, dtype: Any) -> Any:
+        """The tiled MMA for elements of a type, whose "threads" are blocks."""
+        k, group = cute.nvgpu.OperandMajorMode.K, tcgen05.CtaGroup(self.blocks)
+        return sm100.make_trivial_tiled_mma(dtype, dtype, k, k, sum_type(dtype), group, self.tile[:2])
+
+
+def sum_type(dtype: Any) -> Any:
+    """The type of the accumulators."""
+    return cute.Int32 if dtype.kind == "int" else cute.Float32
 
 
 @cute.kernel
 def gemm_kernel(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, config: cute.Constexpr) -> None:
-    mma, tile = config.mma(), config.tile
-    dtype = TYPES[config.dtype]
+    dtype = cute.TFloat32 if A.element_type == cute.Float32 else A.element_type
+    mma, tile, wide = config.mma(dtype), config.tile, sum_type(dtype)
     warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     rank = cute.arch.block_idx()[0] % config.blocks
     cluster = cute.tiled_divide(cute.make_layout((config.blocks, 1, 1)), (mma.thr_id.shape,))
@@ -124,7 +119,7 @@ def gemm_kernel(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, config: cute.Con
         loads.tail()
     elif warp == MULTIPLIES:
         tmem.wait_for_alloc()
-        acc = cute.make_tensor(tmem.retrieve_ptr(mma_type(config)), shape)
+        acc = cute.make_tensor(tmem.retrieve_ptr(wide), shape)
         tCrA, tCrB = mma.make_fragment_A(sA), mma.make_fragment_B(sB)
         while work.is_valid_tile:
             if rank == 0:
@@ -151,16 +146,16 @@ def gemm_kernel(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, config: cute.Con
         tmem.allocate(max(32, ACCUMULATORS * config.columns))
         tmem.relinquish_alloc_permit()
         tmem.wait_for_alloc()
-        start = tmem.retrieve_ptr(mma_type(config))
+        start = tmem.retrieve_ptr(wide)
         acc = cute.make_tensor(start, shape)
-        atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x32), mma_type(config))
+        atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x32), wide)
         out = tcgen05.make_tmem_copy(atom, acc[None, None, None, 0])
         mine = out.get_slice(cute.arch.thread_idx()[0])
         while work.is_valid_tile:
             m, n, _ = work.tile_idx
             tDgD = mine.partition_D(gD[None, None, None, m // config.blocks, n])
             complete = summed.wait_and_advance()
-            held = cute.make_rmem_tensor(tDgD.shape, mma_type(config))
+            held = cute.make_rmem_tensor(tDgD.shape, wide)
             cute.copy(out, mine.partition_S(acc[None, None, None, complete.index]), held)
             cute.arch.fence_view_async_tmem_load()
             complete.release()
@@ -184,17 +179,12 @@ def next_tile(tiles: Any, answers: Any) -> Any:
     return work
 
 
-def mma_type(config: Config) -> Any:
-    """The type of the accumulators."""
-    return cute.Int32 if config.dtype in INTEGERS else cute.Float32
-
-
-def chosen_config(m: int, n: int, k: int, dtype: str) -> Config | None:
+def chosen_config(m: int, n: int, k: int, bits: int) -> Config | None:
     """The configuration for whole tiles of a product, as large as possible; None where there is none."""
-    if dtype not in TYPES or m % 128 or n % 64 or not m * n * k:
+    if m % 128 or n % 64 or not m * n * k:
         return None
     columns = next(columns for columns in (256, 128, 64) if n % columns == 0)
-    config = Config(dtype, columns, 2 if m % 256 == 0 else 1)
+    config = Config(bits, columns, 2 if m % 256 == 0 else 1)
     return None if k % config.tile[2] else config
 
 
@@ -212,5 +202,6 @@ def launch_of(A: Any, B: Any, D: Any, config: Config) -> Launch:
 
 def gemm(A: Any, B: Any, D: Any, config: Config | None = None, device: str = "auto", **options: Any) -> None:
     """D = A @ B^T of whole tiles; see `launch_of`."""
-    config = config or chosen_config(*D.shape, A.shape[1], dtype_of(A)) or Config(dtype_of(A))
+    bits = 8 * A.itemsize
+    config = config or chosen_config(D.shape[0], D.shape[1], A.shape[1], bits) or Config(bits)
     launch_of(A, B, D, config).run(A, device, **options)

@@ -3,7 +3,7 @@
 
 from typing import Any
 
-from ..arguments import Array, dtype_of
+from ..arguments import Array
 from ..replay import Launches
 from ..sm80 import gemm as by_warps
 from .gemm import chosen_config, launch_of
@@ -18,7 +18,7 @@ def product(
     """
     more = bias, activation, scale_m, scale_n, gate, residual
     is_plain = by_rows and all(part is None for part in more)
-    config = chosen_config(*d.shape, a.shape[1], dtype_of(a)) if is_plain else None
+    config = chosen_config(d.shape[0], d.shape[1], a.shape[1], 8 * a.itemsize) if is_plain else None
     if config is None:
         yield from by_warps.product(d, a, b, by_rows, blocks, *more, autotune)
     else:
