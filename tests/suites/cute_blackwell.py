@@ -66,6 +66,8 @@ class Tutorial:
     codes: tuple[str, ...] = ()
     changes: tuple[tuple[str, str], ...] = ()
     """The changes without which no launch ends."""
+    left: tuple[str, ...] = ("E3232",)
+    """The codes of faults that stay with all fences: a warp may be late for a phase that others have used again."""
 
     @property
     def shared(self) -> int:
@@ -74,7 +76,7 @@ class Tutorial:
 
 
 TUTORIALS = (
-    Tutorial(1, "01_mma_sm100", codes=("E3216",)),
+    Tutorial(1, "01_mma_sm100", codes=("E3216",), left=()),
     Tutorial(2, "02_mma_tma_sm100", codes=("E3219",)),
     Tutorial(3, "03_mma_tma_multicast_sm100", (2, 2), ("E3263",), INITIALISED),
     Tutorial(4, "04_mma_tma_2sm_sm100", (2, 2), ("E3263",), INITIALISED),
@@ -83,15 +85,17 @@ TUTORIALS = (
 
 
 def cases(checkout: Path) -> Iterator[Case]:
-    """The kernels of the tutorials: with numbers that are right and the faults that they have, and without faults."""
+    """The kernels of the tutorials: with numbers that are right and the faults that they have, as they are and with
+    fences.
+    """
     for tutorial in TUTORIALS:
         file = checkout / FOLDER / "blackwell" / f"{tutorial.name}.cu"
-        for changes, codes in ((tutorial.changes, tutorial.codes), (FENCES, ())):
+        for changes, codes in ((tutorial.changes, tutorial.codes), (FENCES, tutorial.left)):
             theirs = device_text(file.read_text())
             for old, new in changes:
                 theirs = theirs.replace(old, new)
             yield Case(
-                name=f"blackwell/{tutorial.name}.cu" + ("" if codes else " with fences"),
+                name=f"blackwell/{tutorial.name}.cu" + (" with fences" if changes is FENCES else ""),
                 text=HEADERS + MORE_HEADERS + theirs + (OURS / CALLER).read_text(),
                 file=file,
                 expected="faults" if codes else "clean",
