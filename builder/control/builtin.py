@@ -31,7 +31,7 @@ def _range(*arguments: Any, **hints: Any) -> Any:
     return make_range(*arguments, **hints) if dynamic else range(*arguments)  # which a `for` of the kernel takes, too
 
 
-def _extreme(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def _extreme(name: str, function: Callable[..., object]) -> Callable[..., Any]:
     def extreme(*arguments: object, **options: object) -> Any:
         given: list[Any] = list(arguments)
         if len(given) == 1 and isinstance(given[0], Vec) and not options:
@@ -67,7 +67,7 @@ def _quantifier(
 
 
 def _convert(function: Callable[..., object], kind: str) -> Callable[..., Any]:
-    def converted(*arguments: Any, **options: Any) -> Any:
+    def converted(*arguments: object, **options: object) -> Any:
         given: list[Any] = list(arguments)
         if len(given) == 1 and isinstance(given[0], Vec) and kind != "bool":
             hint = f"write x.to(cute.{'Int32' if kind == 'int' else 'Float32'})"

@@ -17,7 +17,7 @@ from .loops import conditional_loop, counted_loop
 from .variables import Box
 
 
-def if_(condition: object, then: Callable[[], Any], otherwise: Callable[[], Any] = lambda: None) -> Any:
+def if_(condition: object, then: Callable[[], object], otherwise: Callable[[], object] = lambda: None) -> Any:
     """`then() if condition else otherwise()`: for a condition on a value of the kernel, both are built.
 
     Their results become one. Raises TilefoldError (E5006) where their types differ.
@@ -44,7 +44,7 @@ def for_(counts: "Range | Int | int", body: Callable[..., object], *carried: obj
     return result_of(state)
 
 
-def while_(condition: Callable[..., Any], body: Callable[..., Any], *carried: Any) -> Any:
+def while_(condition: Callable[..., Any], body: Callable[..., object], *carried: Any) -> Any:
     """A loop of the kernel: `body(*carried)` as long as `condition(*carried)`; like the body of `for_`, it returns the
     values for the next iteration.
     """

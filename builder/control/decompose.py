@@ -86,7 +86,7 @@ class _Moved:
     root: SSAValue
     layout: LayoutAttr
 
-    def taken(self, parts: Sequence[Any]) -> SSAValue:
+    def taken(self, parts: Sequence[object]) -> SSAValue:
         """The tensor that begins `parts[0]` elements further on; the other parts are the integers of its layout that
         are known at run time.
         """

@@ -11,7 +11,6 @@ import linecache
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from types import CellType, CodeType, FunctionType
-from typing import Any
 
 from ...base.errors import Code
 from ...compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
@@ -21,7 +20,7 @@ from .syntax.nodes import parameters, scope
 from .syntax.transform import RUNTIME, transform_function
 
 
-def rewritten(function: Callable[..., Any], read: Sequence[str], is_kernel: bool = False) -> FunctionType:
+def rewritten(function: Callable[..., object], read: Sequence[str], is_kernel: bool = False) -> FunctionType:
     """The function with control flow that can become the kernel's. `read` are the lines of its file as they were when
     the function was defined (`lines_of`); a kernel itself may end its threads early.
 

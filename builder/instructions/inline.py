@@ -28,12 +28,12 @@ _APPROXIMATION = re.compile(rf"\s*({'|'.join(APPROXIMATIONS)})\.approx(\.ftz)?\.
 def inline_ptx(
     text: str,
     constraints: str | None = None,
-    *operands: Any,
+    *operands: object,
     results: object = (),
     sim: Callable[..., Any] | None = None,
     write_only_types: Sequence[Any] | None = None,
-    read_only_args: Sequence[Any] = (),
-    read_write_args: Sequence[Any] = (),
+    read_only_args: Sequence[object] = (),
+    read_write_args: Sequence[object] = (),
     predicate: object = None,
     force_register_args: Sequence[int] = (),
 ) -> Any:
@@ -98,7 +98,7 @@ def dynamic_smem_size() -> Any:
 
 
 def _by_access(
-    text: str, types: Sequence[Any], reads: list[Any], changes: Sequence[Any], predicate: Any
+    text: str, types: Sequence[object], reads: list[Any], changes: Sequence[object], predicate: Any
 ) -> tuple[str, list[Any]]:
     """A text with the numbers of its registers, and its operands."""
     if changes:

@@ -142,7 +142,7 @@ def maximum(a: object, b: object) -> Any:
     return _extreme("max", max, a, b)
 
 
-def _extreme(name: str, of_numbers: Callable[[Any, Any], Any], a: object, b: object) -> Any:
+def _extreme(name: str, of_numbers: Callable[[Any, Any], object], a: object, b: object) -> Any:
     return of_numbers(a, b) if is_number(a) and is_number(b) else combined(name, a, b)
 
 

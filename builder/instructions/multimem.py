@@ -90,7 +90,7 @@ def spin_lock_ld_lt_relaxed_wait(lock_ptr: Pointer, *, expected_val: Scalar, sco
     def is_less(value: Any) -> Any:
         return value < expected_val
 
-    def read(*_: Any) -> Any:
+    def read(*_: object) -> Any:
         return load(lock_ptr, sem="relaxed", scope=scope)
 
     while_(is_less, read, read())

@@ -81,7 +81,7 @@ def print_layout(tensor: "Tensor | Layout", text: str = "tensor") -> None:
     emit(PrintOp.build(operands=[tensor.ssa], properties={"text": StringAttr(text)}))
 
 
-def printf(format: object, *values: Any, end: str = "\n") -> None:
+def printf(format: object, *values: object, end: str = "\n") -> None:
     """Each executing thread prints values, like C's printf: `printf("t = %d: %f\\n", t, x)`.
 
     `{}` stands for a value by the conversion that fits it, for a layout, a tuple or a tensor as `print` shows it, with

@@ -75,7 +75,7 @@ def fence_view_async_tmem_store() -> None:
     emit(ptx.TensorWaitOp("st"))
 
 
-def commit(mbar_ptr: Any, mask: Any = None, cta_group: CtaGroup = CtaGroup.ONE) -> None:
+def commit(mbar_ptr: object, mask: Any = None, cta_group: CtaGroup = CtaGroup.ONE) -> None:
     """Arrives at an mbarrier once the multiplications and the copies to tensor memory are complete that the thread has
     issued; with a mask, at the mbarriers at this place in the blocks of the cluster that its bits name (PTX ISA,
     tcgen05.commit). One thread of a warp that calls it executes it.

@@ -177,7 +177,7 @@ class Elected(Bool):
         self._branch: Any = block, inside
         inside.__enter__()
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         block, inside = self._branch
         if error[0] is None:
             current().insert(scf.YieldOp())

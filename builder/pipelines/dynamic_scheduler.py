@@ -41,7 +41,7 @@ class ClcDynamicPersistentTileScheduler(Stateful):
     """
 
     def __init__(
-        self, params: ClcDynamicPersistentTileSchedulerParams, own: tuple[Any, Any, Any], response: Address
+        self, params: ClcDynamicPersistentTileSchedulerParams, own: tuple[object, object, object], response: Address
     ) -> None:
         self.params = params
         self.own = own

@@ -127,7 +127,7 @@ def epilogue_tma_store(
         arch.fence_proxy("async.shared", "cta")
         barrier.arrive_and_wait()
 
-        def send(part: int = subtile, stage: Any = stage) -> None:
+        def send(part: int = subtile, stage: object = stage) -> None:
             copy(tma_atom_c, sources[None, stage], parts[None, part])
             c_pipeline.producer_commit()
             c_pipeline.producer_acquire()
@@ -165,7 +165,7 @@ def epilogue(
         gemm, epi_tidx, transform_partitioned_tensor_layout(tCtAcc_base), target, epi_tile, gemm.use_2cta_instrs
     )
 
-    def part_of(tensor: Any) -> Any:
+    def part_of(tensor: object) -> Any:
         part = load.get_slice(epi_tidx).partition_D(flat_divide(tensor, epi_tile))
         return _of_stage(part, *mma_tile_coord_mnl)
 

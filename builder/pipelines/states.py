@@ -23,7 +23,7 @@ class PipelineState(Stateful):
     phase: Any
     count: Any
 
-    def __init__(self, stages: int, count: Any = 0, index: Any = 0, phase: Any = 0) -> None:
+    def __init__(self, stages: int, count: object = 0, index: object = 0, phase: object = 0) -> None:
         if type(stages) not in (int, NoStages) or stages < 0:
             raise _no_stages(stages)
         self.stages = stages or NoStages()
@@ -31,7 +31,7 @@ class PipelineState(Stateful):
         self.phase = phase
         self.count = count
 
-    def advance(self, count: Any = 1) -> None:
+    def advance(self, count: object = 1) -> None:
         """Advances by one or several stages; after the last one comes the first, and the phase changes. TilefoldError
         (E5011) for a state of 0 stages.
         """

@@ -153,7 +153,7 @@ def make_tmem_ptr_from_warp_row_col(base: Any, warp: Any, col: Any, dtype: Any =
     return TmemPointer(TmemAddr(base).number + rows + convert(col, Int32), dtype)
 
 
-def cell(x: Any) -> SSAValue:
+def cell(x: object) -> SSAValue:
     """The address of a cell."""
     if isinstance(x, TmemAddr):
         x = x.as_ptr()
@@ -215,14 +215,14 @@ class Tcgen05InstrDesc:
 
     @staticmethod
     def build(
-        c_dtype: Any = Float32,
-        a_dtype: Any = None,
-        b_dtype: Any = None,
+        c_dtype: object = Float32,
+        a_dtype: object = None,
+        b_dtype: object = None,
         *,
         n_dim: int,
         m_dim: int,
-        a_major: Any = 0,
-        b_major: Any = 0,
+        a_major: object = 0,
+        b_major: object = 0,
         negate_a: bool = False,
         negate_b: bool = False,
         saturate: bool = False,
@@ -350,7 +350,7 @@ def tcgen05_mma(
     )  # fmt: skip
 
 
-def tcgen05_commit(mbar: Any, multicast_mask: Any = None, group: Any = CTAGroup.CTA_1) -> None:
+def tcgen05_commit(mbar: object, multicast_mask: Any = None, group: object = CTAGroup.CTA_1) -> None:
     """Arrives at an mbarrier, or at those of a mask of blocks, once what the thread has issued is complete (PTX ISA,
     tcgen05.commit).
     """

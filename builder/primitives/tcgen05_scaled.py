@@ -80,14 +80,14 @@ class _ScaledInstrDesc:
     @classmethod
     def build(
         cls,
-        a_dtype: Any = None,
-        b_dtype: Any = None,
+        a_dtype: object = None,
+        b_dtype: object = None,
         *,
         n_dim: int,
         m_dim: int,
         scale_format: int = 0,
-        a_major: Any = 0,
-        b_major: Any = 0,
+        a_major: object = 0,
+        b_major: object = 0,
         negate_a: bool = False,
         negate_b: bool = False,
         a_sf_id: int = 0,

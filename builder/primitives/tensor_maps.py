@@ -297,9 +297,9 @@ def cp_async_bulk_tensor_shared_cta_global(
 def cp_async_bulk_tensor_shared_cluster_global(
     dst: object,
     tensor_map: object,
-    coordinates: Sequence[Any],
+    coordinates: Sequence[object],
     mbar: object,
-    im2col_offsets: Sequence[Any] = (),
+    im2col_offsets: Sequence[object] = (),
     *,
     multicast_mask: Any = None,
     group: CTAGroup | None = None,

@@ -76,7 +76,7 @@ def weak_type(x: Number, like: DType | None = None) -> DType:
     return like if like is not None and like.kind == "float" else Float32
 
 
-def check_numbers(dtype: DType, *xs: Any) -> None:
+def check_numbers(dtype: DType, *xs: object) -> None:
     """Raises TilefoldError (E5002) for a number that would be another one in the type in which it is computed with."""
     if dtype.kind == "int":
         for x in xs:

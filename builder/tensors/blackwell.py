@@ -94,7 +94,7 @@ def _major(of_mma: OperandMajorMode, is_k_major: bool | None) -> OperandMajorMod
     return of_mma if is_k_major is None else OperandMajorMode.K if is_k_major else OperandMajorMode.MN
 
 
-def get_smem_layout_atom_ab(major_mode: OperandMajorMode, element_type: Any, smem_shape_mn_k: Any) -> Any:
+def get_smem_layout_atom_ab(major_mode: OperandMajorMode, element_type: object, smem_shape_mn_k: object) -> Any:
     """The layout of shared memory by its widest swizzle that divides a tile (MN,K) with `major_mode` contiguous: a
     member of `SmemLayoutAtomKind`.
     """
@@ -177,11 +177,11 @@ def _least(layout: LayoutEnum, dtype: DType) -> int:
 
 
 def get_tmem_load_op(
-    cta_tile_shape: Any,
+    cta_tile_shape: object,
     layout_d: LayoutEnum,
     elem_ty_d: DType,
     elem_ty_acc: DType,
-    epi_tile: Any,
+    epi_tile: object,
     use_2cta_instrs: bool,
 ) -> CopyAtom:
     """The copy atom that loads an epilogue's tile from tensor memory: 32 lanes where the warp has as many, or 16 lanes

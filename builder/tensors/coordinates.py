@@ -54,7 +54,7 @@ def at_run_time(attribute: CoordAttr, operands: list[SSAValue]) -> tuple[CoordAt
     rest = iter(operands)
     values: list[SSAValue] = []
 
-    def convert(leaf: Any) -> Any:
+    def convert(leaf: object) -> Any:
         if leaf is None:
             return None
         values.append(next(rest) if isinstance(leaf, Unknown) else index_of(leaf).ssa)
@@ -101,7 +101,7 @@ def counted_from_end(coord: Any, tensor: Any) -> Any:
     return _from_end(coord, tensor.shape) if _is_negative(coord) else coord
 
 
-def _is_negative(coord: Any) -> bool:
+def _is_negative(coord: object) -> bool:
     if isinstance(coord, tuple | list):
         return any(map(_is_negative, coord))  # pyright: ignore[reportUnknownArgumentType]
     return type(coord) is int and coord < 0
@@ -163,7 +163,7 @@ def split_extents(integers: Any) -> tuple[Any, list[SSAValue]]:
     """A tuple of integers with `?` for its values, and these as operands of type `index`."""
     operands: list[SSAValue] = []
 
-    def convert(leaf: Any) -> Any:
+    def convert(leaf: object) -> Any:
         if not isinstance(leaf, Int):
             return leaf
         operands.append(index_of(leaf).ssa)
@@ -181,12 +181,12 @@ def has_value(x: object) -> bool:
     return has_value(x.outer) if isinstance(x, ComposedLayout) else isinstance(x, Value)
 
 
-def as_layout(x: Any) -> Any:
+def as_layout(x: object) -> Any:
     """A layout as it is given to a function: a layout itself, or a shape, which stands for its compact layout."""
     return x if isinstance(x, Layout | ComposedLayout) else make_layout(tuples(x))
 
 
-def check_static(x: Any, subject: str) -> None:
+def check_static(x: object, subject: str) -> None:
     """Raises TilefoldError (E5003), whose message begins with `subject`, where a layout, a tiler or a tuple is not."""
     if has_value(x):
         raise TilefoldError(Code.BUILD_RUN_TIME, f"{subject} {show_layout(x)}", "pass the sizes as cute.Constexpr")

@@ -342,7 +342,7 @@ def autovec_copy(
 basic_copy = autovec_copy
 
 
-def _copies_any(atom: CopyAtom, src: Any, dst: Any) -> bool:
+def _copies_any(atom: CopyAtom, src: object, dst: object) -> bool:
     """Whether an atom copies tensors of one nested mode element by element (CuTe's AutoVectorizingCopy)."""
     held = atom.attribute
     if held.load or held.store or held.atom_name != auto_vectorizing_copy().name:

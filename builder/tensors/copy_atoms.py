@@ -2,7 +2,6 @@
 """Copy atoms: a copy instruction for elements of a type (CuTe's copy_atom.hpp)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.tile import CopyAtomAttr
@@ -66,7 +65,7 @@ def make_copy_atom(
     num_bits_per_copy: int | None = None,
     load: str = "",
     store: str = "",
-    **attributes: Any,
+    **attributes: object,
 ) -> CopyAtom:
     """A copy atom: of an instruction of `nvgpu`, or by CuTe's name, for elements of a type.
 

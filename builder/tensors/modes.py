@@ -198,14 +198,14 @@ def _check_range(begin: int, end: int, rank: int) -> None:
         raise TilefoldError(Code.MODE_OUT_OF_RANGE, message)
 
 
-def relaid(target: object, function: Callable[[Any], Any]) -> Any:
+def relaid(target: object, function: Callable[[Any], object]) -> Any:
     """A function of layouts, applied to a layout, or to that of a tensor: the tensor in the resulting layout."""
     if isinstance(target, Tensor | CoordTensor):
         return make_tensor(target.iterator, function(target.layout))
     return function(layout_of(target))
 
 
-def _pad(target: object, mode: object, rank: int | None, function: Callable[[Any, int, Any], Any]) -> Any:
+def _pad(target: object, mode: object, rank: int | None, function: Callable[[Any, int, Any], object]) -> Any:
     whole = rank_of(target) + 1 if rank is None else rank
     if not isinstance(target, tuple):
         added = None if mode is None else layout_of(mode)

@@ -7,7 +7,6 @@ from math import gcd
 from operator import sub
 from typing import Any
 
-from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code, TilefoldError
@@ -117,7 +116,7 @@ class RawPointer:
     def __bool__(self) -> bool:
         refuse_presence("a pointer is neither true nor false", "p.load() is the element")
 
-    def __add__(self, elements: Any) -> "RawPointer":
+    def __add__(self, elements: object) -> "RawPointer":
         return RawPointer(self.base, moved(self.offset, elements))
 
     __radd__ = __add__
@@ -125,7 +124,7 @@ class RawPointer:
     def __sub__(self, elements: object) -> "RawPointer":
         return RawPointer(self.base, moved(self.offset, elements, sub))
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: object) -> Any:
         return (self + index).load()
 
     def __setitem__(self, index: object, value: object) -> None:
@@ -214,13 +213,12 @@ class RawPointer:
         for place in range(0, count, self._group):
             yield place, (self + place).apply_swizzle(swizzle)
 
-    def recast(self, dtype: Any) -> "RawPointer":
+    def recast(self, dtype: object) -> "RawPointer":
         """The same address, of elements of another type: a promise that it is a multiple of their size."""
         element, first = as_dtype(dtype), self.view(1)
         type_: TensorType = first.ir_type
         with checked():
-            align = IntAttr(max(type_.align.data, element.bits // 8))
-            made = TensorType(element.in_memory, type_.space, align, type_.layout)
+            made = TensorType(element.in_memory, type_.space, type_.align, type_.layout)
         return RawPointer(type(first)(emit(ViewOp(first.ssa, None, made)).results[0], element))
 
     def __repr__(self) -> str:

@@ -62,7 +62,7 @@ class Struct:
     memory.
     """
 
-    def __init__(self, name: str, annotations: Mapping[str, Any], overlap: bool = False) -> None:
+    def __init__(self, name: str, annotations: Mapping[str, object], overlap: bool = False) -> None:
         self.name = name
         self.members: dict[str, _Member] = {}
         self.alignment, end = 1, 0

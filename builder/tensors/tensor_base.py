@@ -143,11 +143,11 @@ class AnyTensor:
 
     __hash__ = object.__hash__
 
-    def view(self, op: type[LayoutViewOp], operands: Sequence[Any], properties: dict[str, Any]) -> Self:
+    def view(self, op: type[LayoutViewOp], operands: Sequence[object], properties: dict[str, Any]) -> Self:
         """The view of this tensor by an operation: `operands` after the tensor. Raises TilefoldError."""
         return self.view_of(op, [self.ssa, *operands], properties)
 
-    def view_of(self, op: type[LayoutViewOp], operands: Sequence[Any], properties: dict[str, Any]) -> Self:
+    def view_of(self, op: type[LayoutViewOp], operands: Sequence[object], properties: dict[str, Any]) -> Self:
         """The view of this tensor by an operation with these operands, one of which is this tensor. Raises
         TilefoldError.
         """
@@ -318,7 +318,7 @@ def emit_inferred(
 
 
 def replaced_leaves(
-    t: object, value: Callable[[tuple[int, ...], Any], Any], path: tuple[int, ...] = (), every: bool = False
+    t: object, value: Callable[[tuple[int, ...], Any], object], path: tuple[int, ...] = (), every: bool = False
 ) -> Any:
     """`t` with `value(path, leaf)` in place of its `?`, or of every leaf."""
     if isinstance(t, tuple):

@@ -264,7 +264,7 @@ def _record(atom: CopyAtom | TiledCopy) -> CopyRecord:
     return (atom.atom if isinstance(atom, TiledCopy) else atom).attribute.atom
 
 
-def tile_to_mma_shape(atom: LayoutLike, mma_tile_shape: Any, order: Any = None) -> LayoutLike:
+def tile_to_mma_shape(atom: LayoutLike, mma_tile_shape: object, order: object = None) -> LayoutLike:
     """A layout of shared memory for a part of an operand, ((MMA_MN,MMA_K),RestMN,RestK,...) as `partition_shape_A` has
     it, tiled from the layout of `make_smem_layout_atom` in an order of the modes (MN,K,...).
 

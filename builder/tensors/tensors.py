@@ -202,7 +202,7 @@ def address_of(x: object) -> Address:
     return x
 
 
-def pointed(x: Any) -> Any:
+def pointed(x: object) -> Any:
     """The pointer to a member of a structure; anything else as it is."""
     at = getattr(x, "address", x)
     return at if isinstance(at, Pointer) else x
@@ -234,7 +234,7 @@ class Tensor(Elements):
             raise TilefoldError(Code.BUILD_VALUE, message, hint)
         self.write(coord, value)
 
-    def ptr(self, *coord: Any) -> Address:
+    def ptr(self, *coord: object) -> Address:
         """The address of the element at a coordinate, for atomic operations: `t.ptr(i, j)`; without a coordinate, of
         the first element.
         """

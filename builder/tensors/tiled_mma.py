@@ -132,11 +132,11 @@ class _Parts(ABC):
         """The layout that `get_layoutC_TV()` gives."""
         return self.get_layoutC_TV()
 
-    def partition_shape_A(self, shape_mk: Any) -> Any:
+    def partition_shape_A(self, shape_mk: object) -> Any:
         """The shape of each thread's part of A of this shape: (MMA,MMA_M,MMA_K,...)."""
         return self._partition_shape("A", shape_mk)
 
-    def partition_shape_B(self, shape_nk: Any) -> Any:
+    def partition_shape_B(self, shape_nk: object) -> Any:
         """The shape of each thread's part of B of this shape: (MMA,MMA_N,MMA_K,...)."""
         return self._partition_shape("B", shape_nk)
 
@@ -144,7 +144,7 @@ class _Parts(ABC):
         """The shape of each thread's part of C of this shape: (MMA,MMA_M,MMA_N,...)."""
         return self._partition_shape("C", shape_mn)
 
-    def _partition_shape(self, operand: str, shape: object) -> Any:
+    def _partition_shape(self, operand: str, shape: Any) -> Any:
         extents = tuples(shape)
         check_static(extents, "the parts of a tiled MMA are static, but this is")
         return self._mma.type.tiled_mma.partition_shape(operand, extents)
@@ -262,10 +262,10 @@ class TiledMma(_Parts, Displayed, Stateful):
         """A layout, or a tensor, of C (M,N,...): ((ThrV,(ThrM,ThrN)),(FrgV,(RestM,RestN,...)))."""
         return self._thrfrg("C", target)
 
-    def _thrfrg(self, operand: str, target: Any) -> Any:
+    def _thrfrg(self, operand: str, target: object) -> Any:
         return relaid(target, lambda layout: self.type.tiled_mma.thrfrg(operand, layout))
 
-    def get_slice(self, thr_idx: Any) -> "ThrMma":
+    def get_slice(self, thr_idx: object) -> "ThrMma":
         """The part of a thread, whose index may be a value."""
         return ThrMma(self, thr_idx)
 
@@ -298,7 +298,7 @@ class ThrMma(_Parts):
     def __str__(self) -> str:
         return "\n".join(thr_mma_lines(self.tiled_mma.type.tiled_mma, static_or_unknown(self.thr_idx), plain_style))
 
-    def get_slice(self, thr_idx: Any) -> "ThrMma":
+    def get_slice(self, thr_idx: object) -> "ThrMma":
         """The part of another thread."""
         return self.tiled_mma.get_slice(thr_idx)
 
@@ -310,7 +310,7 @@ class ThrMma(_Parts):
         """The thread's part of B (N,K,...): (MMA,MMA_N,MMA_K,...)."""
         return self._part(PartitionBOp, input_nk)
 
-    def partition_C(self, input_mn: Any) -> Any:
+    def partition_C(self, input_mn: object) -> Any:
         """The thread's part of C (M,N,...): (MMA,MMA_M,MMA_N,...)."""
         return self._part(PartitionCOp, input_mn)
 
@@ -318,7 +318,7 @@ class ThrMma(_Parts):
         """The accumulator for a thread's part of C (M,N)."""
         return self.make_fragment_C(self.partition_C(tensor))
 
-    def _part(self, op: type[Any], tensor: Any) -> Any:
+    def _part(self, op: type[object], tensor: object) -> Any:
         return partition(op, self.tiled_mma.value(), tensor, self.thr_idx)
 
 
@@ -339,7 +339,7 @@ class WarpgroupAtom(Stateful):
 
     __slots__ = ("accumulate", "atom", "op")
 
-    def __init__(self, atom: MmaAtomAttr, op: Any) -> None:
+    def __init__(self, atom: MmaAtomAttr, op: object) -> None:
         self.atom, self.op = atom, op
         self.accumulate: Any = adds_at_first(atom)
 
@@ -370,7 +370,7 @@ def atom_of(op: "MatrixOp | MmaAtomAttr | WarpgroupAtom | str") -> MmaAtomAttr:
         return MmaAtomAttr(mma_atom(op) if isinstance(op, str) else op.atom())
 
 
-def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: Any = None, permutation_mnk: Any = None) -> TiledMma:
+def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: object = None, permutation_mnk: object = None) -> TiledMma:
     """A tiled MMA: `make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", (2, 2, 1), (32, 32, 16))`.
 
     `atom_layout_mnk` maps the place of an atom in (M,N,K) to the threads that execute it: a layout, or a shape, which

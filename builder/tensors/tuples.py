@@ -29,7 +29,7 @@ def transform_apply(*terms: object, f: Callable[..., object], g: Callable[..., o
     return g(*[f(*parts) for parts in zip(*[as_tuple(tuples(term)) for term in terms], strict=True)])
 
 
-def unwrap(x: Any) -> Any:
+def unwrap(x: object) -> Any:
     """A tuple without the one-mode tuples around it."""
     inner: Any = tuples(x)
     modes = as_tuple(inner)
@@ -89,7 +89,7 @@ def find(t: object, x: object, hierarchical: bool = True) -> Any:
     return find_if(t, lambda leaf, _: not isinstance(leaf, Value) and leaf == x, hierarchical)
 
 
-def wrap(x: Any) -> tuple[Any, ...]:
+def wrap(x: object) -> tuple[Any, ...]:
     """A tuple as it is, anything else as a tuple with one element."""
     return as_tuple(x)
 
@@ -109,7 +109,7 @@ def basis_get(basis: object, t: object) -> Any:
     return get(t, basis.path) if isinstance(basis, Basis) else t
 
 
-def has_underscore(a: Any) -> bool:
+def has_underscore(a: object) -> bool:
     """Whether a leaf of a coordinate is None, which keeps a mode."""
     return None in flatten_to_tuple(a)
 
@@ -127,7 +127,7 @@ def leading_dim(shape: object, stride: object) -> Any:
     return find_if(stride, lambda step, _: not _is_one(next(extents)) and _is_one(step))
 
 
-def _is_one(x: Any) -> bool:
+def _is_one(x: object) -> bool:
     return not isinstance(x, Value) and x == 1
 
 

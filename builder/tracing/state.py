@@ -296,7 +296,7 @@ def suspended() -> Generator[None, None, None]:
 
 @contextmanager
 def building(
-    block: Block, convert: Callable[[Any, Any], Any], host: HostFunction | None = None
+    block: Block, convert: Callable[[Any, Any], object], host: HostFunction | None = None
 ) -> Generator[Builder, None, None]:
     """Within it, the functions of this folder write operations to the end of `block`, and types make
     values by `convert`.
