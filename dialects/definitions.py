@@ -152,12 +152,12 @@ def optional_operand(constraint: Any = Attribute, *, default: None) -> Any:
     return _kept(opt_operand_def(constraint), None, default)
 
 
-def prop(*, converter: Callable[[Any], Any], default: object = _REQUIRED) -> Any:
+def prop(*, converter: Callable[[Any], object], default: object = _REQUIRED) -> Any:
     """The field of a property, which `converter` makes of an argument."""
     return _kept(prop_def(_CONSTRAINTS[converter]), converter, default)
 
 
-def optional_prop(*, converter: Callable[[Any], Any], default: object = _REQUIRED, kw_only: bool = False) -> Any:
+def optional_prop(*, converter: Callable[[Any], object], default: object = _REQUIRED, kw_only: bool = False) -> Any:
     """The field of a property that may be missing."""
     return _kept(opt_prop_def(_CONSTRAINTS[converter]), converter, default, kw_only)
 

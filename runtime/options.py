@@ -162,7 +162,7 @@ def option_hint(name: str) -> str:
     return f"did you mean {' or '.join(similar)}?" if similar else f"it takes {', '.join(OPTIONS)}"
 
 
-def launch_attributes(cluster: Any = None, use_pdl: bool = False, **more: Unpack[LaunchOptions]) -> LaunchAttributes:
+def launch_attributes(cluster: object = None, use_pdl: bool = False, **more: Unpack[LaunchOptions]) -> LaunchAttributes:
     """The attributes for the options of a launch in Python: the size of a cluster in blocks, whether the launch is a
     programmatic one, and those of `LaunchOptions`. A cluster of one block adds none. Equal options give the same
     object.
@@ -204,7 +204,7 @@ def _check_switch(name: str, value: object) -> None:
         raise LaunchError(Code.RUN_LAUNCH, f"{name} is {shown(value)}", "give True or False")
 
 
-def _check_number(name: str, value: Any) -> None:
+def _check_number(name: str, value: object) -> None:
     """LaunchError (E3105) unless it is an integer of 32 bits, or None."""
     if value is not None and not (type(value) is int and -(1 << 31) <= value < 1 << 31):
         raise LaunchError(Code.RUN_LAUNCH, f"{name} is {shown(value)}", "give an integer, or leave it out")

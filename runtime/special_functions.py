@@ -2,7 +2,6 @@
 """The error function of arrays, which NumPy lacks."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ _VALUES = np.array([math.erf(x) for x in _NODES.tolist()])
 _SLOPES = 2 / math.sqrt(math.pi) * np.exp(-(_NODES**2))
 
 
-def erf(x: Any) -> NDArray[np.float64]:
+def erf(x: object) -> NDArray[np.float64]:
     """The error function of each number, in float64, with a relative error below 1e-12.
 
     A Taylor polynomial of degree 5 around the nearest of the nodes 0, 1/64, 2/64, ..., where Python knows the value;

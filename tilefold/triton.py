@@ -29,8 +29,8 @@ _UNIT = 16
 
 
 def check(
-    kernel: Any,
-    *args: Any,
+    kernel: object,
+    *args: object,
     target: str = DEFAULT_ARCH,
     outputs: Collection[str] = (),
     seed: int = 0,
@@ -39,7 +39,7 @@ def check(
     processes: int | None = None,
     max_steps: int | None = None,
     max_memory: int | None = None,
-    **more: Any,
+    **more: object,
 ) -> Report:
     """All faults of a launch of a Triton kernel, on copies of its arguments. `kernel` is `k[grid]`, and the arguments
     are those of its call, with options of Triton such as `num_warps`; arrays are in the host's memory. An autotuned
@@ -72,7 +72,7 @@ class _Compiled:
     shared: int
 
     @classmethod
-    def of(cls, launcher: Any, args: tuple[Any, ...], more: dict[str, Any], target: str) -> "_Compiled":
+    def of(cls, launcher: object, args: tuple[object, ...], more: dict[str, Any], target: str) -> "_Compiled":
         kernel, grid = _parts(launcher)
         kernel, given = _configured(kernel, args, dict(more))
         names = list(kernel.arg_names)
@@ -105,7 +105,7 @@ def _parts(launcher: object) -> tuple[Any, Any]:
     return nonlocals["self"], nonlocals["grid"]
 
 
-def _configured(kernel: Any, args: tuple[Any, ...], given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _configured(kernel: object, args: tuple[object, ...], given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The function in a kernel that is autotuned or has heuristics, with the values that these give."""
     while not hasattr(kernel, "params"):
         if hasattr(kernel, "configs"):
@@ -116,7 +116,9 @@ def _configured(kernel: Any, args: tuple[Any, ...], given: dict[str, Any]) -> tu
     return kernel, given
 
 
-def _compile(kernel: Any, values: Mapping[str, Any], fixed: set[str], options: dict[str, Any], target: str) -> Any:
+def _compile(
+    kernel: object, values: Mapping[str, object], fixed: set[str], options: dict[str, Any], target: str
+) -> Any:
     """The kernel as Triton compiles it, for arguments of these types and divisors."""
     try:
         compiler, backends = import_module("triton.compiler"), import_module("triton.backends.compiler")
@@ -148,7 +150,7 @@ def _place_of(name: str, value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else 1
 
 
-def _type_of(name: str, value: Any) -> str:
+def _type_of(name: str, value: object) -> str:
     """The type of an argument as Triton names it. LaunchError (E3106) for one that is none."""
     if is_array(value):
         element = ELEMENTS[array_of(name, value).dtype]

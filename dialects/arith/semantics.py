@@ -86,7 +86,7 @@ def truncate_quotient(a: Any, b: Any) -> Any:
     return a // b + ((a % b != 0) & ((a < 0) != (b < 0)))
 
 
-def remainder(a: Any, b: Any) -> Any:
+def remainder(a: object, b: object) -> Any:
     """The remainder of the quotient that is rounded towards zero, with the sign of the dividend."""
     return a - truncate_quotient(a, b) * b
 

@@ -87,7 +87,7 @@ class ComposedGetInnerOp(PureOp):
     FUNCTION: ClassVar = staticmethod(attrgetter("inner"))
 
     @classmethod
-    def results_of(cls, value: Any, operand_types: Sequence[Attribute]) -> list[Attribute]:
+    def results_of(cls, value: object, operand_types: Sequence[Attribute]) -> list[Attribute]:
         return [(SwizzleType if isinstance(value, Swizzle) else LayoutType).of(value)]
 
 

@@ -61,7 +61,7 @@ class TupleAddOp(SumOp):
         return add(lhs, rhs)
 
 
-def _is_zero(x: Any) -> bool:
+def _is_zero(x: object) -> bool:
     return type(x) is int and x == 0
 
 
@@ -167,7 +167,7 @@ class CompareOp(CuteOp, ABC):
 
     @classmethod
     @abstractmethod
-    def compare(cls, lhs: Any, rhs: Any) -> bool:
+    def compare(cls, lhs: object, rhs: object) -> bool:
         """Whether the comparison of two static values holds."""
 
 
@@ -210,7 +210,7 @@ class EqualOp(CompareOp):
     result = result_def(i1)
 
     @classmethod
-    def compare(cls, lhs: Any, rhs: Any) -> bool:
+    def compare(cls, lhs: object, rhs: object) -> bool:
         return bool(lhs == rhs)
 
     def verify_(self) -> None:

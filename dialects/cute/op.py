@@ -169,7 +169,7 @@ class AlgebraOp(CuteOp):
         return cls.FUNCTION(*values, **parameters)
 
     @classmethod
-    def results_of(cls, value: Any, operand_types: Sequence[Attribute]) -> list[Attribute]:
+    def results_of(cls, value: object, operand_types: Sequence[Attribute]) -> list[Attribute]:
         """The types of the results of `evaluate`."""
         first = operand_types[0]
         assert isinstance(first, CuteType)

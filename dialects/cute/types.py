@@ -46,7 +46,7 @@ class CuteType(Data[Any], TypeAttribute):
         return cls(value)
 
     @classmethod
-    def check(cls, value: Any) -> None:
+    def check(cls, value: object) -> None:
         """Raises `LayoutError` unless `value` may stand in this type."""
         raise NotImplementedError
 
@@ -60,7 +60,7 @@ class CuteType(Data[Any], TypeAttribute):
         return self.show(self.data)
 
     @classmethod
-    def show(cls, value: Any) -> str:
+    def show(cls, value: object) -> str:
         """The text of a value of this kind, whose integers may be of any sort."""
         return to_text(value)
 
@@ -78,7 +78,7 @@ class IntTupleType(CuteType):
     READ = staticmethod(parse_int_tuple)
 
     @classmethod
-    def check(cls, value: Any) -> None:
+    def check(cls, value: object) -> None:
         check_leaves(value, int, Unknown)
 
 
@@ -90,7 +90,7 @@ class CoordType(CuteType):
     READ = staticmethod(parse_coord)
 
     @classmethod
-    def check(cls, value: Any) -> None:
+    def check(cls, value: object) -> None:
         check_leaves(value, int, Unknown, type(None))
 
 
@@ -102,7 +102,7 @@ class ShapeType(CuteType):
     READ = staticmethod(parse_int_tuple)
 
     @classmethod
-    def check(cls, value: Any) -> None:
+    def check(cls, value: object) -> None:
         check_leaves(value, int, Unknown)
 
 
@@ -114,7 +114,7 @@ class StrideType(CuteType):
     READ = staticmethod(parse_int_tuple)
 
     @classmethod
-    def check(cls, value: Any) -> None:
+    def check(cls, value: object) -> None:
         check_strides(value)
 
 
@@ -126,7 +126,7 @@ class LayoutType(CuteType):
     READ = staticmethod(parse_layout)
 
     @classmethod
-    def check(cls, value: Any) -> None:
+    def check(cls, value: object) -> None:
         if type(value) is not Layout:
             raise LayoutError(
                 Code.TEXT_WRONG_KIND, f"{value} is a composed layout", "its type is !cute.composed_layout"
@@ -178,7 +178,7 @@ class ComposedLayoutType(CuteType):
     READ = staticmethod(parse_layout)
 
     @classmethod
-    def check(cls, value: Any) -> None:
+    def check(cls, value: object) -> None:
         if type(value) is not ComposedLayout:
             raise LayoutError(Code.TEXT_WRONG_KIND, f"{value} is a plain layout", "its type is !cute.layout")
         check_composed(value)
@@ -192,13 +192,13 @@ class SwizzleType(CuteType):
     READ = staticmethod(parse_swizzle)
 
     @classmethod
-    def check(cls, value: Any) -> None:
+    def check(cls, value: object) -> None:
         assert type(value) is Swizzle
         if value.bits + value.base + abs(value.shift) > 32:
             raise LayoutError(Code.SWIZZLE_INVALID, f"{value} reaches beyond the 32 bits of an index")
 
 
-def type_of(value: Any, kind: type[CuteType]) -> CuteType:
+def type_of(value: object, kind: type[CuteType]) -> CuteType:
     """The type of a computed value of a kind; for the kinds of layouts, that of the layout or composed layout it is."""
     if kind in (LayoutType, ComposedLayoutType):
         kind = LayoutType if type(value) is Layout else ComposedLayoutType

@@ -69,7 +69,7 @@ def unknowns(layout: LayoutLike) -> list[Unknown]:
     return [x for x in integers(plain_layout(layout)) if isinstance(x, Unknown)]
 
 
-def with_scalars(layout: LayoutLike, values: Sequence[Any]) -> Any:
+def with_scalars(layout: LayoutLike, values: Sequence[object]) -> Any:
     """`layout` with `values` in place of its `?`."""
     if not values:
         return layout

@@ -74,12 +74,12 @@ def _turn(m: Arithmetic, rest: Any, quadrant: Any) -> Any:
     return m.from_bits(m.bits(size) ^ (quadrant & 2) << 30)
 
 
-def sine(m: Arithmetic, x: Any) -> Any:
+def sine(m: Arithmetic, x: object) -> Any:
     """The sine of an angle in radians; NaN for infinity."""
     return _turn(m, *_reduce(m, x))
 
 
-def cosine(m: Arithmetic, x: Any) -> Any:
+def cosine(m: Arithmetic, x: object) -> Any:
     """The cosine of an angle in radians; NaN for infinity."""
     rest, quadrant = _reduce(m, x)
     return _turn(m, rest, quadrant + 1)

@@ -19,71 +19,73 @@ class Arithmetic(ABC):
     """
 
     @abstractmethod
-    def fma(self, a: Any, b: Any, c: Any) -> Any:
+    def fma(self, a: object, b: object, c: object) -> Any:
         """`a * b + c`, rounded once."""
 
     @abstractmethod
-    def absolute(self, x: Any) -> Any:
+    def absolute(self, x: object) -> Any:
         """A float without its sign."""
 
     @abstractmethod
-    def with_sign(self, x: Any, of: Any) -> Any:
+    def with_sign(self, x: object, of: object) -> Any:
         """A float with the sign of another."""
 
     @abstractmethod
-    def least(self, x: Any, bound: float) -> Any:
+    def least(self, x: object, bound: float) -> Any:
         """The lesser of a float and a number; NaN for NaN."""
 
     @abstractmethod
-    def greatest(self, x: Any, bound: float) -> Any:
+    def greatest(self, x: object, bound: float) -> Any:
         """The greater of a float and a number; NaN for NaN."""
 
     @abstractmethod
-    def where(self, condition: Any, a: Any, b: Any) -> Any:
+    def where(self, condition: object, a: object, b: object) -> Any:
         """`a` where the condition holds, else `b`; numbers of Python are of f32 or i32."""
 
     @abstractmethod
-    def is_set(self, x: Any, bit: int) -> Any:
+    def is_set(self, x: object, bit: int) -> Any:
         """The condition that a bit of an i32 is set."""
 
     @abstractmethod
-    def bits(self, x: Any) -> Any:
+    def bits(self, x: object) -> Any:
         """The i32 with the bits of a float."""
 
     @abstractmethod
-    def from_bits(self, x: Any) -> Any:
+    def from_bits(self, x: object) -> Any:
         """The float with the bits of an i32."""
 
     @abstractmethod
-    def to_float(self, x: Any) -> Any:
+    def to_float(self, x: object) -> Any:
         """A signed i32 or i64 as the nearest float."""
 
     @abstractmethod
-    def to_i64(self, x: Any) -> Any:
+    def to_i64(self, x: object) -> Any:
         """A whole float as a signed i64."""
 
     @abstractmethod
-    def extended(self, x: Any) -> Any:
+    def extended(self, x: object) -> Any:
         """An i32 as an i64, without a sign."""
 
     @abstractmethod
-    def truncated(self, x: Any) -> Any:
+    def truncated(self, x: object) -> Any:
         """The low bits of an i64 as an i32."""
 
     @abstractmethod
-    def halved(self, x: Any) -> Any:
+    def halved(self, x: object) -> Any:
         """A signed i64 shifted to the right by one bit."""
 
     @abstractmethod
-    def approximate(self, name: str, x: Any, ftz: bool) -> Any:
+    def approximate(self, name: str, x: object, ftz: bool) -> Any:
         """An instruction of PTX that approximates a function, such as `ex2`."""
 
     @abstractmethod
-    def rarely(self, condition: Any, compute: Callable[[], tuple[Any, ...]], usual: tuple[Any, ...]) -> tuple[Any, ...]:
+    def rarely(
+        self, condition: object, compute: Callable[[], tuple[object, ...]], usual: tuple[object, ...]
+    ) -> tuple[Any, ...]:
         """The values of `compute` where the condition holds, which is rare, and the usual values elsewhere."""
 
 
-def evaluate_polynomial(m: Arithmetic, coefficients: Sequence[float], x: Any) -> Any:
+def evaluate_polynomial(m: Arithmetic, coefficients: Sequence[float], x: object) -> Any:
     """A polynomial by Horner's rule, the highest coefficient first."""
     value = m.fma(x, coefficients[0], coefficients[1])
     for coefficient in coefficients[2:]:

@@ -58,7 +58,7 @@ _ERFC = (
 """log(1 - erf(x)), x from 1 to 4; the relative error of erf is below 2^-35."""
 
 
-def _power(m: Arithmetic, x: Any, bias: int) -> tuple[Any, Any]:
+def _power(m: Arithmetic, x: object, bias: int) -> tuple[Any, Any]:
     """exp(x) as a number near 1 and the exponent of 2 that it is to be scaled by, plus a bias, in an i32's low bits."""
     shifted = m.fma(x, _LOG2_E, TO_INTEGER + bias)
     n = shifted - (TO_INTEGER + bias)
@@ -75,7 +75,7 @@ def _exp(m: Arithmetic, x: object) -> Any:
     return power * m.from_bits(half) * m.from_bits((exponent << 23) - half)
 
 
-def _exp_of_moderate(m: Arithmetic, x: Any) -> Any:
+def _exp_of_moderate(m: Arithmetic, x: object) -> Any:
     """exp of an argument whose result is a normal number."""
     power, exponent = _power(m, x, 127)
     return power * m.from_bits(exponent << 23)
@@ -112,7 +112,7 @@ def _complete(m: Arithmetic, x: Any, value: Any) -> Any:
     return m.where(m.absolute(x) < _LEAST, -float("inf"), value)
 
 
-def _log(m: Arithmetic, x: Any) -> Any:
+def _log(m: Arithmetic, x: object) -> Any:
     n, f, rest = _split(m, x)
     return _complete(m, x, m.fma(n, _LN_2, f + rest))
 

@@ -75,7 +75,7 @@ def print_coordinate(printer: Printer, coord: Coord, operands: Sequence[SSAValue
     visit(coord)
 
 
-def fill_coordinate(coord: Coord, values: Sequence[Any]) -> Any:
+def fill_coordinate(coord: Coord, values: Sequence[object]) -> Any:
     """`coord` with its `?` leaves replaced by `values` in order."""
     rest = iter(values)
 
@@ -87,7 +87,7 @@ def fill_coordinate(coord: Coord, values: Sequence[Any]) -> Any:
     return visit(coord)
 
 
-def unwrap(coord: Any) -> Any:
+def unwrap(coord: object) -> Any:
     """The only integer of a coordinate, which indexes a whole layout; any other coordinate itself."""
     return coord[0] if isinstance(coord, tuple) and len(coord) == 1 and not isinstance(coord[0], tuple) else coord  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 

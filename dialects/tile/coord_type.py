@@ -37,7 +37,7 @@ class CoordTensorType(ParametrizedAttribute, TypeAttribute):
         assert isinstance(self.layout.data, Layout)
         return self.layout.data
 
-    def moved(self, layout: Layout, distance: Any) -> "CoordTensorType":
+    def moved(self, layout: Layout, distance: object) -> "CoordTensorType":
         """The type of a view with another layout, which starts `distance`, a coordinate, further on."""
         return CoordTensorType(CoordAttr(add(self.start.data, distance)), LayoutAttr(layout))
 

@@ -120,7 +120,7 @@ class CoordinateOp(_OfCoordinates):
         assert isinstance(operand_types[0], CoordTensorType)
         return [IndexType() for _ in leaves(operand_types[0].start.data)]
 
-    def value(self, start: Any, layout: Layout, values: Sequence[Any]) -> Any:
+    def value(self, start: object, layout: Layout, values: Sequence[object]) -> Any:
         """The coordinate, for `values` of the operands and the start and layout of the tensor."""
         return add(start, layout(unwrap(fill_coordinate(self.coord.data, values))))
 
@@ -169,7 +169,7 @@ class BoundsOp(_OfCoordinates):
             )
         return [TensorType(i1, SpaceAttr(RMEM), IntAttr(1), LayoutAttr(make_layout(shape)))]
 
-    def limits(self, values: Sequence[Any]) -> list[tuple[tuple[int, ...], Any]]:
+    def limits(self, values: Sequence[object]) -> list[tuple[tuple[int, ...], Any]]:
         """The axes that are looked at, as paths in the start, with their bounds; `values` stand for the operands."""
         return list(_axes(self.tensor.type.start.data, fill_coordinate(self.coord.data, values)))
 

@@ -54,7 +54,7 @@ class Crd2IdxOp(TileOp):
         assert isinstance(self.layout.data, Layout)
         return self.layout.data
 
-    def fixed(self, values: Sequence[Any], scalars: Sequence[Any]) -> list[tuple[Any, Any]]:
+    def fixed(self, values: Sequence[object], scalars: Sequence[object]) -> list[tuple[Any, Any]]:
         """The integers of the coordinate, each with the extent of its mode, for values of the operands."""
         shape = with_scalars(self.plain_layout, scalars).shape
         return list(fixed_modes(unwrap(fill_coordinate(self.coord.data, values)), shape))

@@ -38,7 +38,7 @@ class LocalPartitionOp(ThreadViewOp):
     )
 
     @classmethod
-    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+    def layout_by(cls, given: object, layout: LayoutLike) -> LayoutLike:
         threads = _project(given)
         check_tiler(threads, "the layout of threads")
         sizes = product_each(threads.shape)
@@ -46,7 +46,7 @@ class LocalPartitionOp(ThreadViewOp):
         return zipped_divide(layout, sizes)
 
     @classmethod
-    def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+    def coordinate_by(cls, given: object, layout: LayoutLike, values: Sequence[object]) -> Coord:
         (thread,) = values
         return padded(thread_coordinate(_project(given), thread), layout[0].shape), everything(layout[1].shape)
 

@@ -40,7 +40,7 @@ class RasterizeOp(TileOp):
     traits = traits_def(Pure())
     assembly_format = "$index `in` custom<Coordinate>($grid, $sizes) `group` $group attr-dict"
 
-    def tile(self, index: Any, sizes: Sequence[Any]) -> tuple[Any, Any]:
+    def tile(self, index: object, sizes: Sequence[object]) -> tuple[Any, Any]:
         """The coordinate of the tile: `index` and `sizes` stand for the operands, as integers of the algebra."""
         rows, columns = fill_coordinate(self.grid.data, sizes)
         return rasterize(index, rows, columns, self.group.value.data)

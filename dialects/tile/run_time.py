@@ -36,14 +36,14 @@ class _ModeOp(TileOp, ABC):
     assembly_format = "custom<Viewed>($tensor, type($tensor)) `,` custom<Path>($modes) attr-dict"
 
     @abstractmethod
-    def integer(self, layout: Any) -> Any:
+    def integer(self, layout: object) -> Any:
         """The requested integer of the tensor's plain layout. Raises `LayoutError`."""
 
     def verify_(self) -> None:
         with refusing():
             self.integer(plain_layout(self.tensor.type.layout.data))
 
-    def mode(self, t: Any) -> Any:
+    def mode(self, t: object) -> Any:
         """The mode of a shape or a stride. Raises `LayoutError` (E0208) where there is none."""
         for index in self.modes.get_values():
             t = mode_of(t, index)

@@ -82,7 +82,7 @@ class LayoutViewOp(InferringOp):
 
     @classmethod
     @abstractmethod
-    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+    def layout_by(cls, given: object, layout: LayoutLike) -> LayoutLike:
         """The layout of a whole source in the order of the view, before slicing. Raises `LayoutError`.
 
         `given` has the operation's properties as Python values, None for one that is left out; the tiled copy, MMA or
@@ -90,7 +90,7 @@ class LayoutViewOp(InferringOp):
         """
 
     @classmethod
-    def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+    def coordinate_by(cls, given: object, layout: LayoutLike, values: Sequence[object]) -> Coord:
         """Where `layout_by(...)`, given as `layout`, is sliced; None keeps everything.
 
         `values` stand for the operands `coords`, in order.
@@ -98,12 +98,12 @@ class LayoutViewOp(InferringOp):
         return None
 
     @classmethod
-    def selection(cls, coord: Coord, shape: Any) -> tuple[Any, Any]:
+    def selection(cls, coord: Coord, shape: object) -> tuple[Any, Any]:
         """A coordinate and the shape that it slices, as messages show them."""
         return coord, shape
 
     @classmethod
-    def check_selection(cls, given: Any, coord: Coord, shape: Any) -> None:
+    def check_selection(cls, given: object, coord: Coord, shape: object) -> None:
         """Raises `LayoutError` (E0215) for a static coordinate out of range."""
         check_within(*cls.selection(coord, shape), cls.SELECTS)
 
@@ -141,7 +141,7 @@ class LayoutViewOp(InferringOp):
         """The layout of the whole source in the order of this view, before slicing. Raises `LayoutError`."""
         return self.layout_by(self.given(self.operand_types, self.properties), layout)
 
-    def coordinate(self, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+    def coordinate(self, layout: LayoutLike, values: Sequence[object]) -> Coord:
         """Where `relayout(...)`, given as `layout`, is sliced at `values` of the operands; None keeps everything."""
         return self.coordinate_by(self.given(self.operand_types, self.properties), layout, values)
 

@@ -81,7 +81,7 @@ class LocalTileOp(_TileView):
     SELECTS: ClassVar[str] = "the tiles"
 
     @classmethod
-    def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+    def coordinate_by(cls, given: object, layout: LayoutLike, values: Sequence[object]) -> Coord:
         return (None,) * rank(layout[0].shape), padded(cls.chosen(given, values), layout[1].shape)
 
     @classmethod
@@ -103,7 +103,7 @@ class OuterPartitionOp(_TileView):
     SELECTS: ClassVar[str] = "a tile"
 
     @classmethod
-    def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
+    def coordinate_by(cls, given: object, layout: LayoutLike, values: Sequence[object]) -> Coord:
         return padded(cls.chosen(given, values), layout[0].shape), everything(layout[1].shape)
 
     @classmethod
@@ -119,7 +119,7 @@ class SliceOp(_CoordinateView):
     assembly_format = f"{VIEWED} `,` custom<Marked>() custom<Coordinate>($coord, $coords) {RESULT}"
 
     @classmethod
-    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+    def layout_by(cls, given: object, layout: LayoutLike) -> LayoutLike:
         return layout
 
     @classmethod
@@ -137,7 +137,7 @@ class DomainOffsetOp(_CoordinateView):
     assembly_format = f"{VIEWED} `,` custom<Marked>() custom<Coordinate>($coord, $coords) {RESULT}"
 
     @classmethod
-    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+    def layout_by(cls, given: object, layout: LayoutLike) -> LayoutLike:
         return select(group_modes(layout, 0, len(layout)), 0, 0)  # where it begins, and the layout from there
 
     def verify_(self) -> None:
@@ -230,7 +230,7 @@ class CoalesceOp(LayoutViewOp):
     assembly_format = f"{VIEWED} {RESULT}"
 
     @classmethod
-    def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
+    def layout_by(cls, given: object, layout: LayoutLike) -> LayoutLike:
         return coalesce(layout)
 
 

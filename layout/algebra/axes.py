@@ -44,7 +44,7 @@ def along(layout: Layout, path: tuple[int, ...]) -> Layout:
     With integer strides there is one axis, whose path is empty.
     """
 
-    def step(d: Any) -> Any:
+    def step(d: object) -> Any:
         if type(d) is ScaledBasis:
             return d.value if d.path == path else 0
         return d if path == () else 0

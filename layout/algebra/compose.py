@@ -111,7 +111,7 @@ class _Composer:
         parts = [self.tree(shape, stride, x, y) for x, y in zip(s, d, strict=True)]
         return tuple([p[0] for p in parts]), tuple([p[1] for p in parts])
 
-    def leaf(self, shape: Tree, stride: Any, s: Any, d: Any) -> tuple[Any, Any]:
+    def leaf(self, shape: Tree, stride: Any, s: object, d: object) -> tuple[Any, Any]:
         """The result for one leaf `s:d` of the right layout."""
         path: tuple[int, ...] = ()
         if type(d) is ScaledBasis:
@@ -193,5 +193,5 @@ class _Composer:
         )
 
 
-def _is_one(x: Any) -> bool:
+def _is_one(x: object) -> bool:
     return type(x) is int and x == 1

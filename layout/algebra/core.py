@@ -247,7 +247,7 @@ def flat_modes(layout: "Layout | ComposedLayout") -> Iterator[tuple[Any, Any]]:
     return zip(leaves(plain.shape), leaves(plain.stride), strict=True)
 
 
-def all_indices(layout: Layout, counting: Callable[[int], Any]) -> Any:
+def all_indices(layout: Layout, counting: Callable[[int], object]) -> Any:
     """The index of each coordinate of a static layout, in colexicographic order: an array of the kind of `counting(n)`,
     which is 0 to n - 1.
     """

@@ -63,7 +63,7 @@ def flatten(t: Tree) -> Any:
     return flatten_to_tuple(t) if isinstance(t, tuple) else t
 
 
-def unflatten(flat: Sequence[Any], profile: Tree) -> Any:
+def unflatten(flat: Sequence[object], profile: Tree) -> Any:
     """The leaves `flat`, in order, in the profile of `profile`. Raises `LayoutError` if their numbers
     differ.
     """
@@ -74,14 +74,14 @@ def unflatten(flat: Sequence[Any], profile: Tree) -> Any:
     return transform_leaves(lambda _: next(source), profile)
 
 
-def transform_leaves(f: Callable[[Any], Any], t: Tree) -> Any:
+def transform_leaves(f: Callable[[Any], object], t: Tree) -> Any:
     """`t` with `f` applied to each leaf."""
     if isinstance(t, tuple):
         return tuple([transform_leaves(f, x) for x in t])
     return f(t)
 
 
-def repeat_like(t: Tree, x: Any) -> Any:
+def repeat_like(t: Tree, x: object) -> Any:
     """The profile of `t` with each leaf `x`."""
     return tuple([repeat_like(a, x) for a in t]) if isinstance(t, tuple) else x
 
@@ -142,7 +142,7 @@ def is_fully_static(t: Tree) -> bool:
     return type(t.value if type(t) is ScaledBasis else t) is int
 
 
-def are_static(leaves: Sequence[Any]) -> bool:
+def are_static(leaves: Sequence[object]) -> bool:
     """Whether all of a flat sequence are static integers."""
     for x in leaves:  # noqa: SIM110 (a generator is slower on the few leaves that there are)
         if type(x) is not int:

@@ -59,7 +59,7 @@ def right_inverse(layout: LayoutLike) -> Any:
     return _right_inverse(*_modes(layout))
 
 
-def _right_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[Any]) -> Layout:
+def _right_inverse(shape: Sequence[object], stride: Sequence[Any], steps: Sequence[object]) -> Layout:
     ordered = [i for i, d in enumerate(stride) if type(d) is int]
     result_shape: list[Any] = []
     result_stride: list[Any] = []

@@ -39,7 +39,7 @@ class Sample:
     __repr__ = __str__
 
 
-def known(x: Any) -> int | None:
+def known(x: object) -> int | None:
     """The value of an integer whose condition is checked; None for other integers."""
     if type(x) is int:
         return x

@@ -107,7 +107,7 @@ def mode_of(x: Any, mode: int) -> Any:
     return parts[mode]
 
 
-def _of_mode(f: Callable[[Any], Any]) -> Callable[..., Any]:
+def _of_mode(f: Callable[[Any], object]) -> Callable[..., Any]:
     """`f` of a mode of its argument, which a path of mode indices names."""
 
     def apply(x: object, *modes: int) -> Any:
@@ -118,7 +118,7 @@ def _of_mode(f: Callable[[Any], Any]) -> Callable[..., Any]:
     return apply
 
 
-def _shape(x: Any) -> Any:
+def _shape(x: object) -> Any:
     return x.shape if isinstance(x, Layout | ComposedLayout) else x
 
 
@@ -126,7 +126,7 @@ def _stride(x: Layout) -> Any:
     return x.stride
 
 
-def _itself(x: Any) -> Any:
+def _itself(x: object) -> Any:
     return x
 
 

@@ -96,7 +96,7 @@ def print_layout_lines(layout: Layout, style: Style) -> list[str]:
     return result
 
 
-def lines(x: Any, style: Style) -> list[str]:
+def lines(x: object, style: Style) -> list[str]:
     """The lines of anything that CuTe prints: an atom, a tiled copy or MMA, a truth value, or else one of `style`."""
     match x:
         case CopyAtom():

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, cosize, flat_modes, size
 from ..algebra.integers import Unknown, add
@@ -20,7 +20,7 @@ class Repeat:
     modes: tuple[Layout, ...]
 
 
-def with_outer(like: LayoutLike, outer: Layout, distance: Any = 0) -> LayoutLike:
+def with_outer(like: LayoutLike, outer: Layout, distance: object = 0) -> LayoutLike:
     """`outer` with the swizzle of `like`, its offset moved by `distance`; `outer` itself if `like` has none."""
     if isinstance(like, ComposedLayout):
         return ComposedLayout(like.inner, add(like.offset, distance), outer)

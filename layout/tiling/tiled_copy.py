@@ -107,7 +107,7 @@ class TiledCopy(Displayed):
         """
         return slice_(((None, None), None), composition(tiles, (self._to_tile(ref2trg), None)))
 
-    def partition_S(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
+    def partition_S(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, Any]:
         """The part of the source that thread `thr_idx` reads: its layout ((FrgV,FrgX),RestM,RestN,...) and start
         index.
 
@@ -116,7 +116,7 @@ class TiledCopy(Displayed):
         """
         return self._partition(layout, self._src_to_tile, thr_idx)
 
-    def partition_D(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
+    def partition_D(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, Any]:
         """The part of the destination that thread `thr_idx` writes; see `partition_S`."""
         return self._partition(layout, self._dst_to_tile, thr_idx)
 

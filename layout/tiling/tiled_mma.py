@@ -114,7 +114,7 @@ class TiledMma(Displayed):
         return crd2crd(idx2crd(thr_idx, vmnk.shape, vmnk.stride), vmnk.shape, (1,) * len(vmnk))
 
     def partition(
-        self, operand: str, layout: LayoutLike, thr_idx: Any, slicing: Slicing = slice_and_offset
+        self, operand: str, layout: LayoutLike, thr_idx: object, slicing: Slicing = slice_and_offset
     ) -> tuple[LayoutLike, Any]:
         """The part of an operand that thread `thr_idx` holds: its layout (FrgV,RestX,RestY,...) and start index.
         `slicing` takes it out of the operand's tensor.
@@ -152,7 +152,7 @@ class TiledMma(Displayed):
         """The part of B (N,K,...) that thread `thr_idx` holds; see `partition_A`."""
         return self.partition("B", layout, thr_idx)
 
-    def partition_C(self, layout: LayoutLike, thr_idx: Any) -> tuple[LayoutLike, Any]:
+    def partition_C(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, Any]:
         """The part of C (M,N,...) that thread `thr_idx` holds; see `partition_A`."""
         return self.partition("C", layout, thr_idx)
 

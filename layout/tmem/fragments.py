@@ -141,7 +141,7 @@ def _place(shape: Any, tile: Layout, step: int, value_bits: int, cell_bits: int)
     return result
 
 
-def _too_large(shape: Any) -> LayoutError:
+def _too_large(shape: object) -> LayoutError:
     return LayoutError(
         Code.ATOM_OPERAND,
         f"{shape} needs more than the {COLUMNS} columns of tensor memory",

@@ -107,7 +107,7 @@ def paths(value: Any) -> Iterator[Path]:
             yield from [()] if count == 1 else [(i,) for i in range(count)]
 
 
-def _within(parts: Sequence[Any]) -> Iterator[Path]:
+def _within(parts: Sequence[object]) -> Iterator[Path]:
     for index, part in enumerate(parts):
         for path in paths(part):
             yield (index, *path)

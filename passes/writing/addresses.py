@@ -273,7 +273,7 @@ class Addresses:
         return parts
 
     def element(
-        self, emitter: Emitter, tensor: Address, type: TensorType, coord: Any, values: list[SSAValue]
+        self, emitter: Emitter, tensor: Address, type: TensorType, coord: object, values: list[SSAValue]
     ) -> SSAValue:
         """The pointer to the element of `tensor` at `coord`, whose run-time leaves are `values`."""
         layout = type.layout.data

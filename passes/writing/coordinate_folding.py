@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Coordinate tensors folded into index arithmetic: only the integers of their starts remain."""
 
-from typing import Any
-
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
@@ -108,7 +106,7 @@ class CoordinateFolding:
             return start
         return {path: self._moved(emitter, value, coord, along(whole, path)) for path, value in start.items()}
 
-    def _moved(self, emitter: Emitter, value: SSAValue | int, coord: Any, layout: Layout) -> SSAValue | int:
+    def _moved(self, emitter: Emitter, value: SSAValue | int, coord: object, layout: Layout) -> SSAValue | int:
         """`value` plus the index at which the slice of `layout` at `coord` begins."""
         distance, constant = slice_index(emitter, coord, layout)
         return add_index(emitter, add_index(emitter, value, distance), constant)
@@ -155,7 +153,7 @@ class CoordinateFolding:
         emitter.replace([predicates])
 
 
-def axes(start: Any, path: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
+def axes(start: object, path: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
     """The paths of the integers of a coordinate, from left to right."""
     if isinstance(start, tuple):
         return [leaf_path for mode, part in enumerate(start) for leaf_path in axes(part, (*path, mode))]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

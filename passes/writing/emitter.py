@@ -199,7 +199,7 @@ class SsaOperators(ABC):
     REMAINDER: ClassVar[Binary]
 
     @abstractmethod
-    def binary(self, op: Binary, left: Any, right: Any) -> Self:
+    def binary(self, op: Binary, left: object, right: object) -> Self:
         """The result of an operation on this integer and another one or a number."""
 
     __add__, __radd__ = _operators(arith.AddiOp)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Printing of tensors, as calls of the device's printf."""
 
-from typing import Any
-
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, f32, i32, i64
 from xdsl.ir import SSAValue
@@ -62,7 +60,7 @@ def _conversion(type: TensorType) -> str:
     return "%g"
 
 
-def _element(emitter: Emitter, type: TensorType, tensor: Address, addresses: Addresses, coord: Any) -> SSAValue:
+def _element(emitter: Emitter, type: TensorType, tensor: Address, addresses: Addresses, coord: object) -> SSAValue:
     """The element at a static coordinate, widened to a type that printf takes."""
     pointer = addresses.element(emitter, tensor, type, coord, [])
     value = emitter.element(pointer, type)

@@ -46,7 +46,7 @@ class SsaNumber:
         operation = of_floats if self.value.type == f32 else of_integers
         return self.of(operation(self.like(left), self.like(right)))
 
-    def __add__(self, other: Any) -> "SsaNumber":
+    def __add__(self, other: object) -> "SsaNumber":
         return self._binary(self, other, arith.AddfOp, arith.AddiOp)
 
     def __sub__(self, other: object) -> "SsaNumber":
@@ -55,7 +55,7 @@ class SsaNumber:
     def __rsub__(self, other: object) -> "SsaNumber":
         return self._binary(other, self, arith.SubfOp, arith.SubiOp)
 
-    def __mul__(self, other: Any) -> "SsaNumber":
+    def __mul__(self, other: object) -> "SsaNumber":
         return self._binary(self, other, arith.MulfOp, arith.MuliOp)
 
     def __neg__(self) -> "SsaNumber":

@@ -84,7 +84,7 @@ class TensorMaps:
         self,
         op: TensorMapOp,
         scalars: Sequence[SSAValue],
-        value_of: Callable[[TensorMapOp, SSAValue], Any],
+        value_of: Callable[[TensorMapOp, SSAValue], object],
         is_form: bool = False,
     ) -> MapRecipe:
         """The recipe of a map; with `is_form` of one at the beginning of the argument."""

@@ -154,7 +154,7 @@ def is_array(x: object) -> bool:
     )
 
 
-def array_of(name: str, x: Any) -> Array:
+def array_of(name: str, x: object) -> Array:
     """The address, layout and device of an array; `name` is the argument's, for messages.
 
     LaunchError (E3106) for an object that is not an array, for an array without elements or memory, or with elements,

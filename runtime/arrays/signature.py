@@ -115,7 +115,7 @@ class ArraySpec:
 
 
 def dynamic(
-    array: Any,
+    array: object,
     *,
     modes: int | Sequence[int] | None = None,
     divisibility: int | Mapping[int, int] = 1,

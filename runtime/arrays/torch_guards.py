@@ -30,7 +30,7 @@ def tensor_check(
     return _make_guard(tensors, [list(size) for size in sizes], [list(stride) for stride in strides])
 
 
-def _make_guard(tensors: Sequence[Any], sizes: Any, strides: Any) -> Callable[..., bool] | None:
+def _make_guard(tensors: Sequence[object], sizes: object, strides: object) -> Callable[..., bool] | None:
     guards: Any = sys.modules["torch"]._C._dynamo.guards.TensorGuards(
         *tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides
     )

@@ -228,7 +228,7 @@ def refusal(error: Exception) -> UnfitError:
 _CONVERT = "convert an operand first, for example by f32(A) or i32(A)"
 
 
-def _numbers(value: Any) -> Any:
+def _numbers(value: object) -> Any:
     if np.asanyarray(value).dtype == np.bool_:
         raise UnfitError("'-' is for numbers, not for truth values", _CONVERT)
     return value

@@ -41,7 +41,7 @@ class Step:
     attributes: str = "attributes"
 
 
-def write(rules: Rules, args: Args, block: Any, prepared: Prepared) -> DirectLaunch | None:
+def write(rules: Rules, args: Args, block: object, prepared: Prepared) -> DirectLaunch | None:
     """The launch of a prepared kernel for arguments like these. None if a launch cannot compare a part of them."""
     if len(args) != len(rules.names):
         return None

@@ -82,7 +82,7 @@ class Driver:
         """The target that uses most of this device."""
         return target_of_device(*self.capability)
 
-    def attribute(self, which: Any) -> int:
+    def attribute(self, which: object) -> int:
         """One attribute of the device (CUDA Driver API, cuDeviceGetAttribute)."""
         return int(self.call("cuDeviceGetAttribute", which, self.device))
 
@@ -108,7 +108,7 @@ class Driver:
             if int(before):
                 self.call("cuCtxSetCurrent", before)
 
-    def call(self, function: str, *args: Any, doing: str = "") -> Any:
+    def call(self, function: str, *args: object, doing: str = "") -> Any:
         """Calls a driver function and returns its result: None, one value, or a tuple of several.
 
         CudaError for any status but success; `doing` names the work that the call is part of, for its message.

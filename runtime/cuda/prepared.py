@@ -69,7 +69,7 @@ class Frame:
         self.attributes: LaunchAttributes = ()
         self._native = make_native_attributes(())
 
-    def place(self, kernel: Kernel, grid: Any) -> None:
+    def place(self, kernel: Kernel, grid: object) -> None:
         """The grid of the next launches: one to three sizes, or an argument of `grid_of`. LaunchError for one that no
         GPU launches.
         """
@@ -142,7 +142,7 @@ class Prepared:
         if status:
             driver.fail("cuLaunchKernelEx", status, doing=f"launching kernel '{self.kernel.artifact.kernel}'")
 
-    def ready(self, packed: PackedArguments, grid: Any, stream: int, attributes: LaunchAttributes) -> Frame:
+    def ready(self, packed: PackedArguments, grid: object, stream: int, attributes: LaunchAttributes) -> Frame:
         """A frame for a launch on arguments that are packed one by one. LaunchError for a grid that cannot be."""
         try:
             frame = self.take()

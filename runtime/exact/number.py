@@ -68,7 +68,7 @@ class Exact:
         known = all(math.isfinite(operand.near) for operand in (self, *operands))
         return Exact(element() % ring.MODULUS, near) if known and math.isfinite(near) else Exact.of(near)
 
-    def __add__(self, other: Any) -> "Exact":
+    def __add__(self, other: object) -> "Exact":
         b = Exact.of(other)
         return self._made(self.near + b.near, lambda: self.element + b.element, b)
 
@@ -76,7 +76,7 @@ class Exact:
         b = Exact.of(other)
         return self._made(self.near - b.near, lambda: self.element - b.element, b)
 
-    def __mul__(self, other: Any) -> "Exact":
+    def __mul__(self, other: object) -> "Exact":
         b = Exact.of(other)
         return self._made(self.near * b.near, lambda: self.element * b.element, b)
 
@@ -105,7 +105,7 @@ class Exact:
     def __rsub__(self, other: object) -> "Exact":
         return Exact.of(other) - self
 
-    def __rmul__(self, other: Any) -> "Exact":
+    def __rmul__(self, other: object) -> "Exact":
         return Exact.of(other) * self
 
     def __rtruediv__(self, other: object) -> "Exact":
@@ -263,11 +263,11 @@ class ExactArray(np.ndarray[Any, Any]):
         return self
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, np.ndarray | np.generic | int | float | Exact)
 
 
-def exact_array(values: Any) -> ExactArray:
+def exact_array(values: object) -> ExactArray:
     """An array of floats, integers or exact numbers as an exact one."""
     if isinstance(values, ExactArray):
         return values
@@ -286,12 +286,12 @@ def of_parts(elements: NDArray[Any], near: NDArray[Any]) -> ExactArray:
     return result.view(ExactArray)
 
 
-def nearest(values: Any) -> NDArray[np.float64]:
+def nearest(values: object) -> NDArray[np.float64]:
     """The floats near the numbers of an array."""
     return np.asarray(_near(np.asarray(values)), np.float64)
 
 
-def parts(numbers: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def parts(numbers: object) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """The elements of the ring of an exact array, and the floats near its numbers."""
     plain = np.asarray(numbers)
     return np.asarray(_element(plain), object), nearest(plain)
@@ -304,7 +304,7 @@ def _product(a: NDArray[Any], b: NDArray[Any]) -> ExactArray | None:
     return of_parts(left @ right % ring.MODULUS, near) if np.isfinite(near).all() else None
 
 
-def _wrap(result: Any) -> Any:
+def _wrap(result: object) -> Any:
     """The result of a NumPy function, its numbers exact."""
     if isinstance(result, tuple):
         return tuple(map(_wrap, cast("tuple[Any, ...]", result)))

@@ -240,7 +240,7 @@ def _check_tensor(name: str, type: Attribute, scalars: Sequence[int], given: Ten
         raise argument_error(name, "is an empty array", "a tensor has at least one element")
 
 
-def _read(name: str, kind: ParameterKind | None, given: Any, type: Attribute) -> Value:
+def _read(name: str, kind: ParameterKind | None, given: object, type: Attribute) -> Value:
     """The value that the kernel reads from the bytes that a launch passes."""
     if kind is None:
         raise argument_error(name, f"has type {type}, which no argument can have", "use tensors, integers and floats")

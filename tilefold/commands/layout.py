@@ -153,7 +153,7 @@ def _picture(value: object, tile: object, args: argparse.Namespace) -> "Picture"
     return picture(drawn(value, by_thread=args.tv))
 
 
-def drawn(value: Any, *, by_thread: bool = False) -> Any:
+def drawn(value: object, *, by_thread: bool = False) -> Any:
     """A value that has tables, `by_thread` one of threads and values. TilefoldError (E4003) for any other."""
     from tilefold.layout.algebra.core import ComposedLayout, Layout
     from tilefold.layout.atoms.copy_atom import CopyAtom

@@ -108,14 +108,14 @@ class Tuned(KernelFunction):
         launcher = self.launchers.get(device)
         if launcher is None:
 
-            def resolve(args: tuple[Any, ...], _: Any, *rest: Any) -> "tuple[RunResult | None, Prepared | None]":
+            def resolve(args: tuple[Any, ...], _: object, *rest: Any) -> "tuple[RunResult | None, Prepared | None]":
                 return self._resolve(device, args, *rest)
 
             launcher = self.launchers[device] = launcher_of(self.signature, device, resolve)
         return launcher
 
     def _resolve(
-        self, device: str, args: tuple[Any, ...], grid: Any, stream: Any, attributes: LaunchAttributes
+        self, device: str, args: tuple[object, ...], grid: Any, stream: object, attributes: LaunchAttributes
     ) -> "tuple[RunResult | None, Prepared | None]":
         """Launches for arguments of types that were not there before, and prepares that of their configuration."""
         from tilefold.runtime.cuda.prepared import Prepared

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilefold.base.target import Target
 from tilefold.builder.trace import MODULE, Traced
@@ -132,7 +132,7 @@ class CompiledKernel(Inspection):
         return f"{MODULE}::{self.name}"
 
     def simulate(
-        self, config: "LaunchConfig", values: Mapping[str, Any], stage: str, options: "SimOptions"
+        self, config: "LaunchConfig", values: Mapping[str, object], stage: str, options: "SimOptions"
     ) -> "RunResult":
         """Runs the kernel on the simulator at a stage. Raises SimulationError, at the user's line."""
         return self._simulated(stage, options).launch(config, values)

@@ -20,7 +20,7 @@ from .public import publish
 __all__ = ["allocate", "copy", "jit", "kernel", "partition"]
 
 
-def allocate(element_type: DType, space: AddressSpace, layout: Any, alignment: int = 16) -> Tensor:
+def allocate(element_type: DType, space: AddressSpace, layout: object, alignment: int = 16) -> Tensor:
     """A new tensor in registers or shared memory. TilefoldError (E5002) for another memory."""
     if space is AddressSpace.rmem:
         return make_rmem_tensor(layout, element_type)
@@ -29,7 +29,7 @@ def allocate(element_type: DType, space: AddressSpace, layout: Any, alignment: i
     raise TilefoldError(Code.BUILD_VALUE, f"a kernel allocates no memory in {space}", "rmem or smem")
 
 
-def partition(tensor: Tensor, index: Any, *, layout_tv: Any, tiler: Any) -> Tensor:
+def partition(tensor: Tensor, index: object, *, layout_tv: object, tiler: object) -> Tensor:
     """The part of thread `index` in a tensor: its values in each tile of the shape `tiler`, by a layout of threads and
     values, and the tiles: (V,(RestM,RestN,...)).
     """

@@ -100,7 +100,7 @@ class _Arguments:
     passed: dict[str, Any] = field(default_factory=dict[str, Any])
     _copied: "list[tuple[Any, TensorType, TensorArgument]]" = field(default_factory=lambda: [])
 
-    def add(self, name: str, value: Any, type: TensorType | None) -> None:
+    def add(self, name: str, value: object, type: TensorType | None) -> None:
         """Takes an argument. LaunchError (E3106) for an array that does not fit its tensor."""
         if not is_array(value) or type is None:
             self.passed[name] = value

@@ -79,7 +79,7 @@ class GpuLaunches:
 
 
 def run(
-    built: "CompiledKernel", bound: BoundArguments, grid: Any, request: LaunchRequest, options: SimOptions
+    built: "CompiledKernel", bound: BoundArguments, grid: object, request: LaunchRequest, options: SimOptions
 ) -> tuple[RunResult | None, Prepared | None]:
     """Launches a kernel that is built on arguments that are bound, where `request` says and these are; see
     `GpuLaunches.resolve`.

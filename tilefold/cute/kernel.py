@@ -65,7 +65,7 @@ class KernelFunction(ABC):
         """Makes the names of kernels built from now on begin with `prefix`."""
         self.prefix = re.sub(r"\W", "_", prefix, flags=re.ASCII)
 
-    def __getitem__(self, sizes: Any) -> Any:
+    def __getitem__(self, sizes: object) -> Any:
         name = self.function.__name__
         hint = f"write {name}(...).launch(grid=..., block=...)"
         raise shown(TilefoldError(Code.RUN_LAUNCH, f"{name}[...] does not launch the kernel", hint))
@@ -146,7 +146,7 @@ class Kernel(KernelFunction):
         call.args = args
         return call
 
-    def _within(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    def _within(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Any:
         """A call within a host function. Raises TilefoldError (E5005) for one within a kernel."""
         if host() is None:
             hint = "launch it from the host, or move the shared part into a function decorated with @cute.jit"

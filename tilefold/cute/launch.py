@@ -34,7 +34,7 @@ class LaunchRequest:
 
 
 def simulate(
-    built: "CompiledKernel", bound: BoundArguments, grid: Any, request: LaunchRequest, options: SimOptions
+    built: "CompiledKernel", bound: BoundArguments, grid: object, request: LaunchRequest, options: SimOptions
 ) -> RunResult | None:
     """Submits a kernel to the simulator. LaunchError for arrays in the memory of a GPU, or another value than a stream.
 

@@ -55,7 +55,7 @@ class MissingName(ModuleType):
         """A class that derives from the name can be defined, and has no objects."""
         return (type(self.__name__.rpartition(".")[2], (), {"__new__": self._use}),)
 
-    def __getitem__(self, key: Any) -> "MissingName":
+    def __getitem__(self, key: object) -> "MissingName":
         """Annotations have such texts: `Name[int]`, `Name | None`."""
         return self
 

@@ -28,7 +28,7 @@ def native_struct(cls: type[Any] | None = None, /, *, zero_init: bool = True, pa
         name: type for name, type in inspect.get_annotations(cls, eval_str=True).items() if isinstance(type, DType)
     }
 
-    def convert(self: Any) -> None:
+    def convert(self: object) -> None:
         for name, type in types.items():
             setattr(self, name, type(getattr(self, name)))
 

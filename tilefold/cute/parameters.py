@@ -219,7 +219,7 @@ class OuterNames:
                 self._cells.append(cell)
                 self._follow(_cell_contents(cell), used)
 
-    def _read(self, space: Mapping[str, Any], used: set[str]) -> None:
+    def _read(self, space: Mapping[str, object], used: set[str]) -> None:
         """Notes those of the names that a module or a class has."""
         _, names = self._spaces.setdefault(id(space), (space, set()))
         for name in sorted(used & space.keys() - names):

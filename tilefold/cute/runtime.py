@@ -252,7 +252,7 @@ def make_fake_stream(*, use_tvm_ffi_env_stream: bool = False) -> FakeStream:
     return FakeStream(use_tvm_ffi_env_stream)
 
 
-def _integers(given: Any) -> tuple[Any, ...]:
+def _integers(given: object) -> tuple[Any, ...]:
     return tuple(part.unknown if isinstance(part, SymInt) else part for part in as_tuple(given))
 
 
@@ -330,7 +330,7 @@ class Pointer:
 
 
 def make_ptr(
-    dtype: DType, value: Any, mem_space: Any = None, assumed_align: int | None = None, *, swizzle_: Any = None
+    dtype: DType, value: object, mem_space: object = None, assumed_align: int | None = None, *, swizzle_: Any = None
 ) -> Any:
     """An address as an argument: an integer, or an object whose `value` is one (as ctypes has them). In a kernel, or a
     host function, a pointer of it: the integer may be a value, and `mem_space` is `cute.AddressSpace.gmem`, the

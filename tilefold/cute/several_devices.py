@@ -49,7 +49,7 @@ def world() -> World:
     return found
 
 
-def meet(name: str = "a barrier", value: Any = None) -> list[Any]:
+def meet(name: str = "a barrier", value: object = None) -> list[Any]:
     """Waits for the programs of all devices, each of which must meet by the same name; their values, by rank."""
     return world().meet(name, value)
 

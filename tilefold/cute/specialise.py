@@ -66,7 +66,7 @@ def _adapted(value: Any) -> Any:
     return value if adapter is None else adapter(value)
 
 
-def _holds_arguments(value: Any) -> bool:
+def _holds_arguments(value: object) -> bool:
     """Whether an attribute of an object is a pointer or a tensor of ours, to which its own methods would lead."""
     parts = getattr(value, "__dict__", {}).values()
     return any(hasattr(part, "__tilefold_pointer__") or hasattr(part, "__tilefold_array__") for part in parts)
@@ -250,7 +250,7 @@ def _integer_type(value: int) -> DType:
     return Int32 if -(1 << 31) <= value < 1 << 31 else Int64
 
 
-def _check_number(name: str, value: Any, dtype: DType) -> None:
+def _check_number(name: str, value: object, dtype: DType) -> None:
     """LaunchError (E3106) for a number that a type does not have."""
     if not dtype.has_arithmetic:
         raise argument_error(name, f"cannot be of type {dtype}, which has no arithmetic", "annotate it cute.Float32")

@@ -31,7 +31,7 @@ class TensorMapArgument:
 
 
 def tensor_map(
-    array: Any,
+    array: object,
     box: tuple[int, ...],
     *,
     swizzle: Literal[0, 32, 64, 128] = 0,

@@ -104,7 +104,7 @@ def benchmark(
     return 1e3 * milliseconds(timed, handle) / iterations
 
 
-def exact(expectation: Callable[..., Any], *arrays: Any) -> Any:
+def exact(expectation: Callable[..., object], *arrays: object) -> Any:
     """The result of a NumPy function on exact numbers: the function gets the arrays, with their contents before a
     launch, as arrays of exact numbers. `launch(..., exact=True).exact["C"] == exact(lambda a, b: a @ b, A, B)` says for
     each element of C whether it is right, whatever the order in which the kernel adds.
@@ -257,7 +257,7 @@ class AutotunedFunction(JitFunction[..., None]):
         key = tuple(given[name] for name in self._update_on_change)
         rest = {name: value for name, value in given.items() if name not in self._params_dict}
 
-        def run(**parameters: Any) -> Callable[[], Any]:
+        def run(**parameters: object) -> Callable[[], Any]:
             made = compile(self, **rest, **parameters)
             return lambda: made(**rest)
 

@@ -39,7 +39,7 @@ def watching(stages: Sequence[str] = STAGES) -> Generator[list[Report], None, No
     devices, reports = devices_of_process(), list[Report]()
 
     def watch(
-        built: "CompiledKernel", bound: "BoundArguments", grid: Any, request: "LaunchRequest", options: SimOptions
+        built: "CompiledKernel", bound: "BoundArguments", grid: object, request: "LaunchRequest", options: SimOptions
     ) -> None:
         call = _BuiltCall(built, bound)
         block = built.traced.bounds.threads

@@ -34,7 +34,13 @@ class TimingJob:
 
     @classmethod
     def of(
-        cls, build: Build, grid: Dim3, values: Mapping[str, Any], arrays: Mapping[str, Array], device: str, repeat: int
+        cls,
+        build: Build,
+        grid: Dim3,
+        values: Mapping[str, object],
+        arrays: Mapping[str, Array],
+        device: str,
+        repeat: int,
     ) -> "TimingJob":
         """The job for a kernel and the arguments of a call."""
         numbers = {name: value for name, value in values.items() if name not in arrays}

@@ -92,7 +92,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def dynamic_expr(x: Any) -> Any:
+def dynamic_expr(x: object) -> Any:
     """A condition that the kernel decides where it is a value of the kernel, as it is."""
     return x
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The state of CUDA in the process (`cutlass.cuda`)."""
 
-from typing import Any
-
 from tilefold.driver import devices
 
 
@@ -15,7 +13,7 @@ def default_stream() -> int:
     return 0
 
 
-def stream_sync(stream: Any = 0) -> None:
+def stream_sync(stream: object = 0) -> None:
     """Waits for the work in a stream. Raises CudaError for a fault in it. Without a GPU it does nothing."""
     if devices.chosen_device("auto") == "cuda":
         devices.gpu_engine(0).driver.call("cuStreamSynchronize", stream, doing="waiting for a stream")

@@ -103,12 +103,12 @@ class T:
         return VectorType(element, [length])
 
 
-def not_(x: Any) -> Any:
+def not_(x: object) -> Any:
     """Whether a condition does not hold."""
     return ~as_value(x).to(Boolean) if isinstance(x, Value) else not x
 
 
-def and_(*conditions: Any) -> Any:
+def and_(*conditions: object) -> Any:
     """Whether all conditions hold; those of the kernel are all computed."""
     result: Any = all(x for x in conditions if not isinstance(x, Value))
     for x in conditions:
@@ -117,14 +117,14 @@ def and_(*conditions: Any) -> Any:
     return result
 
 
-def is_dynamic_expression(x: Any) -> bool:
+def is_dynamic_expression(x: object) -> bool:
     """Whether an object has values that only the kernel knows."""
     return bool(extract_mlir_values(x))
 
 
 def if_generate(
-    cond: Any,
-    then_body: Callable[..., Any],
+    cond: object,
+    then_body: Callable[..., object],
     else_body: Callable[..., Any] | None = None,
     input_args: Sequence[Any] | None = None,
     return_types: Sequence[Any] | None = None,

@@ -3,12 +3,10 @@
 tool, as all kernels do here, has no instructions for them.
 """
 
-from typing import Any
-
 __all__ = ["mark", "range_pop", "range_push"]
 
 
-def range_push(name: str, payload: Any = None) -> None:
+def range_push(name: str, payload: object = None) -> None:
     """A range of the thread's timeline begins; `payload` is a number to show with it."""
 
 
@@ -16,5 +14,5 @@ def range_pop() -> None:
     """The range that began last ends."""
 
 
-def mark(name: str, payload: Any = None) -> None:
+def mark(name: str, payload: object = None) -> None:
     """A point of the thread's timeline; `payload` is a number to show with it."""

@@ -79,14 +79,14 @@ _LOCK = Lock()
 
 
 def cutlass_call(
-    fn: Callable[..., Any],
+    fn: Callable[..., object],
     *,
-    output_shape_dtype: Any,
-    input_spec: Any = None,
-    output_spec: Any = None,
+    output_shape_dtype: object,
+    input_spec: object = None,
+    output_spec: object = None,
     input_output_aliases: Mapping[int, int] | None = None,
     use_static_tensors: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Callable[..., Any]:
     """A function of JAX arrays that calls `fn(stream, *inputs, *outputs, **kwargs)`, a function decorated with
     `cute.jit` or one that calls such. `output_shape_dtype` is a `jax.ShapeDtypeStruct`, or a structure of these, which
@@ -98,7 +98,7 @@ def cutlass_call(
     TilefoldError (E5002) where JAX has GPUs.
     """
 
-    def call(*inputs: Any) -> Any:
+    def call(*inputs: object) -> Any:
         leaves, structure = _module("jax.tree_util").tree_flatten(inputs)
         shapes, results = _module("jax.tree_util").tree_flatten(output_shape_dtype)
         specs = [*_specs(input_spec, len(leaves)), *_specs(output_spec, len(shapes))]
@@ -164,7 +164,7 @@ def cutlass_to_jax_dtype(dtype: DType) -> Any:
     return _module("jax.numpy").dtype(_NAMES[dtype.name])
 
 
-def jax_to_cutlass_dtype(dtype: Any) -> DType:
+def jax_to_cutlass_dtype(dtype: object) -> DType:
     """The type of elements in kernels for JAX's. TilefoldError (E5002) for others."""
     known = {given: name for name, given in _NAMES.items()}
     if (name := _module("jax.numpy").dtype(dtype).name) not in known:

@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["create_tensor"]
 
 
-def create_tensor(shape: Sequence[int], dtype: Any, key: Any, *, minval: float = -2, maxval: float = 2) -> Any:
+def create_tensor(shape: Sequence[int], dtype: object, key: object, *, minval: float = -2, maxval: float = 2) -> Any:
     """An array of uniformly distributed numbers from `minval` to `maxval`, integers if the type is one of integers."""
     jax, jnp = import_module("jax"), import_module("jax.numpy")
     if jnp.issubdtype(dtype, jnp.integer):

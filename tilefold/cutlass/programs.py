@@ -29,7 +29,7 @@ _ADDED: Mapping[str, Any] = MappingProxyType({_IS_INSTANCE: is_instance})
 """What the code of programs calls in place of Python's own functions."""
 
 
-def named(name: str, find: Callable[[], Any]) -> Any:
+def named(name: str, find: Callable[[], object]) -> Any:
     """What a function returns; where it meets a missing name, one that stands for it."""
     try:
         return find()

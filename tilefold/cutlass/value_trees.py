@@ -14,7 +14,7 @@ from tilefold.builder.scalars.values import Value
 from tilefold.builder.tracing.state import Builder, current
 
 
-def extract_mlir_values(obj: Any, structured: bool = False) -> Any:
+def extract_mlir_values(obj: object, structured: bool = False) -> Any:
     """The values of the kernel in an object: those that its `__extract_mlir_values__` names, or all of a value, of a
     container, or of the attributes of an object. They are a list, or with `structured` dictionaries by attributes and
     keys and lists.
@@ -31,7 +31,7 @@ def new_from_mlir_values(obj: Any, values: Any, structured: bool = False) -> Any
     return tree.rebuilt([next(rest) if isinstance(leaf, Value) else leaf for leaf in tree.leaves], fresh=True)
 
 
-def debug_print_mlir_values(obj: Any) -> str:
+def debug_print_mlir_values(obj: object) -> str:
     """The values in an object, a line each, below the names of the attributes that lead to them."""
     return "\n".join([f"{type(obj).__name__}:", *_lines(_structure(obj), 1)])
 
@@ -60,7 +60,7 @@ def _of_values(named: object) -> Any:
     return named if isinstance(named, Value) else None
 
 
-def _leaves(structure: Any) -> Iterator[Any]:
+def _leaves(structure: object) -> Iterator[Any]:
     if isinstance(structure, Mapping):
         structure = [*cast("Mapping[object, object]", structure).values()]
     if isinstance(structure, list | tuple):

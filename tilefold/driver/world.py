@@ -94,7 +94,7 @@ class World:
             ready = self._answered()
         return [results[rank] for rank in range(self.count)]
 
-    def meet(self, name: str, value: Any = None) -> list[Any]:
+    def meet(self, name: str, value: object = None) -> list[Any]:
         """Waits for the programs of all devices, which meet by the same name; their values, by rank."""
         return self._ask(_Meeting(name, value))
 

@@ -119,7 +119,7 @@ class _Writer:
             self._store(number, numbers, i)
             self._store(exponent, exponents, i)
 
-    def _step(self, i: Any, first: Any) -> None:
+    def _step(self, i: object, first: object) -> None:
         """Adds the products of A's row `i` and B's rows from `first` on to the row of results."""
         b, n, k, fraction = self.b, self.given["n"], self.given["k"], self.given["fraction"]
         first_a = b.add(b.mul(i, k), first)
@@ -165,7 +165,7 @@ class _Writer:
             with b.if_then(b.fcmp_unordered("==", size, self.double(float("inf")))):
                 self._store(b.load(self.sum), self.totals, j)
 
-    def _number(self, number: Any, least: Any) -> tuple[Any, Any]:
+    def _number(self, number: object, least: object) -> tuple[Any, Any]:
         """A number of f32 and its raw exponent; zero, and a note in `special`, for infinities and NaN."""
         b = self.b
         exponent = self._exponent(number)
@@ -197,16 +197,16 @@ class _Writer:
         encoded = b.and_(b.lshr(b.bitcast(number, self.i64), self.i64(52)), self.i64(2047))
         return b.sub(b.trunc(encoded, self.i32), self.i32(1023))
 
-    def _power(self, exponent: Any) -> Any:
+    def _power(self, exponent: object) -> Any:
         """2**e in f64."""
         biased = self.b.zext(self.b.add(exponent, self.i32(1023)), self.i64)
         return self.b.bitcast(self.b.shl(biased, self.i64(52)), self.double)
 
-    def _place(self, name: str, index: Any) -> Any:
+    def _place(self, name: str, index: object) -> Any:
         """Where an element of a matrix is in its fragment."""
         return self.b.zext(self._load(self.given[f"table_{name}"], index), self.i64)
 
-    def _call(self, name: str, x: Any) -> Any:
+    def _call(self, name: str, x: object) -> Any:
         return self.b.call(self.module.declare_intrinsic(f"llvm.{name}", [self.double]), [x])
 
     def _most(self, left: object, right: object) -> Any:
@@ -215,7 +215,7 @@ class _Writer:
     def _load(self, pointer: object, index: object) -> Any:
         return self.b.load(self.b.gep(pointer, [index]))
 
-    def _store(self, value: Any, pointer: Any, index: Any) -> None:
+    def _store(self, value: object, pointer: object, index: object) -> None:
         self.b.store(value, self.b.gep(pointer, [index]))
 
     @contextmanager

@@ -65,7 +65,7 @@ class Patterns:
             result[index] = self._element(pattern) if element is None else element
         return result.reshape(np.shape(values))
 
-    def numbers(self, values: Any) -> ExactArray:
+    def numbers(self, values: object) -> ExactArray:
         """The numbers that values stand for: an array of their shape."""
         return of_parts(self.elements(values), np.asarray(values).astype(np.float64))
 
@@ -141,13 +141,13 @@ class Table:
         given = {name: value.storage for name, value in arguments.items() if isinstance(value, TensorArgument)}
         return {name: self.numbers(storage) for name, storage in given.items() if is_floating(storage.dtype)}
 
-    def numbers(self, values: Any) -> ExactArray:
+    def numbers(self, values: object) -> ExactArray:
         """The numbers that an array stands for, of floats, integers or truth values."""
         array = np.asarray(values)
         if is_floating(array.dtype):
             return self.of(array.dtype).numbers(array)
         return of_parts(array.astype(object) * 1, array.astype(np.float64))
 
-    def values(self, numbers: Any, dtype: np.dtype[Any]) -> Any:
+    def values(self, numbers: object, dtype: np.dtype[Any]) -> Any:
         """The values of a floating-point type that stand for numbers."""
         return self.of(dtype).place(*parts(numbers))

@@ -49,7 +49,7 @@ def _make_rule(function: Function) -> Rule:
     return rule
 
 
-def _same(x: Any) -> Any:
+def _same(x: object) -> Any:
     return x
 
 

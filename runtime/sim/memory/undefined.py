@@ -84,7 +84,7 @@ class Trace:
         self.loads.setdefault(site, (text, at))
         return self.fill if self.only in (None, site) else FILLS[0]
 
-    def note(self, warp: Lanes | None, site: Site | None, does: str, data: Any) -> None:
+    def note(self, warp: Lanes | None, site: Site | None, does: str, data: object) -> None:
         """Adds an event, with data of each active lane: an array whose first axis is these lanes."""
         self._add(_Event(site, does, np.ascontiguousarray(data), warp))
 

@@ -187,7 +187,7 @@ def _arithmetic(function: Callable[..., object]) -> Rule:
     return rule
 
 
-def elementwise(function: Callable[..., Any]) -> _FloatRule:
+def elementwise(function: Callable[..., object]) -> _FloatRule:
     """A rule for a function whose result NumPy gives in the type of the operands."""
 
     def rule(op: Operation, t: Translator) -> Step:

@@ -70,7 +70,7 @@ def conversion(word: str) -> tuple[Callable[[Any], Any], Any] | None:
         return None
     to, dtype = _FORMATS[target], _INTEGERS.get(source) or _FORMATS[source].dtype
 
-    def run(given: Any) -> Any:
+    def run(given: object) -> Any:
         value = np.asarray(given, dtype)
         if value.dtype.kind in "iu":
             exact = _integer(value, to.fraction + 1, mode)

@@ -93,7 +93,7 @@ def _value(warp: Warp, type: CuteType, leaves: Leaves) -> Any:
         return type.data
     rest = iter(leaves)
 
-    def convert(x: Any) -> Any:
+    def convert(x: object) -> Any:
         if not isinstance(x, Unknown):
             return x
         leaf = next(rest)

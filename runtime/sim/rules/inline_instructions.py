@@ -66,7 +66,7 @@ def instruction_of(word: str, site: Site) -> Instruction | None:
     return _arithmetic(name, type, dtype) or _rounded(word, dtype)
 
 
-def _rounded(word: str, dtype: Any) -> Instruction | None:
+def _rounded(word: str, dtype: object) -> Instruction | None:
     """An instruction on f32 or f64 with a rounding, .ftz or .sat."""
     opcode, *modifiers, type = word.removesuffix(".f32" if word.startswith("cvt.") else "").split(".")
     if type not in ("f32", "f64"):
@@ -93,10 +93,10 @@ def _arithmetic(name: str, type: str, dtype: Any) -> Instruction | None:
     return _plain(function, *[dtype] * count)
 
 
-def _plain(function: Callable[..., Any], *operands: Any) -> Instruction:
+def _plain(function: Callable[..., object], *operands: object) -> Instruction:
     """An instruction whose lanes know nothing of each other."""
 
-    def run(_: Warp, *given: Any) -> Any:
+    def run(_: Warp, *given: object) -> Any:
         return function(*given)
 
     return Instruction(run, operands)
@@ -108,7 +108,7 @@ def _pack(half: Any, upper: Any, lower: Any) -> Any:
     return words[0] << 16 | words[1]
 
 
-def _select(a: Any, b: Any, holds: Any) -> Any:
+def _select(a: object, b: object, holds: object) -> Any:
     return np.where(np.asarray(holds), np.asarray(a), np.asarray(b))
 
 
@@ -201,7 +201,7 @@ def _fns(x: Any, base: Any, offset: Any) -> Any:
     return found.astype(x.dtype)
 
 
-def _same(x: Any) -> Any:
+def _same(x: object) -> Any:
     return x
 
 

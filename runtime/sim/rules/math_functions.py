@@ -24,7 +24,7 @@ from .arithmetic import elementwise, fma, in_double
 _ARITHMETIC = ArrayArithmetic()
 
 
-def _function(in_f64: Callable[..., Any]) -> Rule:
+def _function(in_f64: Callable[..., object]) -> Rule:
     """A rule for a function that `math`'s definition computes in f32, and this one of NumPy in f64."""
 
     def rule(op: Operation, t: Translator) -> Step:

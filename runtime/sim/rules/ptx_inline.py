@@ -78,7 +78,7 @@ def meaning_of(text: str, operands: int, results: Sequence[object], site: Site) 
     if not written.issuperset(names):
         return None
 
-    def run(warp: Warp, *given: Any) -> tuple[Any, ...]:
+    def run(warp: Warp, *given: object) -> tuple[Any, ...]:
         registers = dict(zip(given_names, given, strict=True))
         registers |= {name: np.asarray(read(warp)) for name, read in special.items()}
         for statement in statements:
@@ -130,7 +130,7 @@ def _inline(op: ptx.InlineOp, t: Translator) -> Step:
 
 
 def _of_user(function: Callable[..., object]) -> Meaning:
-    def run(_: Warp, *given: Any) -> tuple[Any, ...]:
+    def run(_: Warp, *given: object) -> tuple[Any, ...]:
         out: Any = function(*given)
         return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else () if out is None else (out,)
 

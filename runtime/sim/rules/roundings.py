@@ -129,7 +129,7 @@ def _reciprocal(a: Any) -> Any:
     return a.dtype.type(1) / a
 
 
-def _above_reciprocal(value: Any, a: Any) -> Any:
+def _above_reciprocal(value: object, a: object) -> Any:
     return _above_quotient(value, 1.0, a)
 
 
@@ -137,7 +137,7 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
     return fused_multiply_add(a, b, c, a.dtype)
 
 
-def _same(a: Any) -> Any:
+def _same(a: object) -> Any:
     return a
 
 

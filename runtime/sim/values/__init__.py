@@ -218,7 +218,7 @@ def as_unsigned(value: Value, kind: ValueKind) -> Value:
     return int(value) & ((1 << kind.bits) - 1)
 
 
-def narrow(value: Any, dtype: np.dtype[Any]) -> Any:
+def narrow(value: object, dtype: np.dtype[Any]) -> Any:
     """Double-precision numbers as `dtype`: an array of the same shape, or a scalar for no dimensions."""
     value = np.asarray(value, np.float64)
     if dtype.kind == "f":
@@ -239,7 +239,7 @@ def to_odd(nearest: NDArray[Any], error: NDArray[Any], bits: np.dtype[Any]) -> N
     return np.where(inexact, np.nextafter(nearest, np.where(error > 0, infinity, -infinity)), nearest)
 
 
-def fused_multiply_add(a: Any, b: Any, c: Any, dtype: np.dtype[Any]) -> Any:
+def fused_multiply_add(a: object, b: object, c: object, dtype: np.dtype[Any]) -> Any:
     """a * b + c, rounded once to `dtype`, the type of all three."""
     if dtype.itemsize == 8:
         return _fused_doubles(np.asarray(a, np.float64), np.asarray(b, np.float64), np.asarray(c, np.float64))[()]
@@ -303,7 +303,7 @@ def _fma_exact(a: float, b: float, c: float) -> float:
         return float("inf") if exact > 0 else float("-inf")
 
 
-def round_to_tf32(x: Any) -> Any:
+def round_to_tf32(x: object) -> Any:
     """An f32 rounded at bit 13 of its significand, half away from zero (PTX ISA, cvt.rna); infinities and NaN stay."""
     bits = np.asarray(x, np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)

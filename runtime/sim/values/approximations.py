@@ -62,7 +62,7 @@ _WITH_SUBNORMALS: Mapping[str, Callable[[Singles], Singles]] = MappingProxyType(
 """The instructions that ptxas writes for the forms without .ftz, where they are several."""
 
 
-def approximate(name: str, x: Any, dtype: np.dtype[Any], ftz: bool) -> Any:
+def approximate(name: str, x: object, dtype: np.dtype[Any], ftz: bool) -> Any:
     """A function that PTX has, such as `ex2`, of numbers of f32, f16 or bf16."""
     single = np.asarray(x).astype(np.float32)
     several = None if ftz or dtype != _F32 else _WITH_SUBNORMALS.get(name)
@@ -81,7 +81,7 @@ def _toward_zero(y: Singles, dtype: np.dtype[Any]) -> NDArray[Any]:
 class ArrayArithmetic(Arithmetic):
     """Arithmetic of arrays with at least one dimension: float32, uint32 and uint64."""
 
-    def fma(self, a: Any, b: Any, c: Any) -> Any:
+    def fma(self, a: object, b: object, c: object) -> Any:
         return fused_multiply_add(a, b, c, _F32)
 
     def absolute(self, x: Any) -> Any:
@@ -114,7 +114,7 @@ class ArrayArithmetic(Arithmetic):
     def to_i64(self, x: Any) -> Any:
         return x.astype(np.int64).view(np.uint64)
 
-    def extended(self, x: Any) -> Any:
+    def extended(self, x: object) -> Any:
         return _as_array(x).astype(np.uint64)
 
     def truncated(self, x: Any) -> Any:
@@ -123,7 +123,7 @@ class ArrayArithmetic(Arithmetic):
     def halved(self, x: Any) -> Any:
         return (x.view(np.int64) >> 1).view(np.uint64)
 
-    def approximate(self, name: str, x: Any, ftz: bool) -> Any:
+    def approximate(self, name: str, x: object, ftz: bool) -> Any:
         return approximate(name, x, _F32, ftz)
 
     def rarely(self, condition: Any, compute: Callable[[], tuple[Any, ...]], usual: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -133,6 +133,6 @@ class ArrayArithmetic(Arithmetic):
         return tuple(self.where(condition, one, other) for one, other in pairs)
 
 
-def _as_array(x: Any) -> NDArray[Any]:
+def _as_array(x: object) -> NDArray[Any]:
     """An array, or a number of Python as one of u32 or f32."""
     return np.asarray(x, np.uint32 if isinstance(x, int) else np.float32 if isinstance(x, float) else None)

@@ -176,7 +176,7 @@ FUNCTIONS: Mapping[str, Callable[[Words], Words]] = MappingProxyType({
 """On the bits of f32, by PTX's names. Operands are no NaN."""
 
 
-def function_unit(name: str, x: Any) -> Singles:
+def function_unit(name: str, x: object) -> Singles:
     """A function of an array of f32."""
     bits = np.asarray(x, np.float32).view(np.uint32).astype(np.int64)
     made = np.where(bits & _NAN > _INFINITE, _NAN, FUNCTIONS[name](bits))

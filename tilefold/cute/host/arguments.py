@@ -54,12 +54,12 @@ class HostArguments(BoundArguments):
     given: frozenset[str] = frozenset()
     described: dict[str, Any] = field(default_factory=lambda: {})
 
-    def add(self, name: str, value: Any, annotation: object) -> object:
+    def add(self, name: str, value: object, annotation: object) -> object:
         if name in self.given and not self.fixed:
             return replace(self, fixed=True).add(name, value, annotation)
         return super().add(name, value, None if isinstance(value, FakeTensor) else annotation)
 
-    def _leaf(self, name: str, value: Any, annotation: object) -> object:
+    def _leaf(self, name: str, value: object, annotation: object) -> object:
         if is_stream(value):
             name = self._unique(name)
             self.streams[name] = value
@@ -156,7 +156,7 @@ class KernelArguments(BoundArguments):
             return super()._at(name, kind, address)
         return self._constant(name, number_at(name, kind, address)[0])
 
-    def _leaf(self, name: str, value: Any, annotation: object) -> object:
+    def _leaf(self, name: str, value: object, annotation: object) -> object:
         described = getattr(value, "__tilefold_pointer__", None)
         if not isinstance(described, Marked):
             return super()._leaf(name, value, annotation)

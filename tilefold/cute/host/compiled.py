@@ -131,7 +131,7 @@ class CompiledFunction:
         def resolve(args: Args, *_: object) -> tuple[None, PreparedCall | None]:
             return None, self._run(dict(zip(signature.names, args, strict=True)))
 
-        def write(rules: Rules, args: Args, block: Any, call: PreparedCall) -> DirectLaunch | None:
+        def write(rules: Rules, args: Args, block: object, call: PreparedCall) -> DirectLaunch | None:
             return call.written(rules, args, block)
 
         return Launcher(Rules(signature.names, ranges=signature.ranges, exact=True), resolve, write)

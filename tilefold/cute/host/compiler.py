@@ -23,7 +23,7 @@ class Compiler:
     def __init__(self, options: CompileOptions) -> None:
         self._options = options
 
-    def __getitem__(self, options: Any) -> "Compiler":
+    def __getitem__(self, options: object) -> "Compiler":
         return Compiler(options_of(options))
 
     def __call__(self, function: Any, *args: Any, options: Any = None, **kwargs: Any) -> "CompiledFunction":

@@ -265,10 +265,10 @@ def _size(n: Any) -> int | SSAValue:
     return n.ssa if isinstance(n, Int) else index(n)
 
 
-def _numbers(sizes: Any) -> Any:
+def _numbers(sizes: object) -> Any:
     """Sizes on which the compiled function depends."""
     return tuple(map(_number, as_tuple(sizes)))
 
 
-def _number(n: Any) -> Any:
+def _number(n: object) -> Any:
     return index(n) if isinstance(n, Value) else n

@@ -200,7 +200,7 @@ def _function(path: str, record: FunctionRecord) -> LoadedFunction:
 def _signature(record: FunctionRecord, slots: dict[str, Any]) -> Signature:
     """The parameters of the function: numbers have their types, and None is the default where it was given."""
 
-    def function(*_: Any, **__: Any) -> None:
+    def function(*_: object, **__: object) -> None:
         """Stands for the function, which is not there."""
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD

@@ -4,7 +4,6 @@
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -47,7 +46,7 @@ class PreparedCall:
     steps: Sequence[PreparedStep]
     fixed: frozenset[SSAValue]
 
-    def written(self, rules: Rules, args: Args, block: Any) -> DirectLaunch | None:
+    def written(self, rules: Rules, args: Args, block: object) -> DirectLaunch | None:
         """The same launches for arguments of the same types, extents and strides; numbers that are not fixed may
         differ. None if an argument cannot be compared.
         """

@@ -146,7 +146,7 @@ class HostTrace:
             self.values.give(ssa, number)
         return wrap(ssa, dtype)
 
-    def run(self, function: Callable[..., Any]) -> Any:
+    def run(self, function: Callable[..., object]) -> Any:
         """Calls a function on the arguments. Raises ProgramError, at the user's line, for its faults."""
         arguments = self.bound.arguments
         with building(self.block, convert, self) as builder:
@@ -189,7 +189,7 @@ def values_of(
     return HostValues(given, lambda text: print(text, end=""))
 
 
-def _call(function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+def _call(function: Callable[..., object], arguments: Mapping[str, object]) -> Any:
     import inspect
 
     signature = inspect.signature(function)

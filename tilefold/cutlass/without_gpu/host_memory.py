@@ -42,7 +42,7 @@ class HostMemory:
         """Frees memory by its address; nothing for 0."""
         return not int(address) or self.pieces.pop(int(address), None) is not None
 
-    def fill(self, place: Any, value: int, size: int) -> bool:
+    def fill(self, place: object, value: int, size: int) -> bool:
         """Sets bytes of memory that is known."""
         address, known = _room(place)
         if known is None or not 0 <= size <= known:
@@ -50,7 +50,7 @@ class HostMemory:
         ctypes.memset(address, value & 0xFF, size)
         return True
 
-    def copy(self, target: Any, source: Any, size: int) -> bool:
+    def copy(self, target: object, source: object, size: int) -> bool:
         """Copies bytes; each of the two is an address or an object with a buffer."""
         (to, room), (start, there) = _room(target), _room(source)
         if not to or not start or size < 0 or any(known is not None and size > known for known in (room, there)):
@@ -107,18 +107,18 @@ def _always_done() -> bool:
     return True
 
 
-def _allocating(memory: HostMemory, success: Any, kind: Callable[[int], Any]) -> Callable[..., tuple[Any, Any]]:
-    def call(size: int, *_: Any) -> tuple[Any, Any]:
+def _allocating(memory: HostMemory, success: object, kind: Callable[[int], object]) -> Callable[..., tuple[Any, Any]]:
+    def call(size: int, *_: object) -> tuple[Any, Any]:
         return success, kind(memory.allocate(size))
 
     return call
 
 
-def _answering(work: Callable[..., bool], success: Any, failure: Any) -> Callable[..., tuple[Any]]:
+def _answering(work: Callable[..., bool], success: object, failure: object) -> Callable[..., tuple[Any]]:
     """A function of CUDA that does some work with its first arguments; the others, such as a stream, tell nothing."""
     count = len(signature(work).parameters)
 
-    def call(*args: Any) -> tuple[Any]:
+    def call(*args: object) -> tuple[Any]:
         return (success if work(*args[:count]) else failure,)
 
     return call

@@ -26,7 +26,7 @@ class _Stream:
     def synchronize(self) -> None:
         """Nothing is left to do."""
 
-    def wait_stream(self, *_: Any) -> None:
+    def wait_stream(self, *_: object) -> None:
         """Nothing is to wait for; the same of events."""
 
     wait_event = record_event = wait_stream
@@ -45,7 +45,7 @@ class _Event(_Stream):
         """A handle, which no library takes."""
         return id(self)
 
-    def record(self, *_: Any) -> None:
+    def record(self, *_: object) -> None:
         """Notes the time."""
         self.time = time.perf_counter()
 
@@ -61,7 +61,7 @@ class _Graph:
     gpu: MissingGpu
     captured: list[Callable[[], object]] = field(default_factory=lambda: [])
 
-    def capture_begin(self, *_: Any, **__: Any) -> None:
+    def capture_begin(self, *_: object, **__: object) -> None:
         """Gets the launches from here on."""
         self.gpu.captured = self.captured
 
@@ -92,20 +92,20 @@ class _Capture:
         self._graph.capture_end()
 
 
-def _always(value: Any) -> Callable[..., Any]:
+def _always(value: object) -> Callable[..., Any]:
     """A function that returns a value, whatever it is given."""
 
-    def call(*_: Any, **__: Any) -> Any:
+    def call(*_: object, **__: object) -> Any:
         return value
 
     return call
 
 
-def _of_host(function: Callable[..., Any]) -> Callable[..., Any]:
+def _of_host(function: Callable[..., object]) -> Callable[..., Any]:
     """A function of torch for a GPU, which may be named last, as the host's."""
     count = len(signature(function).parameters)
 
-    def call(*args: Any, **_: Any) -> Any:
+    def call(*args: object, **_: object) -> Any:
         return function(*args[:count])
 
     return call

@@ -11,7 +11,7 @@ from .host_memory import ALIGN
 from .scaled_products import scaled_products_on_host
 
 
-def _is_gpu(device: Any) -> bool:
+def _is_gpu(device: object) -> bool:
     return isinstance(device, int) or str(device).startswith("cuda")
 
 
@@ -60,7 +60,7 @@ _MAKERS = (
 """The torch functions that make tensors on a device."""
 
 
-def _itself(tensor: Any, *_: Any, **__: Any) -> Any:
+def _itself(tensor: object, *_: object, **__: object) -> Any:
     return tensor
 
 
@@ -71,7 +71,7 @@ def tensors_on_host(torch: Any) -> None:
     for name in ("to", "new_empty", "new_zeros", "new_ones", "new_full", "new_tensor"):
         setattr(torch.Tensor, name, _on_host(getattr(torch.Tensor, name), torch, is_maker=name != "to"))
 
-    def cuda(tensor: Any, *_: Any, **__: Any) -> Any:
+    def cuda(tensor: object, *_: object, **__: object) -> Any:
         return _aligned(tensor, torch)
 
     torch.Tensor.cuda = cuda

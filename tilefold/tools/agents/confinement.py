@@ -11,7 +11,6 @@ import resource
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
 _PR_SET_NO_NEW_PRIVS = 38
@@ -52,7 +51,7 @@ def confine(folder: Path, seconds: int, megabytes: int) -> None:
     _restrict(folder, readable)
     allowed = tuple(str(path) for path in (folder, *readable))
 
-    def refuse(event: str, args: tuple[Any, ...]) -> None:
+    def refuse(event: str, args: tuple[object, ...]) -> None:
         if event.startswith(_FORBIDDEN) or (event == "subprocess.Popen" and args[0] != sys.executable):
             raise PermissionError(f"{event} is not allowed here")
         if event in _PATHS and isinstance(args[0], str | bytes):
@@ -72,7 +71,7 @@ def _version() -> int:
     return _call(_CREATE, None, 0, 1) if sys.platform == "linux" else 0
 
 
-def _call(number: int, *args: Any) -> int:
+def _call(number: int, *args: object) -> int:
     return int(ctypes.CDLL(None, use_errno=True).syscall(number, *args))
 
 

@@ -39,7 +39,7 @@ class Worker:
         """The number of the process."""
         return self._process.pid
 
-    def execute(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def execute(self, request: Mapping[str, object]) -> dict[str, Any]:
         """The exit status, output and messages of a command."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -113,7 +113,7 @@ def _check_tiler(layout: LayoutLike, tiler: Any, text: OptionText, used: Sequenc
             raise text.error(error, *text.part(number)) from error
 
 
-def _check_coord(layout: LayoutLike, tiler: Any, coord: Any, text: OptionText, used: Sequence[int]) -> None:
+def _check_coord(layout: LayoutLike, tiler: Any, coord: object, text: OptionText, used: Sequence[int]) -> None:
     """Refuses a coordinate beyond the tiles, marking the mode."""
     inner = plain_layout(layout)
     rest: Layout = zipped_divide(inner, tiler)[1]

@@ -31,7 +31,7 @@ class Tensor:
     start: Any = 0
     whole: str = ""
 
-    def part(self, name: str, placed: tuple[LayoutLike, Any]) -> Self:
+    def part(self, name: str, placed: tuple[LayoutLike, object]) -> Self:
         """A part of the tensor, by its layout and the element at which it starts."""
         layout, start = placed
         distance = value_of(start)
@@ -114,7 +114,7 @@ class Request:
             yield from lines
 
     def _part(
-        self, tile: CtaTile | None, tidfrg: Callable[[LayoutLike], Any], layout: LayoutLike
+        self, tile: CtaTile | None, tidfrg: Callable[[LayoutLike], object], layout: LayoutLike
     ) -> tuple[LayoutLike, Any]:
         """The thread's part of a whole tensor of this layout, and where it starts."""
         whole, start = (layout, 0) if tile is None else tile.cut(layout)

@@ -32,7 +32,7 @@ def bitcast(out: Any, in_: Any) -> Any:
     return bits_of(in_, _type(out))
 
 
-def select(condition: Any, true_value: Any, false_value: Any) -> Any:
+def select(condition: object, true_value: object, false_value: object) -> Any:
     """One of two numbers, as a predicate says."""
     return where(condition, true_value, false_value)
 
@@ -87,13 +87,13 @@ def shli(lhs: Any, rhs: Any) -> Any:
     return as_value(lhs) << rhs
 
 
-def shrui(lhs: Any, rhs: Any) -> Any:
+def shrui(lhs: Any, rhs: object) -> Any:
     """An integer whose bits are moved down, with zeros in their place."""
     given = as_value(lhs)
     return convert(convert(given, _unsigned(given.dtype)) >> rhs, given.dtype)
 
 
-def extui(out: Any, in_: Any) -> Any:
+def extui(out: object, in_: Any) -> Any:
     """An integer of more bits, with zeros in the place of the sign."""
     given = as_value(in_)
     return convert(convert(given, _unsigned(given.dtype)), _type(out))
@@ -107,22 +107,22 @@ def extsi(out: Any, in_: Any) -> Any:
 trunci = extf = truncf = extsi
 
 
-def maxnumf(lhs: Any, rhs: Any) -> Any:
+def maxnumf(lhs: object, rhs: object) -> Any:
     """The larger of two floats; of a number and NaN the number."""
     return fmax(lhs, rhs)
 
 
-def minnumf(lhs: Any, rhs: Any) -> Any:
+def minnumf(lhs: object, rhs: object) -> Any:
     """The smaller of two floats; of a number and NaN the number."""
     return fmin(lhs, rhs)
 
 
-def maximumf(lhs: Any, rhs: Any) -> Any:
+def maximumf(lhs: object, rhs: object) -> Any:
     """The larger of two floats; NaN if one of them is."""
     return fmax(lhs, rhs, nan=True)
 
 
-def minimumf(lhs: Any, rhs: Any) -> Any:
+def minimumf(lhs: object, rhs: object) -> Any:
     """The smaller of two floats; NaN if one of them is."""
     return fmin(lhs, rhs, nan=True)
 

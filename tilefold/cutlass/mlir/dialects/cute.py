@@ -18,11 +18,11 @@ class PtrType:
     alignment: int
 
     @staticmethod
-    def get(pointee: Any, address_space: AddressSpace, alignment: int = 1) -> "PtrType":
+    def get(pointee: object, address_space: AddressSpace, alignment: int = 1) -> "PtrType":
         """The type of a pointer."""
         return PtrType(pointee, address_space, alignment)
 
 
-def recast_iter(result: PtrType, source: Any) -> Any:
+def recast_iter(result: PtrType, source: object) -> Any:
     """A pointer as one to a tensor map in the same place, which `cute.copy` takes as it is."""
     return source

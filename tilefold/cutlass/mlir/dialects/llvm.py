@@ -31,7 +31,7 @@ class AsmDialect(Enum):
     AD_Intel = 1
 
 
-def addrspacecast(res: PointerType, arg: Any) -> RawPointer:
+def addrspacecast(res: PointerType, arg: object) -> RawPointer:
     """An address as one of another memory; see `RawPointer.tospace`."""
     return raw_pointer(arg).tospace(res.space)
 
@@ -41,7 +41,7 @@ def ptrtoint(res: Any, arg: Any) -> Any:
     return raw_pointer(arg).toint(dtype_of(res))
 
 
-def extractvalue(res: Any, container: Any, position: Sequence[int]) -> Any:
+def extractvalue(res: object, container: object, position: Sequence[int]) -> Any:
     """The member of a structure at a position: a number for each structure on the way. Raises TilefoldError (E5002) for
     a member that it does not have.
     """
@@ -54,12 +54,12 @@ def extractvalue(res: Any, container: Any, position: Sequence[int]) -> Any:
     return value
 
 
-def intr_ctlz(in_: Any, is_zero_poison: bool = False) -> Any:
+def intr_ctlz(in_: object, is_zero_poison: bool = False) -> Any:
     """The zeros above the highest bit of an integer; of 0 all its bits."""
     return clz(in_)
 
 
-def inline_asm(res: Any, operands_: Sequence[Any], asm_string: str, constraints: str, **flags: Any) -> Any:
+def inline_asm(res: object, operands_: Sequence[object], asm_string: str, constraints: str, **flags: object) -> Any:
     """Instructions as text; see `cute.arch.inline_ptx`. `res` is the type of the result, None for none, a structure for
     several; a predicate is an integer of 32 bits to the text, 0 where it does not hold, and a constant by the
     constraint `i` is in a register of 32 bits.

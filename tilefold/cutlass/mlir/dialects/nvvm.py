@@ -78,7 +78,7 @@ def elect_sync() -> Bool:
     return elect_one()
 
 
-def fmax(*operands: Any, c: Any = None, nan: bool = False, ftz: bool = False) -> Any:
+def fmax(*operands: object, c: object = None, nan: bool = False, ftz: bool = False) -> Any:
     """The largest of two or three Float32; of a number and NaN the number, with `nan` NaN; with `ftz` subnormal numbers
     are zeros. The type of the result may come first.
     """
@@ -86,7 +86,7 @@ def fmax(*operands: Any, c: Any = None, nan: bool = False, ftz: bool = False) ->
     return first if c is None else larger(first, c, nan=nan, ftz=ftz)
 
 
-def fmin(*operands: Any, c: Any = None, nan: bool = False, ftz: bool = False) -> Any:
+def fmin(*operands: object, c: object = None, nan: bool = False, ftz: bool = False) -> Any:
     """The smallest of two or three Float32, as `fmax`."""
     first = smaller(*operands[-2:], nan=nan, ftz=ftz)
     return first if c is None else smaller(first, c, nan=nan, ftz=ftz)
@@ -100,8 +100,8 @@ def mbarrier_try_wait_parity_timelimit(addr: Any, phase: Any, time_limit: Any) -
 def red(
     op: ReductionOp,
     type_: ReductionType,
-    a: Any,
-    b: Any,
+    a: object,
+    b: object,
     *,
     mem_order: MemOrderKind = MemOrderKind.RELAXED,
     mem_scope: MemScopeKind = MemScopeKind.GPU,
@@ -114,14 +114,14 @@ def red(
 
 
 def CpAsyncBulkTensorGlobalToSharedClusterOp(
-    dstMem: Any,
-    tmaDescriptor: Any,
-    coordinates: Sequence[Any],
-    mbar: Any,
-    im2colOffsets: Sequence[Any] = (),
-    multicastMask: Any = None,
-    l2CacheHint: Any = None,
-    predicate: Any = True,
+    dstMem: object,
+    tmaDescriptor: object,
+    coordinates: Sequence[object],
+    mbar: object,
+    im2colOffsets: Sequence[object] = (),
+    multicastMask: object = None,
+    l2CacheHint: object = None,
+    predicate: object = True,
     loadMode: CpAsyncBulkTensorLoadMode = CpAsyncBulkTensorLoadMode.TILE,
 ) -> None:
     """Copies a box to shared memory by the tensor map at an address, where a predicate holds. Raises TilefoldError

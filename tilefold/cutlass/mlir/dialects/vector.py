@@ -17,7 +17,7 @@ def bitcast(result: VectorType, source: Vec) -> Vec:
     return source.bitcast(result.element_type)
 
 
-def from_elements(result: VectorType, elements: Sequence[Any]) -> Vec:
+def from_elements(result: VectorType, elements: Sequence[object]) -> Vec:
     """A vector of a type, made of its elements."""
     return vector_of(elements, result.element_type)
 
