@@ -7,6 +7,7 @@ from math import gcd
 from operator import sub
 from typing import Any
 
+from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code, TilefoldError
@@ -218,7 +219,8 @@ class RawPointer:
         element, first = as_dtype(dtype), self.view(1)
         type_: TensorType = first.ir_type
         with checked():
-            made = TensorType(element.in_memory, type_.space, type_.align, type_.layout)
+            align = IntAttr(max(type_.align.data, element.bits // 8))
+            made = TensorType(element.in_memory, type_.space, align, type_.layout)
         return RawPointer(type(first)(emit(ViewOp(first.ssa, None, made)).results[0], element))
 
     def __repr__(self) -> str:
