@@ -35,6 +35,9 @@ _FLOAT_UNARY = ("absf", "ceil", "floor", "round", "roundeven", "trunc", "sqrt")
 _APPROXIMATE = ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tanh", "rsqrt", "erf")
 
 
+_NUMBER_AND_COUNT = '%t = ptx.sreg "tid.x"\n%n = ptx.sreg "ntid.x"\n'
+
+
 def _store(type: str) -> str:
     return f"ptx.st %r, %B align 8 : {type}, !ptx.ptr<global>"
 
@@ -327,7 +330,7 @@ PTX: tuple[tuple[str, str], ...] = (
     ),
     *(
         (
-            "ptx.cvt@100",
+            "ptx.cvt@10x",
             f'%bits = arith.constant 305419896 : i32\n%r = ptx.cvt "rs{relu}.satfinite.{type}x4.f32" %f32, %f32, %f32, '
             f"%f32, %bits : (f32, f32, f32, f32, i32) -> {word}\n{_store(word)}",
         )
@@ -435,8 +438,8 @@ PTX: tuple[tuple[str, str], ...] = (
     ("ptx.bar.sync", "ptx.bar.sync 1 unaligned\nptx.bar.arrive 2 threads 64 unaligned"),
     ("ptx.bar.sync", '%t = ptx.sreg "tid.x"\nptx.bar.sync 0 plus %t\nptx.bar.sync 1 plus %t threads 64'),
     ("ptx.bar.arrive", '%t = ptx.sreg "tid.x"\nptx.bar.arrive 1 plus %t threads 64'),
-    ("ptx.bar.sync", '%t = ptx.sreg "ntid.x"\nptx.bar.sync 1 plus %t for %t\nptx.bar.arrive 1 for %t'),
-    ("ptx.bar.red", f'%t = ptx.sreg "ntid.x"\n%r = ptx.bar.red "popc" %i1, 1 plus %t for %t : i32\n{_store("i32")}'),
+    ("ptx.bar.sync", f"{_NUMBER_AND_COUNT}ptx.bar.sync 1 plus %t for %n\nptx.bar.arrive 1 for %n"),
+    ("ptx.bar.red", f'{_NUMBER_AND_COUNT}%r = ptx.bar.red "popc" %i1, 1 plus %t for %n : i32\n{_store("i32")}'),
     *(
         ("ptx.bar.red", f'%v = ptx.bar.red "{kind}" %i1, {rest} : i1\n%r = arith.extui %v : i1 to i32\n{_store("i32")}')
         for kind, rest in (("and", "0"), ("or", "2 threads 64"))

@@ -75,8 +75,8 @@ EMITTED: tuple[Mutant, ...] = (
     _ASYNC.mutant("emit: waits for the first phase", "{test} done, [$0], $1;", "{test} done, [$0], 0;", _SIGNALS),
     _WARP.mutant(
         "emit: barrier of more threads",
-        'i32 {op.threads.value.data}"\n    w.emit(f"call void @llvm.nvvm.barrier.cta.sync',
-        'i32 {op.threads.value.data + 32}"\n    w.emit(f"call void @llvm.nvvm.barrier.cta.sync',
+        "i32 {op.threads.value.data}",
+        "i32 {op.threads.value.data + 32}",
         _SIGNALS,
     ),
     _WARP.mutant(

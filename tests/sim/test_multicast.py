@@ -132,7 +132,7 @@ MISTAKES: dict[str, tuple[str, set[str], str, tuple[str, str]]] = {
     ),
     "the peer's release is not waited for": (
         KERNEL.replace("%empty, %two", "%empty, %one").replace("ptx.mbarrier.arrive %their_empty\n", ""),
-        {"E3205", "E3206", "E3207"}, "which a bulk copy wrote, and no barrier", ("%empty, %one", "%empty, %two"),
+        {"E3205", "E3206", "E3207"}, "which a bulk copy wrote, with no barrier", ("%empty, %one", "%empty, %two"),
     ),
 }  # fmt: skip
 

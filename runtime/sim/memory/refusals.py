@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ....base.spaces import SMEM
+from ....base.spaces import GMEM, SMEM
 from ....base.target import WARP
 from ..ordering.asynchronous import InFlight, Operation, writers
 from ..ordering.clocks import AGENT, ASYNC, BEYOND_WARP, Conflict
@@ -104,7 +104,7 @@ def leave(space: SpaceState, warp: Warp, access: Access, index: int, offsets: ND
     """Raises the fault of an active lane whose access leaves the allocation that its address was computed from."""
     warp.leave_lockstep(is_fault=True)
     assert access.home is not None
-    loading = access.kind in ("load", "matrix") or (access.kind == "async" and space.name == "global")  # cp.async
+    loading = access.kind in ("load", "matrix") or (access.kind == "async" and space.name == GMEM.ptx)  # cp.async
     verb, home, offset = "reads" if loading else "writes", access.home, int(offsets[index])
     tiles = _tiles(warp, home) if offset >= home.start + home.size else None
     computed = f"at {space.show(space.base + offset)}, by an address computed from {home.name} ({home.size} bytes)"

@@ -23,7 +23,7 @@ from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array, refuse
 from .gemm_model import ranked
-from .gemm_shared_k import Exchange, SharedTiles
+from .gemm_shared_k import Exchange, tile_scheduler
 from .gemm_skinny import skinny_gemm
 from .parts import ROWS, WARPGROUP, Config, Stages, pipe_of, tiles_of, together
 from .skinny_model import is_skinny
@@ -132,10 +132,7 @@ def gemm_kernel(
     count = cute.ceil_div(mA.shape[1], depth)
     problem = cute.ceil_div(mA.shape[0], config.m), cute.ceil_div(mB.shape[0], config.n), mD.shape[2]
     params = utils.PersistentTileSchedulerParams(problem, (*config.cluster, 1), config.group, raster_along_m=False)
-    if config.splits > 1:
-        scheduler = SharedTiles(params, cute.size(problem), count, config.splits)
-    else:
-        scheduler = utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())
+    scheduler = tile_scheduler(params, cute.size(problem), count, config.splits)
     pipeline.pipeline_init_wait(config.cluster)
 
     if group == 0:

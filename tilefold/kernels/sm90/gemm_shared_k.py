@@ -101,3 +101,10 @@ class SharedTiles:
                 tile = self.tiles
         scheduler = utils.StaticPersistentTileScheduler.create(self.params, (0, 0, tile), self.blocks)
         return scheduler.get_current_work()
+
+
+def tile_scheduler(params: Any, tiles: Any, count: Any, splits: int) -> Any:
+    """The scheduler of a block: it shares K of the tiles that are left over where `splits` is more than 1."""
+    if splits > 1:
+        return SharedTiles(params, tiles, count, splits)
+    return utils.StaticPersistentTileScheduler.create(params, cute.arch.block_idx(), cute.arch.grid_dim())

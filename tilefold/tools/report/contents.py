@@ -175,7 +175,7 @@ def _contents_of_ptx(program: PtxProgram, launches: Iterable[Observation]) -> Co
         named = replace(cubin, kernels={plain_symbol(name): used for name, used in cubin.kernels.items()})
         text = program.read.compiled_text or program.source.text
         kernels = make_report(text, named, target, kernels_in(program.module, EntryOp)).kernels
-        contents.kernels = [replace(kernel, name=plain_name(kernel.name)) for kernel in kernels]
+        contents.kernels = tuple(replace(kernel, name=plain_name(kernel.name)) for kernel in kernels)
     _add_launches(contents, launches)
     return contents
 
