@@ -15,7 +15,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from benchmarks.gemm_choice import shapes
 from tilefold.kernels.sm90 import gemm_model, skinny_model
@@ -63,7 +63,10 @@ def points(file: Path) -> Points:
     configs: list[Any] = []
     for each in content["configs"]:
         kind = {"Config": Config, "Skinny": Skinny}[each.pop("kind")]
-        configs.append(kind(**{key: tuple(x) if isinstance(x, list) else x for key, x in each.items()}))
+        parts: dict[str, Any] = {
+            key: tuple(cast(list[int], x)) if isinstance(x, list) else x for key, x in each.items()
+        }
+        configs.append(kind(**parts))
     return {(m, n, k): {configs[int(i)]: time for i, time in times.items()} for m, n, k, _, times in content["times"]}
 
 
@@ -89,9 +92,9 @@ def fitted(model: Model, some: Sequence[Shape], known: Points, constants: Any) -
 
     drawn, least, step = random.Random(0), loss(constants), 0.3
     while step > 0.004:
-        names = [
-            (key, tile) for key, x in values(constants).items() for tile in (x if isinstance(x, Mapping) else [None])
-        ]
+        names: list[tuple[str, Any]] = []
+        for key, x in values(constants).items():
+            names += [(key, tile) for tile in cast(Mapping[Any, float], x)] if isinstance(x, Mapping) else [(key, None)]
         drawn.shuffle(names)
         before = least
         for key, tile in names:

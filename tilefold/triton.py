@@ -105,7 +105,7 @@ def _parts(launcher: object) -> tuple[Any, Any]:
     return nonlocals["self"], nonlocals["grid"]
 
 
-def _configured(kernel: object, args: tuple[object, ...], given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _configured(kernel: Any, args: tuple[object, ...], given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """The function in a kernel that is autotuned or has heuristics, with the values that these give."""
     while not hasattr(kernel, "params"):
         if hasattr(kernel, "configs"):
@@ -116,9 +116,7 @@ def _configured(kernel: object, args: tuple[object, ...], given: dict[str, Any])
     return kernel, given
 
 
-def _compile(
-    kernel: object, values: Mapping[str, object], fixed: set[str], options: dict[str, Any], target: str
-) -> Any:
+def _compile(kernel: Any, values: Mapping[str, object], fixed: set[str], options: dict[str, Any], target: str) -> Any:
     """The kernel as Triton compiles it, for arguments of these types and divisors."""
     try:
         compiler, backends = import_module("triton.compiler"), import_module("triton.backends.compiler")

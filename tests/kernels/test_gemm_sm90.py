@@ -248,9 +248,14 @@ def test_blocks_share_k_of_the_tiles_that_fill_no_wave(
 def test_the_model_looks_at_few_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its time is that of so many formulas, each of a dozen operations."""
     model = importlib.import_module("tilefold.kernels.sm90.gemm_model")
-    rated: list[object] = []
+    rated: list[tuple[object, ...]] = []
     time = model._time
-    monkeypatch.setattr(model, "_time", lambda *args: rated.append(args) or time(*args))
+
+    def counted(*args: object) -> object:
+        rated.append(args)
+        return time(*args)
+
+    monkeypatch.setattr(model, "_time", counted)
     model.ranked.cache_clear()
     model.ranked(5064, 5304, 7536, 132, 1, 1, True)
     assert 0 < len(rated) <= 50
