@@ -8,7 +8,6 @@ value, that a loop repeats, and whose success is tested. A swap without a second
 stays a plain one.
 """
 
-from collections import deque
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, scf, vector
@@ -69,7 +68,7 @@ def _is_guess(load: LoadOp) -> bool:
     compared = {swap.compare for swap in swaps}
     is_exact = all((value, True) in seen and (value, False) not in seen for value in compared)
     is_tested = tested == {swap.result for swap in swaps}
-    return bool(swaps) and is_exact and is_tested and all(_repeats(swap) for swap in swaps)
+    return bool(swaps) and is_exact and is_tested and all(_tries_again(swap) for swap in swaps)
 
 
 def _bits(value: SSAValue) -> int:
@@ -87,20 +86,34 @@ def _test_of_swap(user: Operation, index: int, ptr: SSAValue) -> SSAValue | None
     return value if isinstance(value.owner, AtomCasOp) and value.owner.ptr is ptr else None
 
 
-def _repeats(op: Operation) -> bool:
-    """Whether a loop repeats an operation: its block follows itself."""
+def _tries_again(op: Operation) -> bool:
+    """Whether the first branch after an operation has a side from which all ways lead back to it."""
     while isinstance(around := op.parent_op(), scf.IfOp):
         op = around
-    seen, work = set[Block](), deque([op.parent_block()])
-    while work and len(seen) < _MOST:
-        block = work.popleft()
-        for following in block.last_op.successors if block and block.last_op else ():
-            if following is op.parent_block():
-                return True
-            if following not in seen:
-                seen.add(following)
-                work.append(following)
-    return False
+    own = op.parent_block()
+    following = _successors(own)
+    for _ in range(_MOST):
+        if len(following) != 1:
+            break
+        following = _successors(following[0])
+    return any(_leads_back(block, own) for block in following)
+
+
+def _leads_back(block: Block, own: Block | None) -> bool:
+    """Whether no way from a block ends without another block; False if it has too many blocks."""
+    seen, work = {own}, [block]
+    while work:
+        block = work.pop()
+        if block not in seen:
+            seen.add(block)
+            if not (following := _successors(block)) or len(seen) > _MOST:
+                return False
+            work += following
+    return True
+
+
+def _successors(block: Block | None) -> Sequence[Block]:
+    return block.last_op.successors if block and block.last_op else ()
 
 
 def _passes_same(user: Operation, index: int, bits: int) -> bool:

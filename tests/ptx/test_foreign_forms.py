@@ -143,6 +143,9 @@ def test_a_load_that_guesses_the_value_of_a_swap_is_no_race() -> None:
     ("AGAIN:", "atom.global.cas.b32 %r4, [%d2], 0, %r2; AGAIN:"),
     ("AGAIN:", "atom.global.cas.b32 %r4, [%d2+4], 0, 1; setp.eq.u32 %p2, %r4, %r2; @%p2 ret; AGAIN:"),
     ("@%p1 bra AGAIN;", ""),
+    (GUESS, "mov.u32 %r5, 2; MORE: ld.global.u32 %r2, [%d2]; add.u32 %r3, %r2, 1;"
+     "atom.global.cas.b32 %r4, [%d2], %r2, %r3; setp.ne.u32 %p1, %r4, %r2; @%p1 bra NEXT; st.global.u32 [%d4+4], 1;"
+     "NEXT: sub.u32 %r5, %r5, 1; setp.ne.u32 %p1, %r5, 0; @%p1 bra MORE;"),
     ("setp.ne.u32 %p1, %r4, %r2;", "setp.lt.u32 %p1, %r2, %r4;"),
     ("setp.ne.u32 %p1, %r4, %r2;", "setp.lt.u32 %p1, %r4, 9;"),
     ("ld.global.u32 %r2, [%d2];", "ld.global.u16 %h1, [%d2]; cvt.u32.u16 %r2, %h1;"),
