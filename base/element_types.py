@@ -88,6 +88,13 @@ class ElementType:
         return self.kind == "packed" and self.exponent > 0
 
     @property
+    def is_held_in_bytes(self) -> bool:
+        """Whether arrays of bytes can be treated as such elements, though no library has them: narrow floats, and
+        integers of 4 bits.
+        """
+        return self.is_narrow_float or (self.kind == "packed" and self.bits == 4)
+
+    @property
     def atom_name(self) -> str:
         """How CuTe's names of MMA atoms spell it: `F16`, `TF32`, and `U1` for the bits that PTX calls b1."""
         return self.ptx.replace("b", "u").upper() if self.kind == "packed" else self.ptx.upper()

@@ -103,14 +103,16 @@ def map_element(type: Attribute, reduction: str = "", held: str = "") -> MapElem
     """The map's element type for a tensor's element type and a reduction; None if maps have none. `held` names another
     element type of the same width for the map.
 
-    Integers of the IR have no sign; those of a map are signed where that makes a difference.
+    Integers of the IR have no sign; those of a map are signed where that makes a difference. Integers of 4 bits are
+    copied as e2m1.
     """
     element = element_of(type)
     bits = 0 if element is None else element.memory_bits
     if element is None or (held and (held not in MAP_ELEMENTS or MAP_ELEMENTS[held].type.bits != bits)):
         return None
     both = element.kind == "int" or not reduction
-    names = (held,) if held else (element.ptx, f"u{bits}") if both else (element.ptx,)
+    packed = ("e2m1",) if bits == 4 and not reduction else ()
+    names = (held,) if held else (element.ptx, f"u{bits}", *packed) if both else (element.ptx,)
     known = [MAP_ELEMENTS[name] for name in names if name in MAP_ELEMENTS]
     return next((made for made in known if not reduction or reduction in made.reductions), None)
 

@@ -45,7 +45,7 @@ MAP_ELEMENTS: Mapping[str, MapElement] = MappingProxyType({
     )
 })  # fmt: skip
 """The elements of maps by name. Those of 8 bits, floats too, are u8; as tf32, a copy rounds elements of f32. Two of
-e2m1 share a byte (16U4_ALIGN8B)."""
+e2m1, as which integers of 4 bits are copied, share a byte (16U4_ALIGN8B)."""
 
 PROMOTIONS = (0, 64, 128, 256)
 """The bytes that the L2 cache fetches at a time, by CUtensorMapL2promotion; 0 leaves it at its sectors."""

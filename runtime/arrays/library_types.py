@@ -8,12 +8,12 @@ from ...base.element_types import ELEMENT_TYPES, ElementType
 
 _OF_ARRAYS = [element for element in ELEMENT_TYPES if element.dlpack is not None]
 
-_TREATED_AS = [element for element in ELEMENT_TYPES if element.is_narrow_float]
+_TREATED_AS = [element for element in ELEMENT_TYPES if element.is_held_in_bytes]
 ELEMENTS: Mapping[str, ElementType] = MappingProxyType(
     {**{element.signed_name: element for element in _OF_ARRAYS}, **{x.signed_name: x for x in _TREATED_AS}}
 )
-"""Every element type that arrays have, by its name in MLIR, `ui8` where it has no sign, and floats of 4 bits, as which
-bytes can be treated.
+"""Every element type that arrays have, by its name in MLIR, `ui8` where it has no sign, and those as which bytes can
+be treated.
 """
 BY_LIBRARY_NAME: Mapping[str, ElementType] = MappingProxyType({element.library: element for element in _OF_ARRAYS})
 """Element types by their names in NumPy, ml_dtypes and torch."""

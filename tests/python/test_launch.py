@@ -447,7 +447,7 @@ def test_kernels_are_built_for_descriptions(dtype: Any, name: str) -> None:
 
 def test_descriptions_that_are_refused() -> None:
     refused: list[tuple[Any, str]] = [
-        (((4,), cute.Int4), "arguments cannot have elements of type Int4"),
+        (((4,), cute.Uint1), "arguments cannot have elements of type Uint1"),
         ((4, cute.Float32, (1, 1)), "different ranks"),
         ((4, cute.Float32, None, 3), "an alignment of 3 bytes is not a power of two"),
     ]

@@ -70,14 +70,14 @@ class RuntimeTensor:
     @property
     def element_type(self) -> DType:
         """The type of the elements; you can set it to another type of the same size, such as Float8E4M3FN for bytes.
-        Bytes can also be treated as floats of 6 bits, or as twice as many of 4 bits as the first half of them has.
+        Bytes can also be treated as floats of 6 bits, or as elements of 4 bits, two in each of their first half.
         """
         return element_of_name(self._array.dtype)
 
     @element_type.setter
     def element_type(self, dtype: DType) -> None:
         own, wanted = self.element_type.bits, dtype.bits
-        in_a_byte = own == 8 and (wanted == 1 or (wanted in (4, 6) and dtype.is_float))
+        in_a_byte = own == 8 and (wanted in (1, 4) or (wanted == 6 and dtype.is_float))
         if wanted != own and not in_a_byte:
             raise _argument_error(
                 f"elements of {self.element_type} cannot be treated as {dtype}", "choose one of their size"

@@ -278,7 +278,7 @@ def _tensor_type(spec: ArraySpec) -> TensorType:
 def name_of_elements(dtype: DType) -> str:
     """The name of a type in `Array.dtype`. LaunchError (E3106) for one that the elements of no argument have."""
     element = BY_NAME.get(dtype.of_tensor.name)
-    if element is None or (element.dlpack is None and not element.is_narrow_float):
+    if element is None or (element.dlpack is None and not element.is_held_in_bytes):
         message = f"arguments cannot have elements of type {dtype}"
         raise LaunchError(Code.RUN_ARGUMENT, message, ELEMENTS_HINT)
     return element.signed_name

@@ -126,7 +126,7 @@ def matrix(
     torch = torch_module()
 
     shape, order = ((l, mode1, mode0), (2, 1, 0)) if is_mode0_major else ((l, mode0, mode1), (1, 2, 0))
-    is_narrow = cutlass_dtype.bits < 16 and not cutlass_dtype.is_integer
+    is_narrow = cutlass_dtype.bits < 8 or (cutlass_dtype.bits < 16 and not cutlass_dtype.is_integer)
     wanted = torch.float32 if is_narrow or cutlass_dtype.kind == "packed" else dtype(cutlass_dtype)
     if init_config is None and init_type is TensorInitType.RANDOM:
         unsigned = cutlass_dtype.unsigned
@@ -142,7 +142,7 @@ def cute_tensor_like(
     """
     torch = torch_module()
 
-    is_narrow = cutlass_dtype.bits < 16 and not cutlass_dtype.is_integer
+    is_narrow = cutlass_dtype.bits < 8 or (cutlass_dtype.bits < 16 and not cutlass_dtype.is_integer)
     storage = torch.uint8 if is_narrow else dtype(cutlass_dtype)
     held: Any = torch.empty_strided(data_ref.shape, data_ref.stride(), dtype=storage, device="cuda")
     if not is_narrow:
