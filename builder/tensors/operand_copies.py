@@ -5,6 +5,7 @@ make_tma_atom_A_sm100 and B)."""
 from typing import Any
 
 from ...base.errors import Code, TilefoldError
+from ...layout.algebra.coalesce import filter_zeros
 from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
 from ...layout.algebra.modes import compose_parts
 from ..scalars.dtypes import DType
@@ -31,8 +32,8 @@ def make_tiled_tma_atom_A(
 ) -> TmaInfo:
     """A tensor map for copies of a block's part of A to shared memory, and the tensor of its coordinates:
     `make_tiled_tma_atom` for a layout ((MMA_M,MMA_K),RestM,RestK,...) of shared memory, of which further modes are
-    stages. `mma_tiler_mnk` is the tile of the block, or of the pair of blocks, that multiply; blocks along N of the
-    cluster `cluster_shape_vmnk` share the tiles of a multicast.
+    stages. Elements of one address are copied once. `mma_tiler_mnk` is the tile of the block, or of the pair of blocks,
+    that multiply; blocks along N of the cluster `cluster_shape_vmnk` share the tiles of a multicast.
 
     Raises TilefoldError as `make_tiled_tma_atom` does.
     """
@@ -66,7 +67,7 @@ def _operand(
     if not isinstance(mma, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected a tiled MMA, got {type(mma).__name__}", "see make_tiled_mma")
     smem = as_layout(smem_layout)
-    outer, extents = plain_layout(smem), as_tuple(tuples(tiler))
+    outer, extents = filter_zeros(plain_layout(smem)), as_tuple(tuples(tiler))
     if len(outer) < 3 or len(outer[0]) != 2:
         text = f"shared memory for an operand of tcgen05.mma is ((MN,K),RestMN,RestK,...), not {outer.shape}"
         raise TilefoldError(Code.RANK_MISMATCH, text, "make the layout by tcgen05.tile_to_mma_shape")

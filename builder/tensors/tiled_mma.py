@@ -254,6 +254,8 @@ class TiledMma(_Parts, Displayed, Stateful):
         """A layout, or a tensor, of A (M,K,...): ((ThrV,(ThrM,ThrK)),(FrgV,(RestM,RestK,...))), all threads' parts."""
         return self._thrfrg("A", target)
 
+    _thrfrg_A = thrfrg_A  # noqa: N815 as programs spell it
+
     def thrfrg_B(self, target: object) -> Any:
         """A layout, or a tensor, of B (N,K,...): ((ThrV,(ThrN,ThrK)),(FrgV,(RestN,RestK,...)))."""
         return self._thrfrg("B", target)

@@ -249,6 +249,14 @@ PROGRAMS: tuple[Program, ...] = (
         fences=False,
         target=_SM_100,
     ),
+    Program(
+        "cute/blackwell/kernel/mixed_input_gemm/mixed_input_gemm.py",
+        "--mnkl 128,128,128,1",
+        f"{_WAITS}; the warps of one warpgroup ask for different numbers of registers (E3227)",
+        sizes=(("self.num_regs_idle_warp = 24", "self.num_regs_idle_warp = 96"),),
+        fences=False,
+        target=_SM_100,
+    ),
     *(
         Program(
             f"cute/blackwell/efc/{name}custom_epilogue_dense_gemm.py",

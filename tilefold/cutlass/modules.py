@@ -98,6 +98,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "utils.blackwell_helpers": "tilefold.cute.utils.blackwell_helpers",
     "utils.blockscaled_layout": "tilefold.cute.utils.blockscaled_layout",
     "utils.hopper_helpers": "tilefold.cute.utils.hopper_helpers",
+    "utils.mixed_input_helpers": "tilefold.cute.utils.mixed_input_helpers",
 })  # fmt: skip
 """The module that stands for each name behind `cutlass.`."""
 
