@@ -43,8 +43,8 @@ class Peers:
 
 
 def peers_of(layout: Layout | None, modes: tuple[int, int]) -> Peers | None:
-    """The peers in a cluster of the layout (1,M,N,1), which share tiles along M and along N as `modes` say; None for a
-    block by itself. Raises TilefoldError (E5011) for another layout.
+    """The peers in a cluster of the layout (1,M,N,1), which share tiles along M and along N as `modes` say; None for
+    blocks, also of a pair, that share none. Raises TilefoldError (E5011) for another layout.
     """
     if layout is None:
         return None
@@ -54,11 +54,14 @@ def peers_of(layout: Layout | None, modes: tuple[int, int]) -> Peers | None:
         raise pipeline_error(f"a cluster cannot have the layout {layout}", hint)
     rows: Any
     columns: Any
-    _, rows, columns, _ = shape
-    if flat != make_layout(shape) or shape[0] != 1 or shape[3] != 1 or rows * columns > MAX_CLUSTER:
+    pair: Any
+    pair, rows, columns, _ = shape
+    if flat != make_layout(shape) or pair > 2 or shape[3] != 1 or flat.size > MAX_CLUSTER:
         raise pipeline_error(f"a cluster cannot have the layout {layout}", hint)
     if rows * columns == 1:
         return None
+    if pair == 2:
+        raise pipeline_error(f"pairs of blocks cannot share tiles in the layout {layout}", hint)
     lane, rank = arch.lane_idx(), cluster.block_idx_in_cluster()
     along_m, along_n = lane // rows == rank // rows, lane % rows == rank % rows
     same, told_blocks = along_m | along_n, rows + columns - 1

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
+from tilefold.builder.pipelines.multicast import peers_of
 
 from tilefold import cute
 from tilefold.cute.nvgpu import tcgen05
@@ -75,3 +76,9 @@ def test_tiles_and_scales_that_no_kernel_has() -> None:
     assert not scales(1, 96, cute.Int4, 256, 64)
     assert not scales(1, 128, cute.Int8, 256, 64)
     assert [mixed.get_divisibility(x) for x in (24, 96, 1024)] == [8, 32, 128]
+
+
+def test_a_pair_that_shares_no_tiles_has_stages_of_each_block() -> None:
+    assert peers_of(cute.make_layout(((2,), 1, 1, 1)), (1, 0)) is None
+    with pytest.raises(TilefoldError, match="pairs of blocks cannot share tiles in the layout"):
+        peers_of(cute.make_layout((2, 2, 1, 1)), (1, 0))
