@@ -161,10 +161,28 @@ fill(made[1])
 assert (made[1] == 3).all()
 """
 
+_DEVICE = """
+import torch
+from tilefold.cutlass.without_gpu.tensors import tensors_on_host
 
-def test_tensors_are_aligned_as_on_a_gpu() -> None:
+tensors_on_host(torch)
+x = torch.logspace(0, 3, 4, device="cuda")
+gpu = torch.device("cuda", 0)
+assert x.device == gpu == torch.zeros(2, device=x.device).device == x.to(x.device).device
+assert x.__dlpack_device__()[0].name == "kDLCPU"
+assert torch.nn.Linear(4, 2, device=x.device).to(x.device)(x).device == gpu != torch.empty(1, device="meta").device
+same = [torch.randn(4, generator=torch.Generator(device).manual_seed(1)) for device in (gpu, "cuda", "cpu")]
+assert same[0].equal(same[1]) and same[0].equal(same[2])
+assert all(isinstance(torch.Generator(device), torch.Generator) for device in (gpu, "cpu"))
+x.record_stream(None)
+torch.testing.assert_close(x, torch.tensor([1.0, 10, 100, 1000], device=x.device))
+"""
+
+
+@pytest.mark.parametrize("program", [_ALIGNED, _DEVICE], ids=["aligned", "device"])
+def test_tensors_are_as_those_of_a_gpu(program: str) -> None:
     pytest.importorskip("torch", reason="these are tensors of torch")
-    subprocess.run([sys.executable, "-c", _ALIGNED], check=True, timeout=300)
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
 
 
 def test_products_with_another_type_of_result(tmp_path: Path) -> None:
@@ -220,7 +238,7 @@ def _(x):
 def broken(x):
     y = torch.empty_like(x)
     compiled(from_dlpack(x + 1), from_dlpack(y))
-    return y * 3
+    return y.to(x.device) * 3
 
 
 options = {"backend": "aot_eager"}

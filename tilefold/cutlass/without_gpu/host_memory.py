@@ -97,6 +97,7 @@ def memory_on_host() -> None:
     for name in ("cuMemAlloc", "cuMemAllocAsync"):
         setattr(driver, name, _allocating(memory, result.CUDA_SUCCESS, driver.CUdeviceptr))
     setattr(driver, "cuDeviceGetCount", lambda: (result.CUDA_SUCCESS, 1))  # noqa: B010 - a module, not a class
+    setattr(driver, "cuCtxGetCurrent", lambda: (result.CUDA_SUCCESS, driver.CUcontext(1)))  # noqa: B010 - the same
     for name, work in of_runtime.items():
         setattr(runtime, name, _answering(work, error.cudaSuccess, error.cudaErrorInvalidValue))
     for name, work in of_driver.items():

@@ -117,6 +117,7 @@ def streams_on_host(torch: Any, gpu: MissingGpu) -> None:
     shared = capability.shared_kib * 1024
     properties = SimpleNamespace(
         name="the simulator",
+        gcnArchName="the simulator",  # the name for the compiler of a torch that is built without CUDA
         multi_processor_count=gpu.multiprocessors,
         major=gpu.target.sm // 10,
         minor=gpu.target.sm % 10,

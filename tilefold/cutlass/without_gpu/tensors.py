@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """torch's tensors on a GPU that there is not: they are in the host's memory."""
 
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -55,7 +56,7 @@ def _aligned(tensor: Any, torch: Any) -> Any:
 _MAKERS = (
     "empty", "zeros", "ones", "full", "rand", "randn", "randint", "arange", "tensor", "as_tensor", "empty_strided",
     "empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like", "linspace", "eye",
-    "randperm", "scalar_tensor", "normal",
+    "randperm", "scalar_tensor", "normal", "logspace", "tril_indices", "triu_indices",
 )  # fmt: skip
 """The torch functions that make tensors on a device."""
 
@@ -76,6 +77,8 @@ def tensors_on_host(torch: Any) -> None:
 
     torch.Tensor.cuda = cuda
     torch.Tensor.is_cuda = property(lambda _: True)
+    torch.Tensor.device = _gpu_to_programs(torch)
+    torch.Generator = _generator_on_host(torch)
     _products_on_host(torch)
     scaled_products_on_host(torch)
     _profiles_on_host(torch)
@@ -89,6 +92,33 @@ def tensors_on_host(torch: Any) -> None:
 
     torch.library.custom_op = custom_op_on_host
     torch.Tensor.pin_memory = _itself
+    torch.Tensor.record_stream = _itself
+
+
+def _gpu_to_programs(torch: Any) -> property:
+    """`tensor.device` that tells a program of a GPU in place of the host. torch and this package, which work with the
+    memory, and torch's compiler, which compiles for it, get the host.
+    """
+    of_torch, gpu = torch.Tensor.device, torch.device("cuda", 0)
+
+    def device(tensor: Any) -> Any:
+        real = of_torch.__get__(tensor)
+        caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        asking = str(caller.f_globals.get("__name__", "")).partition(".")[0]
+        return gpu if real.type == "cpu" and asking not in ("torch", "tilefold") else real
+
+    return property(device)
+
+
+def _generator_on_host(torch: Any) -> Any:
+    """The class of generators, which are the host's also where a program asks for a GPU's."""
+    of_torch = torch.Generator
+
+    class Generator(of_torch):
+        def __new__(cls, device: Any = "cpu") -> Any:
+            return of_torch.__new__(cls, "cpu" if _is_gpu(device) else device)
+
+    return Generator
 
 
 def _products_on_host(torch: Any) -> None:
