@@ -175,6 +175,9 @@ same = [torch.randn(4, generator=torch.Generator(device).manual_seed(1)) for dev
 assert same[0].equal(same[1]) and same[0].equal(same[2])
 assert all(isinstance(torch.Generator(device), torch.Generator) for device in (gpu, "cpu"))
 x.record_stream(None)
+for kind in (None, torch.bfloat16):
+    with torch.autocast(x.device.type, kind):
+        assert (x[None] @ x[:, None]).dtype == (kind or torch.float16)
 torch.testing.assert_close(x, torch.tensor([1.0, 10, 100, 1000], device=x.device))
 """
 

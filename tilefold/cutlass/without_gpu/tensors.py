@@ -79,6 +79,7 @@ def tensors_on_host(torch: Any) -> None:
     torch.Tensor.is_cuda = property(lambda _: True)
     torch.Tensor.device = _gpu_to_programs(torch)
     torch.Generator = _generator_on_host(torch)
+    torch.autocast = torch.amp.autocast = _autocast_on_host(torch)
     _products_on_host(torch)
     scaled_products_on_host(torch)
     _profiles_on_host(torch)
@@ -119,6 +120,21 @@ def _generator_on_host(torch: Any) -> Any:
             return of_torch.__new__(cls, "cpu" if _is_gpu(device) else device)
 
     return Generator
+
+
+def _autocast_on_host(torch: Any) -> Any:
+    """The class of contexts with automatic types, of the host's operations where a program names a GPU; their type is
+    that of a GPU.
+    """
+    of_torch = torch.autocast
+
+    class Autocast(of_torch):
+        def __init__(self, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any):
+            if _is_gpu(device_type):
+                device_type, dtype = "cpu", dtype or torch.get_autocast_dtype("cuda")
+            super().__init__(device_type, dtype, *args, **kwargs)
+
+    return Autocast
 
 
 def _products_on_host(torch: Any) -> None:
