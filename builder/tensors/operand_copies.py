@@ -7,6 +7,7 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ...layout.algebra.coalesce import filter_zeros
 from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
+from ...layout.algebra.inttuple import product
 from ...layout.algebra.modes import compose_parts
 from ..scalars.dtypes import DType
 from .coordinates import as_layout, as_tuple, tuples
@@ -15,7 +16,7 @@ from .tensors import Tensor
 from .tiled_mma import TiledMma
 from .tma import TmaInfo, make_tiled_tma_atom
 
-_AXES = {"A": (0, 2), "B": (1, 2)}
+_AXES = {"A": 0, "B": 1}
 _SHARED_ALONG = {"A": 2, "B": 1}
 """The mode of the cluster (V,M,N,K) along which blocks need the same part of an operand."""
 
@@ -32,8 +33,9 @@ def make_tiled_tma_atom_A(
 ) -> TmaInfo:
     """A tensor map for copies of a block's part of A to shared memory, and the tensor of its coordinates:
     `make_tiled_tma_atom` for a layout ((MMA_M,MMA_K),RestM,RestK,...) of shared memory, of which further modes are
-    stages. Elements of one address are copied once. `mma_tiler_mnk` is the tile of the block, or of the pair of blocks,
-    that multiply; blocks along N of the cluster `cluster_shape_vmnk` share the tiles of a multicast.
+    stages. Where shared memory has several elements at an address and the tile has one, it is copied once.
+    `mma_tiler_mnk` is the tile of the block, or of the pair of blocks, that multiply; blocks along N of the cluster
+    `cluster_shape_vmnk` share the tiles of a multicast.
 
     Raises TilefoldError as `make_tiled_tma_atom` does.
     """
@@ -67,10 +69,12 @@ def _operand(
     if not isinstance(mma, TiledMma):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected a tiled MMA, got {type(mma).__name__}", "see make_tiled_mma")
     smem = as_layout(smem_layout)
-    outer, extents = filter_zeros(plain_layout(smem)), as_tuple(tuples(tiler))
+    outer, extents = plain_layout(smem), as_tuple(tuples(tiler))
     if len(outer) < 3 or len(outer[0]) != 2:
         text = f"shared memory for an operand of tcgen05.mma is ((MN,K),RestMN,RestK,...), not {outer.shape}"
         raise TilefoldError(Code.RANK_MISMATCH, text, "make the layout by tcgen05.tile_to_mma_shape")
+    if outer[0][1].size * outer[2].size != product(extents[2]):
+        outer = filter_zeros(outer)
     (rows, depth), more, deeper = outer[0], outer[1], outer[2]
     batches = (1,) * (len(tensor.shape) - 2)
     by_modes = Layout(
@@ -78,10 +82,9 @@ def _operand(
         ((rows.stride, more.stride), (depth.stride, deeper.stride), *(0 for _ in batches)),
     )
     placed = by_modes if not isinstance(smem, ComposedLayout) else compose_parts(smem.inner, smem.offset, by_modes)
-    axis, k = _AXES[operand]
-    of_pair = mma.shape_mnk[axis]  # the instructions of a pair are so far apart, of which a block has half
+    of_pair = mma.shape_mnk[_AXES[operand]]  # the instructions of a pair are so far apart, of which a block has half
     kept: Any = rows.size if more.size == 1 else Layout((rows.size, more.size), (1, of_pair))
     along = 1 if cluster is None else as_layout(tuples(cluster))[_SHARED_ALONG[operand]].size
     shared = along if op.facts.multicast else 1
-    made = make_tiled_tma_atom(op, tensor, placed, (kept, extents[k], *batches), shared, internal_type=internal_type)
+    made = make_tiled_tma_atom(op, tensor, placed, (kept, extents[2], *batches), shared, internal_type=internal_type)
     return TmaInfo(made.atom, made.tma_tensor, smem)

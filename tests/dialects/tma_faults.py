@@ -46,7 +46,6 @@ TENSOR_MAPS = [
         (_gmem("f16", 16, "(64,32):(?,64)").replace(' :', " with (%t) :", 1) + f'%0 = {_MAP} «%v smem {_PLAIN}»', "E0322"),
         (_gmem("f16", 16, "S<3,3,3> o 0 o (64,32):(1,64)").replace("tile.view %b", "tile.view %b") + f'%0 = {_MAP} «%v smem {_PLAIN}»', "the layout is swizzled"),
         (f'%0 = {_MAP} «%A smem {_PLAIN} as "f32"»', "no tensor map has elements of type f16 as f32"),
-        (_gmem("i4", 16, "(64,32):(1,64)") + f'%0 = {_MAP} «%v smem {_PLAIN}»', "no tensor map has elements of type i4"),
         (_gmem("f16", 16, "(60,32):(1,64)") + '%0 = tile.tensor_map "SM90_TMA_STORE" «%v smem "(64,8):(1,64)"»', "its rows have 120 bytes; GPUs write multiples of 16"),
         (_gmem("f64", 16, "(64,8):(1,64)") + '%0 = tile.tensor_map "SM90_TMA_REDUCE_MIN" «%v smem "(64,8):(1,64)"»', "does not combine elements of type f64"),
         (f'%0 = «tile.tensor_map» "SM90_TMA_LOAD" %A smem {_PLAIN} : {TMA_TYPE.replace("f16", "bf16")}', "the result is"),

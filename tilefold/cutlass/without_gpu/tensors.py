@@ -132,7 +132,7 @@ def _autocast_on_host(torch: Any) -> Any:
         def __init__(self, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any):
             if _is_gpu(device_type):
                 device_type, dtype = "cpu", dtype or torch.get_autocast_dtype("cuda")
-            super().__init__(device_type, dtype, *args, **kwargs)
+            of_torch.__init__(self, device_type, dtype, *args, **kwargs)
 
     return Autocast
 
