@@ -4,9 +4,17 @@
 import numpy as np
 
 from tilefold import cute
+from tilefold.cute.kernel import Kernel
 
 SWIZZLED = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((64, 8, 2), stride=(1, 64, 512)))
 STAGE = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout((64, 8), stride=(1, 64)))
+
+
+def _check_counts(kernel: Kernel) -> None:
+    """The kernel writes 0 to 511 to a matrix of 8 rows."""
+    out = np.zeros((8, 64), np.float16)
+    kernel(out).launch(grid=1, block=64, device="sim")
+    np.testing.assert_array_equal(out.reshape(-1), np.arange(512))
 
 
 def test_a_tensor_at_a_slice_of_a_swizzled_one_is_swizzled() -> None:
@@ -38,9 +46,7 @@ def test_stages_beyond_the_memory_may_stay_unused() -> None:
         for row in cute.range(8):
             out[row, t] = s[t, row]
 
-    out = np.zeros((8, 64), np.float16)
-    kernel(out).launch(grid=1, block=64, device="sim")
-    np.testing.assert_array_equal(out.reshape(-1), np.arange(512))
+    _check_counts(kernel)
 
 
 def test_a_cotiled_copy_counts_elements_before_their_addresses_are_swizzled() -> None:
@@ -58,9 +64,7 @@ def test_a_cotiled_copy_counts_elements_before_their_addresses_are_swizzled() ->
         for row in cute.range(8):
             out[row, t] = s[t, row]
 
-    out = np.zeros((8, 64), np.float16)
-    kernel(out).launch(grid=1, block=64, device="sim")
-    np.testing.assert_array_equal(out.reshape(-1), np.arange(512))
+    _check_counts(kernel)
 
 
 def test_bytes_are_recast_to_wider_elements() -> None:

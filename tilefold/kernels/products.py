@@ -31,9 +31,9 @@ def gemm(
     "bfloat16", "float32" or, for integers, "int32", by default that of `a`, and bf16 for fp8. Any strides are taken; a
     matrix whose rows do not begin at multiples of 16 bytes is copied first. Tensor cores add up products of fp8 to 14
     bits; where they `accumulate` "accurate" instead of "fast", the products of each 128 elements of K are added in f32.
-    `autotune` measures the configurations that the model finds best, on the first call with
-    tensors of a GPU. `target` chooses a kernel as for another GPU, for the simulator. Raises LaunchError for other
-    shapes and elements (E3106), and where no kernel is for the target (E3105).
+    `autotune` measures the configurations that the model finds best, on the first call with tensors of a GPU. `target`
+    chooses a kernel as for another GPU, for the simulator. Raises LaunchError for other shapes and elements (E3106),
+    and where no kernel is for the target (E3105).
     """
     if accumulate not in ("fast", "accurate"):
         refuse("gemm", f"accumulate is {accumulate!r}", "one of fast, accurate")
