@@ -36,6 +36,8 @@ from .effects import NamedBarrier, Unit, arrives, by_thread, by_warp, changes, w
 from .warp import check_word
 
 _MEETS = by_warp(arrives(NamedBarrier()), waits(NamedBarrier()))
+_WHERE = "$id (`plus` $offset^)? (`threads` $threads^)? (`for` $count^)? (`unaligned` $unaligned^)? attr-dict"
+"""A barrier's number and threads, as text."""
 
 
 @row
@@ -60,9 +62,7 @@ class BarSyncOp(PtxOp):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     unaligned: UnitAttr | None = optional_prop(converter=flag, default=False, kw_only=True)
     traits = traits_def(_MEETS)
-    assembly_format = (
-        "$id (`plus` $offset^)? (`threads` $threads^)? (`for` $count^)? (`unaligned` $unaligned^)? attr-dict"
-    )
+    assembly_format = _WHERE
 
     def mnemonic(self) -> str:
         return f"{_family(self.unaligned)}.sync"
@@ -85,9 +85,7 @@ class BarArriveOp(PtxOp):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     unaligned: UnitAttr | None = optional_prop(converter=flag, default=False, kw_only=True)
     traits = traits_def(by_warp(arrives(NamedBarrier())))
-    assembly_format = (
-        "$id (`plus` $offset^)? (`threads` $threads^)? (`for` $count^)? (`unaligned` $unaligned^)? attr-dict"
-    )
+    assembly_format = _WHERE
 
     def mnemonic(self) -> str:
         return f"{_family(self.unaligned)}.arrive"
@@ -116,10 +114,7 @@ class BarRedOp(PtxOp):
     result = result_def(I1 | I32)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(_MEETS)
-    assembly_format = (
-        "$kind $predicate `,` $id (`plus` $offset^)? (`threads` $threads^)? (`for` $count^)? "
-        "(`unaligned` $unaligned^)? attr-dict `:` type($result)"
-    )
+    assembly_format = f"$kind $predicate `,` {_WHERE} `:` type($result)"
     KINDS: ClassVar[tuple[str, ...]] = ("and", "or", "popc")
 
     def __init__(
