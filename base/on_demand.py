@@ -22,8 +22,8 @@ def on_demand(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     """The `__getattr__` of a package, which imports a name from its home and keeps it in the package.
 
     `homes` maps modules, relative to the package where they begin with a dot, to the names that they define, separated
-    by spaces; `name=other` is what the module calls `other`. Names of "." are modules of the package itself. The
-    function raises AttributeError for other names.
+    by spaces; `name=other` imports the name `other` of the module as `name`. Names of "." are modules of the package
+    itself. The function raises AttributeError for other names.
     """
     places: dict[str, tuple[str, str]] = {}
     for home, names in homes.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Text of others in messages: what a file, its name or an argument says may neither steer the terminal nor look like
+"""Text of others in messages: the text of a file, its name or an argument may neither steer the terminal nor look like
 a message of tilefold.
 """
 

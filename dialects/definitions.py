@@ -129,7 +129,7 @@ _REQUIRED = object()
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """What a constructor does with the argument of a field."""
+    """The conversion that a constructor applies to the argument of a field."""
 
     converter: Callable[[Any], Any] | None
     default: object
@@ -143,7 +143,7 @@ def _kept(definition: Any, converter: Callable[[Any], Any] | None, default: obje
 
 
 def operand(constraint: Any = Attribute, *, converter: Callable[[Any], Any] | None = None) -> Any:
-    """The field of an operand; a `converter` tells the type checker what the constructor takes."""
+    """The field of an operand; a `converter` tells the type checker which types the constructor takes."""
     return _kept(operand_def(constraint), None, _REQUIRED)
 
 
@@ -257,7 +257,7 @@ def raise_at(parser: AttrParser, error: TilefoldError, start: int, end: int) -> 
 
 
 def parse_kind(parser: AttrParser, kind: type[T], expected: str) -> T:
-    """Parses an attribute of a kind; a ParseError says what is `expected` where something else stands."""
+    """Parses an attribute of a kind; a ParseError names the `expected` text where something else stands."""
     at = parser.pos
     attribute = parser.parse_optional_attribute()
     if not isinstance(attribute, kind):

@@ -42,7 +42,7 @@ def parse_operand(
     more: bool = False,
 ) -> None:
     """Parses an operand that is defined before, of a type of one of `kinds`, or `more` of them with commas between; a
-    ParseError says what is `expected`.
+    ParseError names the `expected` text.
     """
     start = parser.pos
     operands: list[UnresolvedOperand] = []

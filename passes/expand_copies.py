@@ -178,7 +178,7 @@ def _split_by_atom(
 
 
 def _predicate(emitter: Emitter, atom: CopyAtomAttr, flags: SSAValue, values: Layout) -> SSAValue | None:
-    """Puts what follows under the predicates of one execution, `values` of `flags`, which are equal.
+    """Puts the following operations under the predicates of one execution, `values` of `flags`, which are equal.
 
     With zero-fill nothing is skipped: the number of values whose predicates hold is returned.
     """

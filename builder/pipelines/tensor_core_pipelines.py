@@ -154,8 +154,8 @@ class PipelineTmaUmma(_TensorCoreStages, CountedStages):
         name: str = "",
     ) -> Self:
         """A pipeline of `num_stages` stages. The consumer group has an arrival for each block, or pair, whose
-        multiplications read what a block copies: M + N - 1 in a cluster whose blocks copy along M (B) and N (A), unless
-        `mcast_mode_mn` has a 0 for one of them.
+        multiplications read the copies of a block: M + N - 1 in a cluster whose blocks copy along M (B) and N (A),
+        unless `mcast_mode_mn` has a 0 for one of them.
 
         Raises TilefoldError (E5011) for another layout of a cluster, and for a number of bytes that no copies have.
         """

@@ -42,7 +42,9 @@ class Shfl(Enum):
 
 
 class GridDepAction(Enum):
-    """What a block does about a launch that depends on another: waits for that, or lets those that follow begin."""
+    """The action of a block in a launch that depends on another: it waits for that one, or lets those that follow
+    begin.
+    """
 
     WAIT = "wait"
     LAUNCH_DEPENDENTS = "launch_dependents"

@@ -50,7 +50,7 @@ class Tcgen05SmemSwizzle(Enum):
 
 
 class Tcgen05Wait(Enum):
-    """What a wait is for."""
+    """The work that a wait waits for."""
 
     LOAD = "ld"
     STORE = "st"
@@ -69,7 +69,7 @@ class Tcgen05Fence(Enum):
 
 
 class Tcgen05MMACollectorOp(Enum):
-    """What becomes of A near the tensor core."""
+    """How the collector buffer near the tensor core treats A."""
 
     DISCARD = "discard"
     LASTUSE = "lastuse"
@@ -351,8 +351,8 @@ def tcgen05_mma(
 
 
 def tcgen05_commit(mbar: object, multicast_mask: Any = None, group: object = CTAGroup.CTA_1) -> None:
-    """Arrives at an mbarrier, or at those of a mask of blocks, once what the thread has issued is complete (PTX ISA,
-    tcgen05.commit).
+    """Arrives at an mbarrier, or at those of a mask of blocks, once the work that the thread has issued is complete
+    (PTX ISA, tcgen05.commit).
     """
     mask = None if multicast_mask is None else convert(multicast_mask, as_dtype(i16)).ssa
     emit(ptx.TensorCommitOp(group_of(group), address(mbar).ssa, mask))

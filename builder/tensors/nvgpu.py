@@ -139,7 +139,7 @@ class TensorCopyOp(CopyOp):
 
     @property
     def facts(self) -> TensorFacts:
-        """What the copy does."""
+        """The action of the copy."""
         return self.FACTS
 
 

@@ -230,7 +230,7 @@ class TiledMma(_Parts, Displayed, Stateful):
             )
 
     def get(self, field: Enum) -> Any:
-        """What the following multiplications take for `Field.ACCUMULATE`: a bool, or a run-time value."""
+        """The value of `Field.ACCUMULATE` for the following multiplications: a bool, or a run-time value."""
         if field.value != Field.ACCUMULATE.value:
             raise TilefoldError(Code.BUILD_VALUE, f"a tiled MMA does not give {field}", "it gives Field.ACCUMULATE")
         return self.accumulate

@@ -70,7 +70,7 @@ class EmitGpuBinaryPass(ModulePass):
 
         if self.compilation_target == "llvm":
             return bitcode(text)
-        ptx = compile_isolated(text, target)  # the program's author may have written what crashes LLVM
+        ptx = compile_isolated(text, target)  # a program may contain code that crashes LLVM
         if self.compilation_target != "bin":
             return ptx.encode()
         cubin = assemble(ptx, target)

@@ -110,10 +110,10 @@ def extend(w: FunctionWriter, op: Operation) -> None:
 def find_fenced_roundings(root: Operation) -> frozenset[type[Attribute]]:
     """The types to which numbers must be rounded behind a fence, in a kernel or in functions that call one another.
 
-    LLVM makes f16(f32(a) * f32(b)) a product of f16, which does not hold what bf16 does. It makes bf16(f64(i)) of an
+    LLVM makes f16(f32(a) * f32(b)) a product of f16, which does not hold every bf16. It makes bf16(f64(i)) of an
     integer one conversion, which rounds twice before sm_90 and takes a true i1 for 1 from there on. A remainder it
     takes in the type of one operand, which may not hold the other; it ends the process where they are bf16 and f16. Its
-    other ways to narrow what is rounded do not change numbers: products of 16-bit types are exact in f32, or round to 0
+    other ways to narrow rounded values do not change numbers: products of 16-bit types are exact in f32, or round to 0
     in either, and sums and quotients of types with less than half the bits are rounded as if once (Figueroa, When is
     double rounding innocuous?, 1995).
     """

@@ -81,7 +81,7 @@ def _store(w: FunctionWriter, op: ptx.StoreOp) -> None:
         return
     moved = _register_type(op.value.type)
     if moved == "i32" and isinstance(op.value.type, VectorType):
-        # by way of a vector: LLVM would load a fragment's halves as an i32, and pack what was converted bit by bit
+        # by way of a vector: LLVM would load a fragment's halves as an i32, and pack the converted value bit by bit
         register = w.temp(f"bitcast {value} to <1 x i32>")
         value = f"i32 {w.temp(f'extractelement <1 x i32> {register}, i32 0')}"
     elif moved != w.type(op.value):

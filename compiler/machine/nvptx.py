@@ -2,7 +2,7 @@
 """LLVM IR text to PTX by LLVM's NVPTX back end, through llvmlite.
 
 llvmlite is imported when the first kernel is compiled. LLVM ends the process on an instruction that the
-target cannot select; what `compiler.emit` writes has been checked operation by operation against the
+target cannot select; the output of `compiler.emit` has been checked operation by operation against the
 target, and `compile_isolated` keeps the process safe where the text comes from elsewhere.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a kernel finds where it runs, which its text does not declare: special registers of the system, and memory that
+"""The environment of a kernel, which its text does not declare: special registers of the system, and memory that
 CUDA's driver gives (PTX ISA, Special Registers).
 """
 

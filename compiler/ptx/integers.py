@@ -298,7 +298,7 @@ def _carried(r: Registers, i: Instruction) -> None:
 
 
 def plain(rule: Rule) -> Rule:
-    """A rule for what neither has to do with the carry nor saturates."""
+    """A rule for instructions that neither use the carry nor saturate."""
 
     def either(r: Registers, i: Instruction) -> None:
         if is_float(i.modifiers[-1]) or not (with_carry(r, i) or saturated(r, i)):

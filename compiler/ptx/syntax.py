@@ -201,7 +201,7 @@ class Parameter:
     is_register: bool = False
     """Whether it is a register, as it may be of a function."""
     attributes: str = ""
-    """What else the text says of it, such as `.ptr .global .align 16`."""
+    """Its other attributes in the text, such as `.ptr .global .align 16`."""
 
 
 @dataclass(frozen=True, slots=True)

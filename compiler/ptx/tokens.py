@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The position of a parser in PTX text: the next token, what must follow, and errors there."""
+"""The position of a parser in PTX text: the next token, the tokens that must follow, and errors there."""
 
 import re
 import struct

@@ -29,9 +29,9 @@ EXPONENTIALS = 16
 
 
 def tensor_core_limits(written: ModuleOp, module: ModuleOp) -> Iterator[tuple[Operation, str]]:
-    """What bounds the multiplications of a program, given as written and at stage `instr`: for each multiplication its
-    clocks and its bytes of shared memory, for each exponential its clocks, for each allocation its columns, for each
-    launch its waves. Nothing of programs without such multiplications.
+    """The limits of the multiplications of a program, given as written and at stage `instr`: for each multiplication
+    its clocks and its bytes of shared memory, for each exponential its clocks, for each allocation its columns, for
+    each launch its waves. Nothing of programs without such multiplications.
     """
     kernels: set[str] = set()
     for entry in module.walk():

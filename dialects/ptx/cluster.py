@@ -175,7 +175,7 @@ class ClusterArriveOp(_BarrierOp):
 @row
 class ClusterWaitOp(_BarrierOp):
     """`ptx.barrier.cluster.wait aligned`: waits until all threads of the cluster that have not ended have arrived at
-    its barrier, and sees what they did before (PTX ISA, barrier.cluster).
+    its barrier, and sees their earlier accesses (PTX ISA, barrier.cluster).
 
     Precondition: the thread has arrived.
     """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The effects of instructions: the resource that each reads, writes, waits for, arrives at, issues work to, ends or
-fences, by which proxy, and what completes it.
+fences, by which proxy, and the event that completes it.
 
 An operation carries them as the trait `Effects`; one without effects is `Pure`. Passes, emission, the simulator and the
 tools decide by effects and not by lists of operations. xDSL's passes see the effects on memory that follow from them.
@@ -130,8 +130,8 @@ Done: TypeAlias = Moment | Mbarrier | Group
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A deed of an instruction: on which resource, by which proxy, and what completes it. It happens `when` the
-    operation has this property or operand, or always.
+    """A deed of an instruction: on which resource, by which proxy, and the event that completes it. It happens `when`
+    the operation has this property or operand, or always.
     """
 
     act: Act

@@ -197,7 +197,7 @@ class MbarrierCompleteTxOp(_TransactionOp):
 @fields
 class _WaitingOp(_MbarrierOp):
     """An instruction that looks at a phase of an mbarrier of the own block; no thread can wait for another. With `scope
-    "cluster"` it acquires what threads of other blocks did before they arrived.
+    "cluster"` it acquires the accesses of other blocks' threads before they arrived.
     """
 
     bar: SSAValue = operand(SHARED)

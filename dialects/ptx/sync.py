@@ -43,7 +43,7 @@ _WHERE = "$id (`plus` $offset^)? (`threads` $threads^)? (`for` $count^)? (`unali
 @row
 class BarSyncOp(PtxOp):
     """`ptx.bar.sync 1 threads 64`: all threads of the block, or the given number, wait here for each other, and see
-    what the others wrote before (PTX ISA, bar.sync).
+    the earlier writes of the others (PTX ISA, bar.sync).
 
     `ptx.bar.sync 1 plus %n threads 64` waits at the barrier of a number that is known when the kernel runs, 1 + `%n`;
     `ptx.bar.sync 1 for %n` waits for `%n` threads.

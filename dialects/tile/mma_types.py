@@ -60,7 +60,7 @@ class MmaAtomAttr(Data[MmaAtom]):
 
 
 def parse_mma_atom(parser: AttrParser) -> MmaAtomAttr:
-    """Parses an MMA atom; a ParseError says what is expected where something else stands."""
+    """Parses an MMA atom; a ParseError names the expected text where something else stands."""
     return parse_kind(parser, MmaAtomAttr, 'an MMA atom, such as #tile.mma_atom<"SM80_16x8x16_F32F16F16F32_TN">')
 
 

@@ -97,7 +97,7 @@ class TensorMapOp(InferringOp):
         held = held or StringAttr("")
         _ = make_tensor_copies(
             kind.data, tensor.element_type, *layouts, blocks.data, held.data
-        )  # raises what no type says
+        )  # raises the errors that no type shows
         return [TmaType(kind, tensor.element_type, tensor.layout, smem, tiler, blocks, held)]
 
     def verify_(self) -> None:

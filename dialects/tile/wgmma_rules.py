@@ -114,8 +114,8 @@ def check_block(op: Operation, atom: MmaAtom) -> None:
 
 
 def check_registers(op: Operation, atom: MmaAtom, executions: int, held: int) -> None:
-    """Checks that the registers of a thread hold what is in use until the executions have completed: the accumulators
-    of all of them and `held` registers of A. Raises `LayoutError` (E0325).
+    """Checks that the registers of a thread hold the values in use until the executions have completed: the
+    accumulators of all of them and `held` registers of A. Raises `LayoutError` (E0325).
     """
     d = atom.operand("D")
     if d.named is not Named.VALUE or isinstance(d.completion, AtOnce):

@@ -42,7 +42,7 @@ class Unknown:
     """A dynamic integer of `width` bits that `div` is known to divide; prints as `?`, `?{i64}` or `?{i64
     div=8}`.
 
-    Arithmetic keeps what stays true of every value: the greatest common divisor for sums, the product for
+    Arithmetic keeps the facts that hold for every value: the greatest common divisor for sums, the product for
     products, the quotient where a division is exact. Equality compares the knowledge, not the (unknown)
     value.
     """

@@ -2,9 +2,9 @@
 """The contract of an instruction: the record from which an atom is made, and the only thing that its readers read.
 
 A contract says which operands the instruction has, where each is and how it is named, who touches which of its bytes,
-and when that has happened; who executes the instruction, what its layouts count, how its numbers come about, which
-targets have it and how PTX spells it. No field has a default, and absence is a member of its own. Enumerations are
-closed: a reader matches all members and ends in `assert_never`.
+and when that has happened; who executes the instruction, which agents its layouts count, how its numbers come about,
+which targets have it and how PTX spells it. No field has a default, and absence is a member of its own. Enumerations
+are closed: a reader matches all members and ends in `assert_never`.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from .numbers import Numbers, check_members
 
 
 class Role(Enum):
-    """What an operand is for. The value is its name in messages."""
+    """The role of an operand. The value is its name in messages."""
 
     A = "A"
     B = "B"
@@ -65,7 +65,7 @@ class Major(Enum):
 
 
 class Act(Enum):
-    """What happens to an operand."""
+    """The effect on an operand."""
 
     READ = "reads"
     WRITE = "writes"
@@ -168,7 +168,7 @@ class Agent(Enum):
 
 
 class Counted(Enum):
-    """What the first mode of the layouts of a contract numbers."""
+    """The agents that the first mode of a contract's layouts numbers."""
 
     THREADS = "threads"
     BLOCKS = "blocks"
@@ -226,7 +226,7 @@ FLAG = "pred"
 @final
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What one execution of an instruction does.
+    """The effects of one execution of an instruction.
 
     `ids` maps the numbers that layouts count to lanes of the warp, to threads of the warpgroup, or to ranks of blocks
     (CuTe's ThrID). `section` is the source. Raises `LayoutError` (E0301) for a contract that contradicts itself.

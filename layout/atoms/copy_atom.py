@@ -119,12 +119,12 @@ class CopyAtom(Displayed):
 
     @property
     def source(self) -> Operand:
-        """What it reads."""
+        """The operand that it reads."""
         return self.contract.operand(Role.SOURCE)
 
     @property
     def destination(self) -> Operand:
-        """What it writes."""
+        """The operand that it writes."""
         return self.contract.operand(Role.DESTINATION)
 
     @property

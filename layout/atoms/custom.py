@@ -84,7 +84,7 @@ Effect: TypeAlias = Executes | Waits | Commits | Allocates | Frees
 
 
 class Given(Enum):
-    """What an operation gives for an operand."""
+    """The layout that an operation gives for an operand."""
 
     MATRIX = "a tensor"
     """Before tensors are lowered a tensor, afterwards its address."""
@@ -160,7 +160,7 @@ class CustomInstruction:
         return f"{self.name}: {'; '.join(parts)}"
 
     def given(self, operand: Operand) -> Given:
-        """What an operation gives for an operand."""
+        """The layout that an operation gives for an operand."""
         if operand.role is Role.COUNT:
             return Given.COUNT
         if operand.element == FLAG:

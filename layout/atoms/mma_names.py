@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""CuTe's names of matrix instructions, derived from what the instructions do (CuTe's mma_sm*.hpp)."""
+"""CuTe's names of matrix instructions, derived from their contracts (CuTe's mma_sm*.hpp)."""
 
 from dataclasses import dataclass
 from typing import assert_never, final

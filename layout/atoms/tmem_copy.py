@@ -117,8 +117,8 @@ def _registers(shape: str, num: int) -> Layout:
 
 
 def halves_apart(shape: str, num: int, packs: bool) -> int | None:
-    """The columns between what the halves of a warp reach, where PTX lets a load or a store choose them; here they
-    follow each other.
+    """The columns between the cells that the halves of a warp reach, where PTX lets a load or a store choose them;
+    here they follow each other.
     """
     return num * (2 if packs else 1) if shape == "16x32bx2" else None
 

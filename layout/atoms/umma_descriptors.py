@@ -3,7 +3,8 @@
 matrix in shared memory, and the instruction descriptor (PTX ISA, 5th Generation Tensor Core Instructions: Matrix shape,
 Shared memory descriptor, Instruction descriptor).
 
-No assembler looks into these words. `problems` of a decoded instruction descriptor says what hardware leaves undefined.
+No assembler looks into these words. `problems` of a decoded instruction descriptor names the cases that hardware
+leaves undefined.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -133,7 +134,7 @@ class SmemDescriptor:
         )  # fmt: skip
 
     def problems(self) -> Iterator[str]:
-        """What is wrong with it, whatever it describes."""
+        """Its problems, regardless of the operand that it describes."""
         if self.version != VERSION:
             yield f"version {self.version} in bits 46 to 48, which are 1; wgmma's descriptors have 0"
         if self.swizzling not in [form.value for form in Swizzling]:
@@ -149,7 +150,8 @@ _WS_SHIFTS = (0, 8, 16, 32)
 @final
 @dataclass(frozen=True, slots=True)
 class InstructionDescriptor:
-    """What a tcgen05.mma multiplies (PTX ISA, Instruction descriptor). Types are codes, which `kind` gives a meaning.
+    """The matrices that a tcgen05.mma multiplies (PTX ISA, Instruction descriptor). Types are codes, which `kind`
+    gives a meaning.
 
     `m` and `n` are the extents for the block or the pair. Scaled kinds have `a_scale` and `b_scale`, the numbers of
     the scale factors in their cells, `scale_type` (0 ue4m3, 1 ue8m0) and `is_k96`; others have the type `d`, and
@@ -217,7 +219,7 @@ class InstructionDescriptor:
         return 96 if self.is_k96 else self.kind.k * (2 if self.sparse else 1)
 
     def problems(self, group: int, *, ws: bool = False, sparse: bool = False) -> Iterator[str]:
-        """What is wrong with it in an instruction of one block or of a pair, with `.ws` and `.sp` or without."""
+        """Its problems in an instruction of one block or of a pair, with `.ws` and `.sp` or without."""
         kind = self.kind
         yield from self._problems_of_types()
         shapes = sizes(kind, group, ws=ws, sparse=sparse)

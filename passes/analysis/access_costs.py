@@ -48,7 +48,7 @@ class MemoryAccess:
     banks) or sectors of global memory (32 bytes) that they need together, and `least` those that they would need at
     best. The result holds for every block and every iteration of the loops around it; where an unknown offset moves
     it against the sectors, `most` is greater than `transactions`. Where it depends on values known only when the
-    kernel runs, `unknown` says what, and the numbers are 0.
+    kernel runs, `unknown` names it, and the numbers are 0.
 
     A tensor in global memory is assumed to begin at a multiple of 32 bytes, as allocations do.
     """

@@ -209,7 +209,7 @@ class WarpValues(Memoised[LaneValue | None]):
                 return assumed
             assumed = joined
         self._under_way = under_way
-        self._forget(size)  # without what followed from an assumption that does not hold
+        self._forget(size)  # without the conclusions from an assumption that does not hold
         return None
 
     def _merged(self, op: scf.IfOp, index: int) -> LaneValue | None:

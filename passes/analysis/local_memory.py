@@ -107,7 +107,7 @@ class _Constants(Memoised[bool]):
         return _unrolled(loop) or (self._all_loops and all(map(self.of, (loop.lb, loop.ub, loop.step))))
 
     def _carried(self, loop: scf.ForOp, index: int) -> bool:
-        """Whether what a loop carries at `index` is one in each iteration."""
+        """Whether the value that a loop carries at `index` is one in each iteration."""
         return self.of(loop.iter_args[index]) and self.of(_yielded(loop.body, index))
 
 

@@ -202,7 +202,7 @@ class Ranges(Memoised[Range]):
         return either(*ranges)
 
     def _carried(self, loop: scf.ForOp, argument: SSAValue, body: Block) -> Range:
-        """The range of a value that a loop carries: one that holds what it starts with and, if it holds a value, holds
+        """The range of a value that a loop carries: one that holds its first value and, if it holds a value, holds
         the following one.
         """
         index = body.args.index(argument) - 1  # pyright: ignore[reportArgumentType]
@@ -230,7 +230,7 @@ class Ranges(Memoised[Range]):
                 if low <= least and most <= limit:
                     return low, limit
                 low = min(low, least)
-        self._forget(size)  # without what followed from an assumption that does not hold
+        self._forget(size)  # without the conclusions from an assumption that does not hold
         return whole
 
 

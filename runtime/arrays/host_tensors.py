@@ -24,8 +24,8 @@ from .library_types import ELEMENTS
 
 
 class HostTensors:
-    """The host's arrays of a launch, which must outlive it: `arguments` are what an engine reads and writes. Those that
-    overlap are copied `apart` where the engine would not keep them together.
+    """The host's arrays of a launch, which must outlive it: `arguments` are the arrays that an engine reads and
+    writes. Those that overlap are copied `apart` where the engine would not keep them together.
     """
 
     def __init__(self, arrays: Mapping[str, Array], *, apart: bool = False) -> None:

@@ -96,7 +96,9 @@ class CudaEngine:
         prepared.give(frame)
 
     def _measured(self, run: Callable[[], object], stream: int, kernel: str) -> float:
-        """The time of the work that `run` queues, in milliseconds; waits for it, which also flushes what it printed."""
+        """The time of the work that `run` queues, in milliseconds; waits for it, which also flushes its printed
+        text.
+        """
         driver, doing = self.driver, f"running kernel '{kernel}'"
         events: list[Any] = [driver.call("cuEventCreate", 0) for _ in range(2)]
         try:

@@ -11,7 +11,7 @@ from ...base.errors import Code, TilefoldError
 from ...base.target import Target, target_of_device
 
 
-class CudaUnavailable(TilefoldError):  # noqa: N818  # the name says what is the matter
+class CudaUnavailable(TilefoldError):  # noqa: N818  # the name states the condition
     """There is no GPU, no driver, or no cuda-python."""
 
     def __init__(self, reason: str) -> None:

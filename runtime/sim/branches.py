@@ -59,8 +59,8 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Lanes at a node: their registers, and the rest of its execution if they have begun it. `event` is what they wait
-    for, `pauses` how often they have paused, `rounds` how often they have gone back.
+    """Lanes at a node: their registers, and the rest of its execution if they have begun it. `event` is the event that
+    they wait for, `pauses` how often they have paused, `rounds` how often they have gone back.
     """
 
     node: int

@@ -45,7 +45,7 @@ _MOST_NUMBERS = 4
 _LOST = "several threads read and rewrite this element, so updates are lost: use ptx.atom or ptx.red"
 _IN_BLOCK = (WARP_SYNC, BLOCK_BARRIER, PAIR)
 _AFTER = 2
-"""How many accesses behind a race show whether a thread rewrites what it has read."""
+"""How many accesses behind a race show whether a thread rewrites the bytes it has read."""
 _OWNING = frozenset({"ptx.mbarrier.init", "ptx.mbarrier.inval"})
 
 

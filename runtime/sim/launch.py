@@ -39,7 +39,7 @@ EVERY_STEPS = 1024
 
 @dataclass(slots=True, eq=False)
 class Holder:
-    """What has state that other modules define: an object of each of their classes, made when it is first asked for."""
+    """State that other modules define: an object of each of their classes, made when it is first asked for."""
 
     _states: dict[Any, Any] = field(init=False, default_factory=dict[Any, Any])
 

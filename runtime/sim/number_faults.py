@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Numbers that go wrong, on request: where the first NaN or infinity comes from, where an integer that addresses memory
-wraps, a conversion loses what it converts, and a difference cancels almost all digits of its operands.
+wraps, a conversion loses the value that it converts, and a difference cancels almost all digits of its operands.
 
 Each operation is looked at after it was executed. A NaN or infinity is charged to the operation whose operands have
 none.

@@ -55,7 +55,7 @@ class Share:
 
 @dataclass(slots=True)
 class Ledger:
-    """The counters and the global memory of a launch, by which processes tell what they have done."""
+    """The counters and the global memory of a launch, by which processes report their work."""
 
     launch: LaunchState
     space: Space

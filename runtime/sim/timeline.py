@@ -49,7 +49,7 @@ class Event:
 
 @dataclass(slots=True)
 class _State:
-    """A warp's time, what it does, and its pending work: its copies in flight, each with its begin."""
+    """A warp's time, its current operation, and its pending work: its copies in flight, each with its begin."""
 
     time: int = 0
     waits_since: int = 0

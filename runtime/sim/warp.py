@@ -50,9 +50,9 @@ class Cluster(Holder):
     """The warps that have returned."""
     warp_ends: "list[Callable[[Warp], None]]" = field(default_factory=lambda: [])
     block_ends: "list[Callable[[Block], None]]" = field(default_factory=lambda: [])
-    """What other modules do when a warp has returned, and when the last warp of a block has."""
+    """Actions of other modules when a warp has returned, and when the last warp of a block has."""
     end_checks: "list[Callable[[Collection[Warp]], None]]" = field(default_factory=lambda: [])
-    """What other modules check of the warps that have returned, once no warp of the cluster can go on."""
+    """Checks of other modules on the warps that have returned, once no warp of the cluster can go on."""
     groups: tuple[NDArray[np.int64], ...] = field(init=False)
     """The threads with which a warp, a block and the cluster begin."""
 

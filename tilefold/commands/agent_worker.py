@@ -156,7 +156,7 @@ _USED = ("tilefold.builder", "tilefold.compiler.ptx", "tilefold.dialects", "tile
 
 
 def warm_up() -> None:
-    """Imports what the tools use, and checks the kernels."""
+    """Imports the modules of the tools, and checks the kernels."""
     for package in _USED:
         for module in walk_packages(import_module(package).__path__, f"{package}."):
             import_module(module.name)

@@ -48,7 +48,7 @@ examples:
 The verdict is one of three, and the exit status tells it:
   0    clean: no faults, and the check saw everything
   1    faults, or the program or its arguments are refused
-  3    incomplete: no faults, but the check names what it did not see: operations that tilefold does not execute, a
+  3    incomplete: no faults, but the check has gaps, which it names: operations that tilefold does not execute, a
        budget that ended, a grid that was cut, code that no input reached, assumptions
 """
 
@@ -163,7 +163,7 @@ def _examine_launches(args: argparse.Namespace, program: "Program", stages: tupl
 _MOST_STEPS = 20_000
 _MOST_TEXT = 100_000
 """Limits of the check of CUDA C++ as it is written: its steps, and the characters of the optimised PTX."""
-_AS_WRITTEN = "the optimiser of NVRTC drops what shows it: --nvrtc=-G keeps that"
+_AS_WRITTEN = "NVRTC's optimiser drops the code that shows it: --nvrtc=-G keeps that code"
 
 
 def _examine_as_written(

@@ -70,7 +70,7 @@ exit status:
   0    success
   1    the input is wrong, a check failed, or the machine lacks memory or space
   2    the command line is wrong
-  3    incomplete: `tilefold check` found no fault, and names what it did not see
+  3    incomplete: `tilefold check` found no fault, and names its gaps
   70   a bug in tilefold: the message names a folder with the details
   130  interrupted, for instance by Ctrl-C
   141  the reader of the output has gone

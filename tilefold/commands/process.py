@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The process of the command `tilefold`: it ends well when a signal asks for it, or when its reader has gone.
 
-An interrupt may come while Python imports what follows, so that the first thing here is to be ready for it.
+An interrupt may come during the imports below, so that the first thing here is to be ready for it.
 """
 
 import os

@@ -28,7 +28,7 @@ _ALONE = frozenset({"--json"})
 
 
 def replay_data(args: argparse.Namespace) -> dict[str, Any]:
-    """What repeats the check of a command line, as plain data."""
+    """The data that repeat the check of a command line."""
     options, files = _split(args.words[1:], args.file)
     arrays = {name: read_array(path) for name, path in files.items()}
     compiled = getattr(args, "compiled", "")

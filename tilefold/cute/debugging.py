@@ -104,7 +104,7 @@ class Rehearsal:
     def examine(
         self, outputs: Outputs, stages: Sequence[str], input: str
     ) -> tuple[Examination, Callable[[], Repeated]]:
-        """The launch at some stages with arguments that `input` describes, and what repeats it elsewhere."""
+        """The launch at some stages with arguments that `input` describes, and the data that repeat it elsewhere."""
         built = self.call.build(self.block)
         engine = SimEngine(self.options, discard, built.traced.texts)
         partial = outputs == PARTIAL

@@ -34,7 +34,7 @@ Size = SupportsIndex | Sequence[SupportsIndex]
 
 
 def shown(error: TilefoldError) -> TilefoldError:
-    """An error without the calls within tilefold: the message says what is wrong, and the traceback which call of the
+    """An error without the calls within tilefold: the message states the fault, and the traceback the call of the
     user's it is about. In Python's development mode (`python -X dev`) it stays as it is.
     """
     if not sys.flags.dev_mode:
@@ -103,7 +103,7 @@ class DebuggableCall(ABC):
         to global memory; then it compares the PTX, and with `device="cuda"` the results of the GPU. The other options
         are those of `launch`.
 
-        The result says what it has found as text; `passed` is whether the kernel has no fault and no pass changes it.
+        The result prints as a report; `passed` is whether the kernel has no fault and no pass changes it.
         """
         rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options))
         return rehearsal.bisect(stores=stores, gpu=device == "cuda")
@@ -134,9 +134,9 @@ class DebuggableCall(ABC):
         by `seed` (docs/debugging.md#more-inputs); `ranges` are those of integers. With these, `grid` may be a function
         of the arguments by their names.
 
-        The result says what it has found as text, and by its methods `json` and `sarif`. Its `verdict` is "faults",
-        "clean", or "incomplete": then no fault was found, and `gaps` are what the check did not see. `passed` is
-        whether no fault was found. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments
+        The result prints as a report; others come from its methods `json` and `sarif`. Its `verdict` is "faults",
+        "clean", or "incomplete": then no fault was found, and `gaps` lists everything the check did not see. `passed`
+        is whether no fault was found. Raises ProgramError for a kernel that cannot be built, LaunchError for arguments
         that do not fit.
         """
         from tilefold.driver.faults import AS_GIVEN
@@ -164,7 +164,8 @@ class DebuggableCall(ABC):
         """The costs of the kernel's lines in a launch on the simulator, on copies of the arguments: bank conflicts and
         layouts without them, sectors of global memory, superfluous barriers.
 
-        The result is a table when it is printed; `lines` has its rows (docs/profiling.md). Raises what `launch` raises.
+        The result is a table when it is printed; `lines` has its rows (docs/profiling.md). Raises the errors of
+        `launch`.
         """
         rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options))
         return rehearsal.costs()
@@ -233,7 +234,7 @@ class DebuggableCall(ABC):
         """Everything about the kernel and a launch as one HTML page, which a notebook displays: source, code at every
         stage, passes, remarks, resources, and, from the simulator on copies of the arguments, faults and costs.
 
-        The result is the text of the page (docs/profiling.md). Raises what `check` raises.
+        The result is the text of the page (docs/profiling.md). Raises the errors of `check`.
         """
         rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options, CheckKeywords))
         return rehearsal.report_html()

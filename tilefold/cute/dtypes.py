@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The types of values under names that are types to a type checker as well.
 
-`cute.Float32` is an object that says what elements and values are; as the annotation of a parameter it says that the
+`cute.Float32` is an object for the type of elements and values; as the annotation of a parameter it says that the
 argument is converted to it. A type checker takes such a parameter for a `cute.Float`.
 """
 

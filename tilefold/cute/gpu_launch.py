@@ -60,7 +60,7 @@ class GpuLaunches:
         """Launches on arguments that are bound, which are checked and packed one by one, without waiting for the GPU.
 
         The result is that of a launch on copies of the host's arrays, which is waited for, else None; then the prepared
-        launch, if this was one. Raises what building, preparing and launching raise.
+        launch, if this was one. Raises the errors of building, preparing and launching.
         """
         return launch_built(self.build(bound, dim3("block", block)), ordinal, bound, grid, stream, attributes)
 

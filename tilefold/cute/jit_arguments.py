@@ -2,7 +2,7 @@
 """Objects of other libraries as arguments: in the memory of C, as numbers, addresses and structures of these.
 
 An object that is a `JitArgument` says which types its values have and where they lie. Each call reads them; the
-function sees what the object makes of them.
+function sees the object's own reconstruction of them.
 """
 
 import builtins

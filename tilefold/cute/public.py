@@ -101,4 +101,4 @@ def publish(name: str) -> None:
     if not isinstance(own, _Names):
         published = _Names(module, own)
         names.update(__getattr__=published, __dir__=published.listed)
-        names.setdefault("__path__", [])  # or else Python does not ask for what is imported from it
+        names.setdefault("__path__", [])  # or else Python does not look for its submodules

@@ -76,8 +76,8 @@ def _holds_arguments(value: object) -> bool:
 class BoundArguments:
     """The arguments of a call: as a kernel is built from them, and as it is launched on them.
 
-    `arguments` have a `Parameter` in the place of each tensor and number, `values` say what to pass for it, and `key`
-    is the same for calls that one kernel serves. `arrays` describe those of the values that are arrays.
+    `arguments` have a `Parameter` in the place of each tensor and number, `values` hold the values to pass for it, and
+    `key` is the same for calls that one kernel serves. `arrays` describe those of the values that are arrays.
     """
 
     arguments: dict[str, object] = field(default_factory=lambda: {})

@@ -186,7 +186,7 @@ class Tuner:
         (artifact,) = made.artifacts
         if made.cubin:
             resources = cubin_of(made.cubin, made.log).kernels[artifact.kernel]
-        else:  # the driver assembles it, and does not tell what of its local memory is spills
+        else:  # the driver assembles it, and does not tell how much of its local memory is spills
             try:
                 with engine.driver.current():
                     kernel = engine.load(artifact).kernel

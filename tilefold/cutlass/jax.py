@@ -153,7 +153,7 @@ def _handler() -> Any:
 
 
 def get_export_disabled_safety_checks() -> Sequence[Any]:
-    """What `jax.export.export(f, disabled_checks=...)` needs for functions with such calls."""
+    """The `disabled_checks` of `jax.export.export` for functions with such calls."""
     return (_module("jax.export").DisabledSafetyCheck.custom_call(_TARGET),)
 
 

@@ -26,11 +26,11 @@ from tilefold.runtime.arrays.reachable import reachable
 _PLACE = {"loc", "ip"}
 _NAMED, _IS_INSTANCE = "__tilefold_named__", "__tilefold_isinstance__"
 _ADDED: Mapping[str, Any] = MappingProxyType({_IS_INSTANCE: is_instance})
-"""What the code of programs calls in place of Python's own functions."""
+"""The functions that the code of programs calls in place of Python's own."""
 
 
 def named(name: str, find: Callable[[], object]) -> Any:
-    """What a function returns; where it meets a missing name, one that stands for it."""
+    """The result of a function; where it meets a missing name, one that stands for it."""
     try:
         return find()
     except UnknownNameError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensors, fragments and what programs ask of them (`cutlass.cute.tensor`)."""
+"""Tensors, fragments and the functions of programs on them (`cutlass.cute.tensor`)."""
 
 from tilefold.builder.tensors.fragments import ReductionOp
 from tilefold.builder.tensors.fragments import Vec as TensorSSA

@@ -103,7 +103,7 @@ def chosen_device(device: str) -> str:
 
 
 class Device(Protocol):
-    """What runs launches of Python: its sizes, and the launches that it is given."""
+    """A device that runs launches of Python: its sizes, and the launches that it is given."""
 
     @property
     def multiprocessors(self) -> int:

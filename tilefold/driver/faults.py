@@ -97,7 +97,7 @@ class Report:
     """The result of a check: its runs, the faults and remarks in the order in which they were found, and the gaps.
 
     `inputs` describe the arguments of each run. `reached` is the code that the runs have executed, None if none came to
-    its end. `replay` makes what repeats the check on another machine; None where nothing can.
+    its end. `replay` makes the data that repeat the check on another machine; None where nothing can.
     """
 
     launches: tuple[str, ...]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a check did not see: operations without a model, work that was cut, code that no input reached, assumptions."""
+"""The gaps of a check: operations without a model, work that was cut, code that no input reached, assumptions."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ def gap_for(code: Code, message: str, hint: str, place: Place | None, launch: st
 
 
 def assumed_by(options: SimOptions, texts: Iterable[str], launch: str) -> Iterator[Gap]:
-    """What a launch on the simulator takes for granted: that there are no faults that its options leave out, and that
+    """Assumptions of a launch on the simulator: that there are no faults that its options leave out, and that
     functions in Python do the same as the PTX as `texts` that they stand for.
     """
     if not options.races:

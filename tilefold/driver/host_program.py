@@ -43,7 +43,8 @@ class Host:
     def simulate(self, entry: str, stage: str | None) -> bool:
         """Runs `@entry`, and its kernels on the simulator at a stage, by default as they are written.
 
-        For `all` stages in turn; then says whether what is printed is the same. Raises TilefoldError as `run_on_gpu`.
+        For `all` stages in turn; then reports whether the printed text is the same. Raises TilefoldError as
+        `run_on_gpu`.
         """
         stages = STAGES if stage == "all" else (stage or STAGES[0],)
         if stages[0] not in STAGES:

@@ -334,7 +334,7 @@ class Program:
         return tuple(in_order((*remarks, *fragments, *remarks_of_assembler(self, target))))
 
     def device_program(self, passes: Sequence[str], block: Sequence[int] = ()) -> "Program":
-        """The kernels of the `gpu` dialect as a program of their own: what `TO_SIMULATOR` or `TO_INDEX` leave.
+        """The kernels of the `gpu` dialect as a program of their own: the remainder after `TO_SIMULATOR` or `TO_INDEX`.
 
         `block` is the size of their blocks, by default that which their launches and attributes tell. Raises
         ProgramError if a pass refuses the program.

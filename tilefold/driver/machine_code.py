@@ -75,7 +75,7 @@ def build(program: Program, target: "Target") -> Build:
 def machine_build(program: Program, target: "Target", loaded: Build) -> Build:
     """The result of `build` for the program, with machine code by ptxas where the driver would assemble it.
 
-    Raises what `build` raises, and AssembleError (E2302) where there is no ptxas.
+    Raises the errors of `build`, and AssembleError (E2302) where there is no ptxas.
     """
     if loaded.cubin:
         return loaded
@@ -268,7 +268,7 @@ def remarks_of_assembler(program: Program, target: "Target") -> "tuple[Remark, .
 
 
 def fragments_in_memory(program: Program, target: "Target") -> "dict[str, list[LocalFragment]]":
-    """The fragments of each kernel that lie in local memory in its PTX. Raises what `Program.ptx` raises."""
+    """The fragments of each kernel that lie in local memory in its PTX. Raises the errors of `Program.ptx`."""
     from tilefold.compiler.machine.nvptx import stack_names
     from tilefold.compiler.reports.fragment_remarks import fragments_in_memory, has_stack
     from tilefold.dialects.ptx import LocalAllocOp

@@ -117,7 +117,7 @@ def load_ptx_program(
     compiled: str = "",
 ) -> PtxProgram:
     """Reads the text of a .ptx file, or of a program in another language with its `compiled` PTX, and makes a program
-    of the kernel that `changes` name, or of the only one. `arguments` say what its parameters are, by their names: a
+    of the kernel that `changes` name, or of the only one. `arguments` describe its parameters, by their names: a
     .npy file, a number, or `f32[128,64]`. `shared` are the bytes of its array of shared memory without a size.
 
     Raises ProgramError for malformed text and an unsupported instruction, TilefoldError for arguments that are missing

@@ -5,7 +5,7 @@ An operator consists of two functions: one checks the arguments and makes places
 kernels that write them. Without values, the first one alone is the operator for torch's fake tensors.
 
 Torch's dispatcher takes longer than a launch. So only torch.compile and tensors that stand for others go through it.
-All other calls go straight to the two functions, or repeat what they launched for tensors alike.
+All other calls go straight to the two functions, or repeat their launches for tensors alike.
 """
 
 import sys
@@ -90,7 +90,7 @@ def _nothing_yet(*_: Any) -> Any:
 @dataclass(frozen=True)
 class Operator:
     """A function by its name, its schema (PyTorch, native_functions.yaml, func), `places` for its results, and
-    `launch`, which says what writes them: it takes them first, then the arguments. Results that are `spare` serve
+    `launch`, which writes them: it takes them first, then the arguments. Results that are `spare` serve
     gradients alone: where none is needed, they are None.
     """
 

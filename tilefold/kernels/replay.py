@@ -53,7 +53,7 @@ class Scratch:
 
 
 Launches = Iterator[Launch | Scratch | None]
-"""What a function launches, one after the other; None for anything else that it does, which cannot be repeated."""
+"""The launches of a function, one after the other; None for anything else that it does, which cannot be repeated."""
 Replay = Callable[..., Any]
 """Repeats a call on other arguments, or returns NotImplemented, and has done nothing, if they are not alike."""
 
@@ -84,7 +84,7 @@ def key_of(args: Sequence[Any]) -> tuple[Any, ...] | None:
 def replay_of(args: Sequence[Any], places: Sequence[Any], steps: Sequence[Any], device: str) -> Replay | None:
     """A function of the arguments that makes places for the results, repeats the launches and returns the places.
 
-    `steps` are what the function has launched, and its scratch memory. None if a kernel was not launched on the memory
+    `steps` are the launches of the function, and its scratch memory. None if a kernel was not launched on the memory
     of torch tensors on a GPU, or has an address that lies in none of the arguments and places.
     """
     text = _Text(args)

@@ -18,7 +18,7 @@ def exp2(x: cute.TensorSSA) -> cute.TensorSSA:
 
 @cute.jit
 def pipelined(count: int, fetch: Callable[[int], None], multiply: Callable[[int], None]) -> None:
-    """Products one after the other, while what the next one takes is on its way from shared memory."""
+    """Products one after the other, while the operands of the next one are on their way from shared memory."""
     fetch(0)
     for e in cute.range(count, unroll_full=True):
         if e + 1 < count:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Memory that launches of one stream share, one after the other: counters, and what blocks leave for each other."""
+"""Memory that launches of one stream share, one after the other: counters, and the data that blocks leave for each
+other.
+"""
 
 import sys
 from collections import OrderedDict

@@ -105,7 +105,7 @@ def _sources(value: SSAValue) -> list[SSAValue]:
 
 
 def _passed(block: Block, index: int) -> list[SSAValue]:
-    """What the branches to a block give one of its arguments; nothing for those of a kernel."""
+    """The values that branches to a block pass for one of its arguments; nothing for those of a kernel."""
     passed: list[SSAValue] = []
     for above in block.predecessors():
         end = above.last_op

@@ -70,7 +70,7 @@ class Trace:
 
     fill: int
     only: Site | None = None
-    """The operation that reads `fill`, where all others read what they read in the first run."""
+    """The operation that reads `fill`, where all others read the same values as in the first run."""
     expected: "array[int] | None" = None
     capture: int = -1
     """The number of the event whose data goes to `captured`, and which ends the run."""

@@ -96,7 +96,7 @@ class Operation:
     pipe: str = ""
     """The instruction that waits for it, or commits it to an mbarrier; empty for copies of cp.async."""
     further: tuple[Source, ...] = ()
-    """What it reads beside its source, if it reads several matrices."""
+    """Its reads beside the source, if it reads several matrices."""
     on_mbarrier: bool = False
     """Whether an mbarrier tells of an instruction of a package."""
     flying: NDArray[np.bool_] = field(init=False)

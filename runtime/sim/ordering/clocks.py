@@ -29,7 +29,7 @@ TENSOR_MAPS = "tensor maps"
 """The proxy by which tensor copies read their maps, where clocks have the accesses that a fence has released to it."""
 
 OVER = "over"
-"""Where clocks have the accesses after which bytes may be overwritten, though what those wrote need not be visible."""
+"""Where clocks have the accesses after which bytes may be overwritten, though their writes need not be visible."""
 
 EXECUTED = "executed"
 """Where clocks have the accesses of threads before their operations that arrive at mbarriers without a release."""

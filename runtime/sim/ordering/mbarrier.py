@@ -42,7 +42,9 @@ class Wait:
 
 
 def _knows(clock: Clock, wait: Wait) -> bool:
-    """Whether a clock knows what a thread of the warp did behind its wait; of other blocks, that its reads are over."""
+    """Whether a clock knows the accesses of a thread of the warp after its wait; of other blocks, that its reads are
+    over.
+    """
     first = wait.warp.first_index
     clocks = (clock, clock.proxies.get(OVER), clock.proxies.get(EXECUTED))
     return any(
@@ -65,7 +67,7 @@ class Mbarrier:
     made: int = 0
     """When that thread did."""
     is_ordered: bool = True
-    """Whether threads say what they know when they arrive: where races are looked for."""
+    """Whether threads publish their clocks when they arrive: where races are looked for."""
     is_reached: bool = False
     """Whether threads of other blocks have arrived."""
     label: str = ""

@@ -353,7 +353,7 @@ class RaceShadow:
     ) -> Conflict | None:
         """Records that the active lanes write `rows` atomically in a scope; the first conflict with an earlier access
         that is not atomic, or not in that scope. An operation that `reads` as well comes after the atomic writes that
-        it finds, and so does what comes after it (PTX ISA, Memory Consistency Model: observation order).
+        it finds, and so do the accesses after it (PTX ISA, Memory Consistency Model: observation order).
         """
         conflict = self._first_access(warp, rows, width, True, scope)
         if conflict is None:

@@ -5,8 +5,8 @@ Model: release and acquire patterns, scope, moral strength); and the reads that 
 A release orders the accesses before it before those behind an acquire if the scope of each has the thread of the other.
 A fence and a relaxed access have the narrower one of their scopes. A fence counts only for the threads that execute it.
 
-The reads that a block has made explain why a write and a read do not order two accesses. They do not decide what is a
-race, but for the flag itself: who has read a write atomically comes after it (observation order).
+The reads that a block has made explain why a write and a read do not order two accesses. They do not decide which
+accesses are a race, but for the flag itself: who has read a write atomically comes after it (observation order).
 """
 
 from collections.abc import Mapping

@@ -2,7 +2,7 @@
 """Warpgroups: which warps execute an instruction together, and the registers that they have.
 
 The simulator executes one warp after the other. So the instructions of a warpgroup are collected: the first warp to
-execute its n-th says what it is, and the n-th of the others must be the same.
+execute its n-th determines the instruction, and the n-th of the others must be the same.
 """
 
 from collections.abc import Collection, Sequence

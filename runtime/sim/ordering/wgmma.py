@@ -58,7 +58,7 @@ class InFlightWgmma:
     group: Warpgroup
     shared: Space
     matrices: dict[str, tuple[Matrix, NDArray[np.int64]]]
-    """Each with the rows of 16 bytes in the space, and `missing` what stands for undefined bytes of it."""
+    """Each with the rows of 16 bytes in the space, and `missing` the stand-in for its undefined bytes."""
     missing: dict[str, int | None] = field(default_factory=dict[str, "int | None"])
     parts: "list[WgmmaShare]" = field(default_factory=lambda: [])
     result: Numbers | None = None

@@ -116,7 +116,7 @@ _OTHERS: Mapping[str, Reader] = MappingProxyType(
 
 
 def register_of(name: str) -> Reader | None:
-    """What reads the special register of a name in PTX, `%tid.x`; None for another name."""
+    """The function that reads the special register of a PTX name, such as `%tid.x`; None for another name."""
     known, _, axis = name.removeprefix("%").partition(".")
     if not name.startswith("%") or (axis and axis not in "xyz"):
         return None

@@ -284,7 +284,7 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
             lacks = f"the block lacks {pool.missing(warp, number)}"
             return f"{number} registers a thread", f"for which {lacks}: {pool.describe()}"
 
-        while pool.missing(warp, number):  # several may be woken, and the first takes what there is
+        while pool.missing(warp, number):  # several may be woken, and the first takes the free ones
             yield Until(lambda: not pool.missing(warp, number), site, describe, ErrorCode.SIM_REGISTERS, hint)
         pool.change(warp, number)
 

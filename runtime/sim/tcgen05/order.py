@@ -7,7 +7,7 @@ waited itself, or it has executed the fence behind a synchronisation with a thre
 instructions of the tensor core need no completion: `PIPELINED`; they need only be issued in order, by one thread or
 with fences on the way.
 
-Lanes of a warp count as one here: what one of them knows, the others do.
+Lanes of a warp count as one here: they share their knowledge.
 """
 
 from collections.abc import Iterator, Sequence
@@ -107,7 +107,7 @@ class Clash:
 
 @dataclass(slots=True, eq=False)
 class TensorKnowledge:
-    """What a warp knows of uses: for each agent, the time up to which."""
+    """A warp's knowledge of uses: for each agent, the time up to which it knows them."""
 
     warp: Warp
     times: Times = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -167,7 +167,7 @@ class TensorOrder:
         return (before.is_over and bool(complete)) or (is_pipelined(before, use) and behind)
 
     def _lacks(self, before: Use, use: Use) -> tuple[str, bool]:
-        """What is missing between two uses, as a hint, and whether it is only a fence."""
+        """The missing order between two uses, as a hint, and whether a fence alone is missing."""
         if before.does in ("ld", "st") and not before.is_over:
             return f'wait for it first, by ptx.tcgen05.wait "{before.does}", and then order the threads', False
         if not before.is_over and is_pipelined(before, use):
@@ -276,7 +276,7 @@ def knows_uses(warp: Warp, block: Block) -> bool:
 
 
 def fence(warp: Warp, before: bool) -> None:
-    """A fence of the active lanes: publishes what they know with their next synchronisation, or takes what others have
+    """A fence of the active lanes: publishes their knowledge with their next synchronisation, or takes what others have
     published.
     """
     own = warp.state(TensorKnowledge)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Work of the tensor core in flight: what a thread has issued and not committed, the shared memory that it reads, and
-the commits that mbarriers tell of (PTX ISA, tcgen05.commit).
+"""Work of the tensor core in flight: instructions that a thread has issued and not committed, the shared memory that
+it reads, and the commits that mbarriers tell of (PTX ISA, tcgen05.commit).
 
 The reads of shared memory are those of an agent for each issuing warp; whoever waits for the commit knows them.
 """
@@ -93,8 +93,8 @@ def uncommitted(block: Block) -> TensorWork | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommitArrival(Arrival):
-    """The arrival of a commit, once work is complete; `so_far` is what its thread knew of uses of tensor memory, `over`
-    what it knew else: whoever waits may overwrite what it has seen, such as copies to shared memory.
+    """The arrival of a commit, once work is complete; `so_far` holds the uses of tensor memory that its thread knew,
+    `over` the rest of its knowledge: whoever waits may overwrite anything it has seen, such as copies to shared memory.
     """
 
     work: tuple[TensorWork, ...] = ()

@@ -46,7 +46,7 @@ class LaunchStep(Protocol):
 
 
 class ElementsError(Exception):
-    """The function does what a thread of a kernel does, such as to write elements: so it is executed as one. `fault` is
+    """The function acts as a thread of a kernel, for example by writing elements, so it is executed as one. `fault` is
     the error where that cannot be.
     """
 

@@ -2,7 +2,7 @@
 """Layer norm and root-mean-square norm of rows, with a residual that is added first, and their gradients.
 
 A block of the gradient's kernel goes through several tiles of rows and keeps the sums for the weights in registers, so
-that these cost no further reading; a second kernel adds up what the blocks have, always in the same order.
+that these cost no further reading; a second kernel adds up the blocks' sums, always in the same order.
 """
 
 from typing import Annotated

@@ -99,7 +99,7 @@ class RowTile:
         return cute.bounds(thread.partition_S(cute.local_tile(whole, self.shape, place)), (rows, columns))
 
     def load(self, matrix: Any, block: Any, chunk: Any = 0, beyond: float = 0.0) -> Any:
-        """A thread's elements of a chunk in f32; `beyond` is what stands after the end of a row and of the matrix."""
+        """A thread's elements of a chunk in f32; `beyond` is the value after the end of a row and of the matrix."""
         tiled = self._copy(matrix.element_type)
         thread = tiled.get_slice(self.thread)
         part = thread.partition_S(cute.local_tile(matrix, self.shape, (block, chunk)))

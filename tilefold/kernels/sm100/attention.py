@@ -52,12 +52,12 @@ class Config:
 
 
 def after() -> None:
-    """What comes after a wait uses tensor memory."""
+    """Orders later uses of tensor memory after a wait."""
     prims.tcgen05_fence(prims.Tcgen05Fence.AFTER_THREAD_SYNC)
 
 
 def before() -> None:
-    """What comes before an arrival has used tensor memory."""
+    """Orders earlier uses of tensor memory before an arrival."""
     prims.tcgen05_fence(prims.Tcgen05Fence.BEFORE_THREAD_SYNC)
 
 

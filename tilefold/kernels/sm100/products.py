@@ -13,7 +13,7 @@ def product(
     d: Array, a: Array, b: Array, by_rows: bool, blocks: int, bias: Any, activation: Any, scale_m: Any,
     scale_n: Any, gate: Any, residual: Any, autotune: bool = False, accurate: bool = False,
 ) -> Launches:  # fmt: skip
-    """D, by a block or a pair for each tile. The errors of the kernel for sm_80, which takes what is no plain product
+    """D, by a block or a pair for each tile. The errors of the kernel for sm_80, which takes all but plain products
     of whole tiles. There is one configuration, so nothing to measure. Sums in
     tensor memory are as accurate as f32 in any case.
     """

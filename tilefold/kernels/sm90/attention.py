@@ -133,7 +133,7 @@ def attention_kernel(
             slot = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, 2)
 
             def hand_over(tile: Tile) -> None:
-                """Tells the warpgroups that multiply what comes next: a tile, or that there is none."""
+                """Tells the warpgroups that multiply the next tile, or that the work has ended."""
                 slots.producer_acquire(slot)
                 with cute.arch.elect_one():
                     for i, value in enumerate((tile.m, tile.head, tile.batch, tile.start, tile.rows, tile.keys)):
@@ -245,7 +245,7 @@ def attention_kernel(
             warpgroup.commit_group()
 
         def exponentials(tile: Tile, j: Any, masked: bool) -> None:
-            """Scores become exponentials in their place; `shrink` is what the sums before are worth now."""
+            """Scores become exponentials in their place; `shrink` is the factor of the earlier sums."""
             if masked:
                 for r in cute.range_constexpr(2):
                     seen = tile.keys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The rows of Q for the gradients of attention on Hopper: the sizes of tiles, the kernel before that of
-attention_backward.py, which makes what it needs of each row, and the kernel after it, which rounds dQ.
+attention_backward.py, which computes the numbers that it needs of each row, and the kernel after it, which rounds dQ.
 """
 
 from dataclasses import dataclass

@@ -216,7 +216,7 @@ def decode_kernel(
                             counts = counts & (at >= seen - config.window)
                         S[r, i] = cute.where(counts, S[r, i], NEVER)
 
-            # what was summed up before is scaled to the new maximum; a row may have had no key yet
+            # the earlier sums are scaled to the new maximum; a row may have had no key yet
             before = largest.load()
             top = quad_reduce(
                 S.load().reduce(cute.ReductionOp.MAX, before, reduction_profile=(None, 1), keepdims=True),
@@ -235,7 +235,7 @@ def decode_kernel(
             def fetch_v(e: int) -> None:
                 k, n = e // depth16, e % depth16
                 cute.copy(s2rV, tXsV[None, n, k, stage.index], tXrV[None, n, k])
-                if masked:  # nobody may have written what lies after the last key
+                if masked:  # the memory after the last key may be undefined
                     for i in cute.range_constexpr(8):
                         at = i % 4, 2 * n + i // 4, k
                         rV[at] = cute.where(start + places_v[at][1] < length, rV[at], 0.0)

@@ -32,7 +32,7 @@ DEPTHS = 64, 128, 256
 class Decode:
     """Sizes of the kernel: the keys of a tile, the warps that multiply, the tiles of Q of a block, the stages in shared
     memory, and the blocks of a cluster, which share the keys; whether a row does not see the keys after its own, and
-    then how many it sees, if not all; what changes a score, as in `attention`.
+    then how many it sees, if not all; the functions that change a score, as in `attention`.
 
     The warps of a tile of Q share the keys of each tile, 16 or a multiple each.
     """
@@ -97,7 +97,7 @@ def layout_of_parts(config: Decode, depth: int) -> cute.Layout:
 
 
 class Parts:
-    """What each warp of a block has at the end, in shared memory: for its rows the greatest score, the sum of
+    """The results of each warp of a block, in shared memory: for its rows the greatest score, the sum of
     exponentials and the unfinished row of O. Warp `i * tiles + tile` has rows of tile `tile` of Q.
     """
 
@@ -128,7 +128,7 @@ class Parts:
 
     @cute.jit
     def add_up(self, row: Any, tile: Any, at: Any) -> None:
-        """What all warps have takes the place of what the first one had: adjacent elements of O, and where they are the
+        """The sum over all warps replaces the first one's: adjacent elements of O, and where they are the
         first, also the greatest score and the sum.
         """
         cute.local_tile(self.rows[None, row, tile], (VECTOR,), (at,)).store(self.of_warps(row, tile, at))

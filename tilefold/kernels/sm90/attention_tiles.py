@@ -57,7 +57,7 @@ def chosen_config(depth: int, causal: bool = False) -> Config:
 @dataclass
 class Tile:
     """Rows of a head: their number in tiles, or -1 where there are none; the head and the batch; the rows and keys of
-    the sequence, and where they begin; by what scores are multiplied for powers of 2, and the scale of V.
+    the sequence, and where they begin; the factor of scores for powers of 2, and the scale of V.
     """
 
     m: Any

@@ -98,7 +98,7 @@ def gemm_kernel(
     rank = cute.arch.block_in_cluster_idx() if cute.size(cluster) > 1 else (0, 0, 0)
     cute.arch.griddepcontrol_launch_dependents()
 
-    # shared memory, and the maps of the matrices: what tensor copies move
+    # shared memory, and the maps of the matrices that tensor copies move
     type_a, type_b, type_d = mA.element_type, mB.element_type, mD.element_type
     depth, columns = 1024 // type_a.bits, 1024 // type_d.bits  # elements of A or B, and of D, in 128 bytes
     shape, row_major = (config.m, config.n, depth), utils.LayoutEnum.ROW_MAJOR
@@ -228,7 +228,7 @@ def gemm_kernel(
                     cute.gemm(mma, acc, rA[at], rB[at], acc)
                 warpgroup.commit_group()
                 warpgroup.wait_group(1)
-                if k > begin:  # what was multiplied before is complete
+                if k > begin:  # the earlier products are complete
                     pipe.consumer_release(before)
                     before.advance()
             if config.takes_turns:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What GEMMs for Hopper share: their sizes, tiles of operands in stages of shared memory, the way of the stages to the
-consumers, and how a consumer writes its tile of D.
+"""Parts that GEMMs for Hopper share: their sizes, tiles of operands in stages of shared memory, the way of the stages
+to the consumers, and how a consumer writes its tile of D.
 
 Operands may have a mode of groups behind: (M,K,groups).
 """
@@ -154,7 +154,7 @@ class Sums:
         for k in cute.range(count):
             self.multiply(self.sums, k > 0)
             warpgroup.wait_group(1)
-            if k > 0:  # what was multiplied before is complete
+            if k > 0:  # the earlier products are complete
                 self.pipe.consumer_release(before)
                 before.advance()
         warpgroup.wait_group(0)

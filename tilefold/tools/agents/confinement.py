@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a process that works for an agent may do: files of one folder, no network, limited memory and time.
+"""The limits of a process that works for an agent: files of one folder, no network, limited memory and time.
 
 Linux enforces it by Landlock (kernel documentation, userspace-api/landlock), also for code that is not Python. Python's
 audit hook refuses the same with a message, on every system.

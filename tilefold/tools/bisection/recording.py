@@ -2,7 +2,7 @@
 """The instructions with effects that each thread of a launch executes, with their operands, and where those of two
 launches first part.
 
-Emission keeps such instructions, and their order in a thread. What LLVM does to arithmetic between them does not show.
+Emission keeps such instructions, and their order in a thread. LLVM's changes to arithmetic between them do not show.
 """
 
 from collections.abc import Iterator, Sequence

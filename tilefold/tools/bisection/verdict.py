@@ -49,7 +49,7 @@ class Culprit:
 class Verdict:
     """The outcome of a program as it was written, the stage up to which it stays the same, and the pass that changes
     that, None if no pass does. `emission` says how the PTX differs from stage `instr`, `emitted` how a launch of the
-    PTX does, and `notes` what the assembler does to it, which is not a fault of the kernel.
+    PTX does, and `notes` the assembler's changes to it, which are not a fault of the kernel.
     """
 
     reference: Outcome

@@ -120,7 +120,7 @@ class Examination:
 
 
 Replay = Callable[[], Mapping[str, Any]]
-"""What makes the data that repeat a check."""
+"""Makes the data that repeat a check."""
 
 
 def reported(examinations: Sequence[Examination], replay: Replay | None = None) -> Report:

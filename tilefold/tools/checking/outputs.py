@@ -20,7 +20,7 @@ _HANDING_ON = (ptx.PtrAddOp, scf.YieldOp, scf.ForOp, scf.IfOp)
 def outputs_of(kernel: EntryOp) -> frozenset[str]:
     """The names of the tensors that a kernel at stage `instr` writes at places and under conditions that depend on no
     memory, and that nothing in it reads: each of their elements is to be written. A scatter, or a write that
-    data decide, may leave elements as they were; atomic operations and reductions read what they change.
+    data decide, may leave elements as they were; atomic operations and reductions read the elements they change.
     """
     names = {parameter.arguments[0]: parameter.name for parameter in kernel.parameters()}
     tensors = {name: argument for argument, name in names.items()}

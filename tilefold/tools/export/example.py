@@ -75,7 +75,7 @@ static tensor read_tensor(const char *name)
     return found;
 }
 
-/* Copies what the GPU has to the file. */
+/* Copies the GPU's result to the file. */
 static void write_tensor(tensor *written)
 {
     FILE *file;

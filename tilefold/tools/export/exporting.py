@@ -117,7 +117,7 @@ static inline CUresult {name}_load({name}_kernel *kernel, const char *file)
     return status == CUDA_SUCCESS ? {name}_find(kernel) : status;
 }}
 
-/* Loads what the file holds from memory; after PTX there must be a byte 0. */
+/* Loads the file's contents from memory; after PTX there must be a byte 0. */
 static inline CUresult {name}_load_data({name}_kernel *kernel, const void *data)
 {{
     CUresult status = cuModuleLoadData(&kernel->module, data);

@@ -191,7 +191,7 @@ def _launch(
     tensors: Mapping[str, TensorType],
     default_stream: str,
 ) -> str:
-    """The statements of a launch, whose arguments are addresses of what the structures and `values` hold."""
+    """The statements of a launch, whose arguments are addresses of the fields of the structures and of `values`."""
     values: list[str] = []
     for parameter in artifact.parameters:
         source = launch.arguments[parameter.name]

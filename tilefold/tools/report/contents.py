@@ -152,7 +152,7 @@ def contents_of(program: Program, launches: Iterable[Observation], target: Targe
     if isinstance(program, PtxProgram):
         return _contents_of_ptx(program, launches)
     target = target or program.simulated_target("instr")
-    program.reached("instr", target)  # verifies it, and says what a pass refuses
+    program.reached("instr", target)  # verifies it, and reports the errors of passes
     lister = Lister()
     written = lister.list(program.module)
     contents = Contents(

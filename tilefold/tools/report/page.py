@@ -31,7 +31,7 @@ class Page(Markup):
 
 
 def report_page(program: Program, launches: Iterable[Observation], lexer: Lexer) -> Page:
-    """The page for a program and its launches; `lexer` colours the IR. Raises what `contents_of` raises."""
+    """The page for a program and its launches; `lexer` colours the IR. Raises the errors of `contents_of`."""
     return Page(printable(page_of(contents_of(program, launches), lexer)))
 
 

@@ -15,7 +15,7 @@ MAX_PARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A headline of a report: its kind, which is a class of the page, what it is about, the text, and its line."""
+    """A headline of a report: its kind, which is a class of the page, its subject, the text, and its line."""
 
     kind: str
     title: str

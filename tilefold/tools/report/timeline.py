@@ -104,7 +104,7 @@ def chart_of(costs: Costs) -> Chart | None:
 
 
 def roles_of(warps: Mapping[int, Sequence[Event]]) -> dict[int, str]:
-    """What the warps of a block are for, by their numbers: those that load by bulk copies and others that wait for
+    """The roles of a block's warps, by their numbers: those that load by bulk copies and others that wait for
     mbarriers are producers and consumers, these counted by warpgroup where whole ones consume.
     """
     loads = {n: [e for e in events if _BULK in e.text and e.text.endswith("load")] for n, events in warps.items()}
@@ -173,7 +173,7 @@ def _merge(columns: Iterable[Act | None], acts: dict[Act, int]) -> Iterator[Slic
 
 
 def _label(act: Act, columns: int) -> str:
-    """The name of what a warp does, as long as there is room for it: the operation, or a part of its name."""
+    """The name of a warp's operation, or a part of it, as far as there is room."""
     if act.kind not in ("runs", "stalls"):
         return ""
     name = act.text.partition(", to ")[0].replace("ptx.", "")

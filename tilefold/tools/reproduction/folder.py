@@ -24,7 +24,7 @@ _PACKAGES = "xdsl", "llvmlite", "numpy", "ml_dtypes", "cuda-bindings"
 
 _SCRIPT = '''\
 #!/usr/bin/env python3
-"""Repeats what `output.txt` shows: python {name}. It takes tilefold, of a version that facts.json has."""
+"""Repeats the run of `output.txt`: python {name}. It takes tilefold, of a version that facts.json has."""
 
 import os
 import subprocess

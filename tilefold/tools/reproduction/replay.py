@@ -48,7 +48,7 @@ class Repeated:
 
 
 def replay_of(checks: Sequence[Repeated], *, seed: int, resident: int) -> dict[str, Any]:
-    """What repeats checks, as plain data: a part of a report as JSON."""
+    """The data that repeat checks: a part of a report as JSON."""
     return {
         "schedule": {"seed": seed, "resident": resident},
         "versions": facts(),

@@ -126,7 +126,7 @@ def _check_coord(layout: LayoutLike, tiler: Any, coord: object, text: OptionText
     for place, (part, mode) in enumerate(zip(parts, rest, strict=False)):
         span = text.part(used[place] if place < len(used) else place)
         with text.blamed():
-            mode(part)  # refuses what does not fit the profile
+            mode(part)  # refuses a part that does not fit the profile
         _check_index(part, size(mode), text, span)
 
 

@@ -56,7 +56,7 @@ def results(
 
 @contextmanager
 def workers_at(place: str | None, count: int | None) -> "Generator[Callable[[], Workers], None, None]":
-    """What opens the workers of a place: processes of this machine, `count` of them, by default one for each core, or
+    """Opens the workers of a place: processes of this machine, `count` of them, by default one for each core, or
     those of Dask's scheduler at `dask:ADDRESS` or of the Ray cluster at `ray:ADDRESS`. Raises TilefoldError (E4003) for
     another place, and E4001 where no cluster answers.
     """
@@ -123,7 +123,7 @@ def _ray(place: str, address: str) -> "Generator[Callable[[], Workers], None, No
 
 
 _OPENERS = {"dask": _dask, "ray": _ray}
-"""What opens the workers of a kind of cluster."""
+"""The functions that open the workers of each kind of cluster."""
 
 
 def _package(place: str, name: str) -> Any:

@@ -72,7 +72,7 @@ def _is_program(path: Path) -> bool:
 
 
 def check(job: Job) -> Outcome:
-    """Checks a program in a process of its own, on the simulator. It raises nothing: what fails is an outcome."""
+    """Checks a program in a process of its own, on the simulator. It raises nothing: a failure is an outcome."""
     with TemporaryDirectory() as folder:
         out = str(Path(folder, "report.json"))
         limit = str(job.seconds)
