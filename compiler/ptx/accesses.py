@@ -228,7 +228,7 @@ def _load_parameter(r: Registers, i: Instruction) -> None:
         raise r.refuse("the address is not that of a parameter")
     name, offset = source.base.name, source.offset + source.base.offset
     if name in r.results:
-        r.write(target, r.constant(r.results[name], i32))
+        r.write(target, r.results[name])
         return
     if name in r.structures:
         _load(r, replace(i, modifiers=("global", *i.modifiers[1:])))

@@ -16,6 +16,10 @@ RESERVED_SHARED = "%reserved_smem_offset_1"
 """Where shared memory begins that cooperative groups of several warps use."""
 RESERVED_BYTES = 1024
 """Its size, of which the ISA says nothing; they use less."""
+HEAP = "%heap"
+"""The variable in global memory that malloc takes memory from, and gives it back to by free."""
+HEAP_BYTES = 8 << 20
+"""Its size: cudaLimitMallocHeapSize, unless a program sets it."""
 IN_TEXTS: Mapping[str, int] = MappingProxyType({
     "clock64": 64, "globaltimer": 64,
     **dict.fromkeys(
@@ -30,5 +34,6 @@ def variables_of_driver(place: Place) -> tuple[Variable, ...]:
     """The variables of the system that a kernel may have, as if its text declared them there."""
     return (
         Variable(GRID_WORKSPACE, "global", 16, 16, None, place),
+        Variable(HEAP, "global", HEAP_BYTES, 256, None, place),
         Variable(RESERVED_SHARED, "shared", RESERVED_BYTES, 16, None, place),
     )

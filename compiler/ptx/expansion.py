@@ -6,13 +6,14 @@ A parameter of a call is a register, of a structure one for each part, if all ac
 otherwise it is memory of the thread.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...base.errors import Code
 from .operands import CARRY
+from .parameters import Parameters, accessed_parameter, parts_of, renamed, symbols_in
+from .stack import ENTER, LEAVE, MANIPULATION, RESTORE, SAVE, Stack, entry_of, recursive_functions, step
 from .syntax import (
-    TYPE_BITS,
     Address,
     Arguments,
     Function,
@@ -22,8 +23,8 @@ from .syntax import (
     Module,
     Not,
     Operand,
-    Pair,
     Parameter,
+    Place,
     Pragma,
     PtxError,
     Register,
@@ -31,7 +32,6 @@ from .syntax import (
     Symbol,
     Table,
     Variable,
-    Vector,
 )
 
 MAX_STATEMENTS = 500_000
@@ -44,11 +44,11 @@ MAX_DEPTH = 100
 def expanded(module: Module, function: Function, file: str) -> Function:
     """A function without calls of functions of the module, and without jumps through tables.
 
-    PtxError (E1009) for recursion, for a call of a function that a register names, and for too much text.
+    PtxError (E1009) for a call whose form is not supported, and for too much text.
     """
     statements = [s for s in function.body or () if isinstance(s, Instruction)]
     function = replace(function, registers={**function.registers, CARRY: "pred"})
-    if not any(s.opcode in ("call", "brx") for s in statements):
+    if not any(s.opcode in ("call", "brx", *MANIPULATION) for s in statements):
         return replace(function, body=tuple(s for s in function.body or () if not isinstance(s, Table | Pragma)))
     return _Expansion(module, file).run(function)
 
@@ -64,7 +64,7 @@ def _addresses_in(module: Module) -> set[str]:
     for function in module.functions.values():
         for statement in function.body or ():
             if isinstance(statement, Instruction) and statement.opcode == "mov":
-                taken |= {s.name for s in _symbols(statement.operands)}
+                taken |= {s.name for s in symbols_in(statement.operands)}
     return taken
 
 
@@ -79,10 +79,24 @@ class _Expansion:
         self.passed: dict[str, int] = {}
         """The sizes of parameters of inlined calls, in bytes."""
         self.count = 0
+        self.recursive = recursive_functions(module, frozenset(_addresses_in(module)))
+        self.behind: list[str] = []
+        """The functions that stand behind the kernel, since they may call themselves."""
+        self.transfers: set[str] = set()
+        """The variables by which these take parameters and return results."""
+        self.passes: list[tuple[int, Instruction, str, str, str]] = []
+        """The copies of parameters: where they stand, and from which variable to which, with the parts of a third."""
 
     def run(self, function: Function) -> Function:
         self._add(function, {}, "", ())
-        body = _Parameters(self.passed, self.statements, self.registers, self.variables).resolved()
+        end = Instruction(function.place, "ret", (), ())
+        self.statements += [end] if self.behind else []
+        for name in self.behind:  # which grows
+            self._stand_behind(self.module.functions[name], end)
+        self._pass_parts()
+        body = Parameters(self.passed, self.statements, self.registers, self.variables).resolved()
+        if self.behind or any(isinstance(s, Instruction) and s.opcode in MANIPULATION for s in body):
+            body = Stack(body, self.behind, self.registers, self.variables, self.transfers, function.place).resolved()
         variables = tuple(self.variables.values())
         return replace(function, body=tuple(body), registers=self.registers, variables=variables)
 
@@ -113,15 +127,15 @@ class _Expansion:
                     pass
                 case _:
                     is_branch = statement.opcode == "bra"
-                    renamed = _renamed(statement, {**names, **labels} if is_branch else names)
+                    own = renamed(statement, {**names, **labels} if is_branch else names)
                     if statement.opcode == "ret" and callers:
-                        self.statements.append(replace(renamed, opcode="bra", modifiers=(), operands=(Symbol(end),)))
+                        self.statements.append(replace(own, opcode="bra", modifiers=(), operands=(Symbol(end),)))
                     elif statement.opcode == "brx":
-                        self._jump(renamed, tables, labels)
+                        self._jump(own, tables, labels)
                     elif statement.opcode == "call":
-                        self._call(renamed, (*callers, function.name))
+                        self._call(own, (*callers, function.name))
                     else:
-                        self.statements.append(self._with_addresses(renamed, names))
+                        self.statements.append(self._with_addresses(own, names))
         return end
 
     def _with_addresses(self, instruction: Instruction, names: Mapping[str, str]) -> Instruction:
@@ -190,8 +204,8 @@ class _Expansion:
         if function is None or function.body is None:
             self.statements.append(call)  # the device's own functions
             return
-        if function.name in callers or len(callers) > MAX_DEPTH:
-            raise self._refusal(f"{function.name} calls itself, which is not supported", call)
+        if len(callers) > MAX_DEPTH:
+            raise self._refusal(f"calls nest more than {MAX_DEPTH} deep", call)
         given, results = list(lists[-1]) if lists and function.parameters else [], list(lists[0]) if lists else []
         if not function.results:
             results = []
@@ -200,6 +214,10 @@ class _Expansion:
                 Code.PTX_SYNTAX, f"the call does not fit {function.name}'s parameters", call.place, "", self.file
             )
         behind = self._around(call)
+        if function.name in self.recursive:
+            self._enter(replace(call, guard=None), function, results, given)
+            self.statements += [] if behind is None else [behind]
+            return
         self.count += 1
         prefix = f"{self.count}: "
         names: dict[str, str] = {}
@@ -209,6 +227,102 @@ class _Expansion:
         self.statements.append(Label(end, call.place))
         if behind is not None:
             self.statements.append(behind)
+
+    def _enter(
+        self, call: Instruction, function: Function, results: Sequence[Operand], given: Sequence[Operand]
+    ) -> None:
+        """A call of a function that stands behind the kernel."""
+        self.count += 1
+        number = Integer(self.count)
+        if function.name not in self.behind:
+            self.behind.append(function.name)
+        self.statements.append(step(SAVE, call, number))
+        for parameter, operand in zip(function.parameters, given, strict=True):
+            self._transfer(call, function, parameter, operand, returns=False)
+        self.statements.append(step(ENTER, call, number, Symbol(function.name)))
+        for parameter, operand in zip(function.results, results, strict=True):
+            self._transfer(call, function, parameter, operand, returns=True)
+        self.statements.append(step(RESTORE, call, number))
+
+    def _transfer(
+        self, call: Instruction, function: Function, parameter: Parameter, operand: Operand, *, returns: bool
+    ) -> None:
+        """Passes an argument to a function behind the kernel, or a result from there."""
+        own = f"{function.name}: {parameter.name}"
+        transfer = self._transfer_of(own, parameter)
+        if parameter.is_register:
+            to, source = (operand, Register(transfer)) if returns else (Register(transfer), operand)
+            self.statements.append(step(f"mov.{parameter.type}", call, to, source))
+        elif isinstance(operand, Symbol):
+            self.passed[operand.name] = parameter.size
+            source, to = (transfer, operand.name) if returns else (operand.name, transfer)
+            self.passes.append((len(self.statements), call, source, to, own))
+        else:
+            raise self._refusal("an argument that is no variable is not supported", call)
+
+    def _transfer_of(self, own: str, parameter: Parameter) -> str:
+        """The variable or register by which a parameter of a function behind the kernel is passed."""
+        transfer = f"passed {own}"
+        self.transfers.add(transfer)
+        if parameter.is_register:
+            self.registers[transfer] = parameter.type
+            return transfer
+        for name in (own, transfer):
+            self.passed[name] = parameter.size
+            self.variables[name] = Variable(name, "param", parameter.size, parameter.align, None, Place(1, 1))
+        return transfer
+
+    def _stand_behind(self, function: Function, like: Instruction) -> None:
+        """Appends a function that may call itself, from its entry to its return."""
+        prefix = f"{function.name}: "
+        self.statements.append(Label(entry_of(function.name), function.place))
+        end, names = "", dict[str, str]()
+        for parameters in (function.parameters, function.results):
+            for parameter in parameters:
+                own = names[parameter.name] = prefix + parameter.name
+                transfer = self._transfer_of(own, parameter)
+                to, source = (transfer, own) if parameters is function.results else (own, transfer)
+                if parameter.is_register:
+                    move = step(f"mov.{parameter.type}", like, Register(to), Register(source))
+                    self.registers[own] = parameter.type
+                    self.statements.append(move)
+                else:
+                    self.passes.append((len(self.statements), like, source, to, own))
+            if parameters is function.parameters:
+                names |= {result.name: prefix + result.name for result in function.results}
+                for result in function.results:
+                    self._transfer_of(prefix + result.name, result)
+                end = self._add(function, names, prefix, (function.name,))
+                self.statements.append(Label(end, function.place))
+        self.statements.append(step(LEAVE, like))
+
+    def _pass_parts(self) -> None:
+        """Puts the copies of parameters where they stand: of those parts by which the function behind the kernel uses
+        its own, or of all bytes.
+        """
+        parts: dict[str, dict[int, int]] = {}
+        others = set[str]()
+        for statement in self.statements:
+            if not isinstance(statement, Instruction) or statement.opcode == "call":
+                continue
+            name = accessed_parameter(statement)
+            if name is None:
+                others |= {s.name for s in symbols_in(statement.operands)}
+            for offset, width, _ in () if name is None else parts_of(statement):
+                known = parts.setdefault(name or "", {})
+                others |= {name or ""} if known.setdefault(offset, width) != width else set()
+        for at, call, source, to, own in reversed(self.passes):
+            known = parts.get(own, {})
+            if own in others:
+                known = {offset: 1 for offset in range(self.passed[own])}
+            copies: list[Statement] = []
+            for offset, width in known.items():
+                self.count += 1
+                part = Register(f"passed {self.count}")
+                self.registers[part.name] = f"b{max(8 * width, 16)}"
+                copies.append(step(f"ld.param.b{8 * width}", call, part, Address(Symbol(source), offset)))
+                copies.append(step(f"st.param.b{8 * width}", call, Address(Symbol(to), offset), part))
+            self.statements[at:at] = copies
 
     def _choose(
         self, call: Instruction, target: Register, lists: list[tuple[Operand, ...]], callers: tuple[str, ...]
@@ -256,137 +370,3 @@ class _Expansion:
             replace(call, opcode="mov", modifiers=(parameter.type,), operands=(Register(name), operand))
         )
         return name
-
-
-class _Parameters:
-    """The parameters of inlined calls: as registers, or as memory of the thread."""
-
-    def __init__(
-        self,
-        sizes: Mapping[str, int],
-        statements: list[Statement],
-        registers: dict[str, str],
-        variables: dict[str, Variable],
-    ) -> None:
-        self.sizes, self.statements = sizes, statements
-        self.registers, self.variables = registers, variables
-
-    def resolved(self) -> list[Statement]:
-        in_memory = self._in_memory()
-        for name in in_memory:
-            known = self.variables.get(name)
-            assert known is not None
-            self.variables[name] = replace(known, space="local")
-        resolved: list[Statement] = []
-        for statement in self.statements:
-            name = _accessed(statement)
-            if isinstance(statement, Instruction) and name is not None and name in self.sizes:
-                if name in in_memory:
-                    resolved.append(replace(statement, modifiers=("local", *statement.modifiers[1:])))
-                else:
-                    resolved += self._moves(statement, name)
-            else:
-                resolved.append(statement)
-        return resolved
-
-    def _in_memory(self) -> set[str]:
-        """Those that some instruction names otherwise than as the address of a part, or whose parts overlap."""
-        found: set[str] = set()
-        widths: dict[tuple[str, int], int] = {}
-        for statement in self.statements:
-            if not isinstance(statement, Instruction) or statement.opcode == "call":
-                continue
-            name = _accessed(statement)
-            if name is None:
-                found |= {s.name for s in _symbols(statement.operands) if s.name in self.sizes}
-                continue
-            for offset, width, _ in _parts(statement):
-                if widths.setdefault((name, offset), width) != width:
-                    found.add(name)
-        for (name, offset), width in widths.items():
-            if any((name, offset + inside) in widths for inside in range(1, width)):
-                found.add(name)
-        return found & set(self.sizes)
-
-    def _moves(self, access: Instruction, name: str) -> list[Statement]:
-        """An access to the parts of a parameter that are registers."""
-        moves: list[Statement] = []
-        for offset, width, item in _parts(access):
-            part = Register(f"{name}+{offset}")
-            type = "pred" if access.modifiers[-1] == "pred" else f"b{8 * width}"
-            self.registers[part.name] = type
-            if access.opcode == "ld" and isinstance(item, Register) and access.modifiers[-1][0] in "su":
-                source = access.modifiers[-1]
-                bits = TYPE_BITS[self.registers.get(item.name, source)]
-                if bits > 8 * width:  # a load extends
-                    kind = f"{source[0]}{bits}"
-                    moves.append(replace(access, opcode="cvt", modifiers=(kind, source), operands=(item, part)))
-                    continue
-            operands = (item, part) if access.opcode == "ld" else (part, item)
-            moves.append(replace(access, opcode="mov", modifiers=(type,), operands=operands))
-        return moves
-
-
-def _accessed(statement: Statement) -> str | None:
-    """The parameter that an instruction loads or stores by its name."""
-    if not isinstance(statement, Instruction) or statement.opcode not in ("ld", "st"):
-        return None
-    if statement.modifiers[:1] != ("param",) or len(statement.operands) != 2:
-        return None
-    where = statement.operands[1 if statement.opcode == "ld" else 0]
-    return where.base.name if isinstance(where, Address) and isinstance(where.base, Symbol) else None
-
-
-def _parts(access: Instruction) -> list[tuple[int, int, Operand]]:
-    """The parts of a parameter that an instruction accesses: place and width in bytes, and the register."""
-    where, item = access.operands[::-1] if access.opcode == "ld" else access.operands
-    assert isinstance(where, Address)
-    assert isinstance(where.base, Symbol)
-    width = max(TYPE_BITS[access.modifiers[-1]] // 8, 1)
-    items = item.items if isinstance(item, Vector) else (item,)
-    first = where.offset + where.base.offset
-    return [(first + index * width, width, part) for index, part in enumerate(items)]
-
-
-def _symbols(operands: tuple[Operand, ...]) -> list[Symbol]:
-    found: list[Symbol] = []
-    for operand in operands:
-        match operand:
-            case Symbol():
-                found.append(operand)
-            case Address(base):
-                found += [base] if isinstance(base, Symbol) else []
-            case Vector(items) | Arguments(items):
-                found += _symbols(items)
-            case _:
-                pass
-    return found
-
-
-def _renamed(instruction: Instruction, names: Mapping[str, str]) -> Instruction:
-    """An instruction with other names."""
-
-    def new(operand: Operand) -> Operand:
-        match operand:
-            case Register(name):
-                return Register(names.get(name, name))
-            case Symbol(name, offset):
-                return Symbol(names.get(name, name), offset)
-            case Not(register):
-                return Not(Register(names.get(register.name, register.name)))
-            case Pair(first, second):
-                return Pair(Register(names.get(first.name, first.name)), Register(names.get(second.name, second.name)))
-            case Vector(items):
-                return Vector(tuple(map(new, items)))
-            case Arguments(items):
-                return Arguments(tuple(map(new, items)))
-            case Address(base, offset, coordinates):
-                renamed = base if isinstance(base, Integer) else new(base)
-                assert isinstance(renamed, Register | Symbol | Integer)
-                return Address(renamed, offset, tuple(map(new, coordinates)))
-            case _:
-                return operand
-
-    guard = None if instruction.guard is None else new(instruction.guard)
-    assert guard is None or isinstance(guard, Register | Not)
-    return replace(instruction, operands=tuple(map(new, instruction.operands)), guard=guard)

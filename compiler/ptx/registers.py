@@ -104,8 +104,8 @@ class Registers:
         """The parameters of the call that follows."""
         self.stored: dict[tuple[SSAValue, int], str] = {}
         """Addresses of variables that are in memory: the variable, by the address of its place and a distance."""
-        self.results: dict[str, int] = {}
-        """The numbers that calls of printf return, by their parameters: how many values each prints."""
+        self.results: dict[str, SSAValue] = {}
+        """What calls of the device's functions return, by their parameters."""
         self.read_names: set[str] = set()
         """The registers that some instruction reads."""
         self.homes: Mapping[str, tuple[Vector, int]] = {}

@@ -15,6 +15,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED
+from ...dialects.ptx.inline import HEAP_CALLS
 from ...dialects.ptx.mma import register_types
 from ...dialects.ptx.sync import CONVERSION, conversions
 from ...layout.atoms.instructions import MmaSync
@@ -23,6 +24,7 @@ from ...layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from ...layout.atoms.ptx_text import mma_mnemonic
 from .accesses import address
 from .clusters import cluster_barrier
+from .environment import HEAP
 from .flow import is_unaligned
 from .moves import Rule, address_of
 from .registers import Registers, type_of
@@ -247,13 +249,16 @@ def _mma(r: Registers, i: Instruction) -> None:
 
 
 def _call(r: Registers, i: Instruction) -> None:
-    """The device's printf; other functions are refused."""
+    """The device's printf, assertions, malloc and free; other functions are refused."""
     names = [operand.name for operand in i.operands if isinstance(operand, Symbol)]
+    if len(names) == 1 and names[0] in HEAP_CALLS:
+        _call_heap(r, i, names[0])
+        return
     if names == ["__assertfail"]:
         r.add(cf.AssertOp(r.constant(0, i1), _assertion(r, i)))
         return
     if names != ["vprintf"]:
-        raise r.refuse(f"calls of functions other than vprintf are not supported: {', '.join(names)}")
+        raise r.refuse(f"calls of functions other than vprintf, malloc and free are not supported: {', '.join(names)}")
     lists = [operand for operand in i.operands if isinstance(operand, Arguments)]
     results, arguments = lists[0], lists[-1]
     format, buffer = [r.arguments.get(item.name) for item in arguments.items if isinstance(item, Symbol)]
@@ -286,7 +291,16 @@ def _call(r: Registers, i: Instruction) -> None:
             strings += ["%p"] if kind == "s" else []
         at += bytes
     r.add(ptx.PrintfOp(_with_strings(format_text, strings), values))
-    r.results |= {item.name: len(kinds) for item in results.items if isinstance(item, Symbol)}
+    r.results |= {item.name: r.constant(len(kinds), i32) for item in results.items if isinstance(item, Symbol)}
+
+
+def _call_heap(r: Registers, i: Instruction, name: str) -> None:
+    """malloc or free. The number that malloc returns is an address of any memory, and the simulator knows its end."""
+    *results, given = [operand.items for operand in i.operands if isinstance(operand, Arguments)]
+    (parameter,) = [r.arguments[item.name] for item in given if isinstance(item, Symbol)]
+    arguments, types = [r.read(parameter, i64), r.convert(r.memory_of(HEAP), i64)], [i64] * len(results)
+    op = r.add(ptx.InlineOp(HEAP_CALLS[name], ",".join(["=l"] * len(results) + ["l", "l"]), arguments, types))
+    r.results |= {item.name: value for (item,), value in zip(results, op.res, strict=True) if isinstance(item, Symbol)}
 
 
 def _with_strings(format: str, strings: list[str]) -> str:

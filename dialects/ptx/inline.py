@@ -2,6 +2,8 @@
 """PTX as text, for instructions without an operation (Inline PTX Assembly in CUDA)."""
 
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, SSAValue
@@ -14,6 +16,13 @@ from .effects import Unit, by_thread, changes
 
 MAX_TEXT = 4096
 """The longest text, in characters."""
+
+HEAP_CALLS: Mapping[str, str] = MappingProxyType({
+    "malloc": "call.uni ($0), malloc, ($1);", "free": "call.uni free, ($0);",
+})  # fmt: skip
+"""The functions of a heap in global memory, and their texts, whose last operand is the heap's address (CUDA C++
+Programming Guide, Dynamic Global Memory Allocation and Operations).
+"""
 
 _PLACES = re.compile(r"\$(\d+|\$)?")
 

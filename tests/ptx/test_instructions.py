@@ -232,12 +232,6 @@ def test_a_register_names_the_function() -> None:
     assert a.tolist() == [(2 + lane % 2) * lane for lane in range(32)]
 
 
-def test_a_function_that_calls_itself_is_refused() -> None:
-    text = kernel("call g; ret;").replace(HEAD, HEAD + ".func g() { call g; ret; }\n")
-    with pytest.raises(TilefoldError, match=r"E1009.*g calls itself"):
-        tilefold.load_ptx(text)["k"](np.zeros(1, np.float32)).launch(grid=1, block=32)
-
-
 def test_jumps_through_a_table() -> None:
     body = f"""{STORE_LANE}
         and.b32 %r2, %r1, 3;

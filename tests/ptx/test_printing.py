@@ -12,6 +12,7 @@ from tilefold.compiler.ptx.printing import print_ptx
 from tests.kernels.harness import EXAMPLES, program, target_of
 from tests.ptx.test_cuda_source import REVERSE, needs_nvrtc
 from tests.ptx.test_instructions import FUNCTIONS
+from tests.ptx.test_stack import ALLOCATE, FIBONACCI, FREE, MALLOC
 from tests.ptx.texts import HEAD, STORE_LANE, kernel
 from tests.sass import instructions
 from tilefold.commands.cli import main
@@ -62,6 +63,16 @@ def test_functions_tables_variables_and_directives() -> None:
     ONE: add.u32 %r4, %r4, %r5; st.global.u32 [%d4+-4], %r4; ret;"""
     text = kernel(body).replace(HEAD, HEAD + data + FUNCTIONS).replace("(.param .u64 A)", "(.param .u64 A) .maxntid 64")
     _check(text, Target("sm_80"))
+
+
+def test_recursion_and_memory_of_the_stack_and_the_heap() -> None:
+    body = f"""{STORE_LANE}
+        stacksave.u64 %d6; alloca.u64 %d7, 64, 32; st.local.u32 [%d7+4], %r1; ld.local.u32 %r2, [%d7+4];
+        stackrestore.u64 %d6;
+        {{ .param .b32 given; .param .b32 back; st.param.b32 [given], %r2;
+          call.uni (back), fib, (given); ld.param.b32 %r3, [back]; }}
+        {ALLOCATE} {FREE} st.global.u32 [%d4], %r3; ret;"""
+    _check(kernel(body).replace(HEAD, HEAD + FIBONACCI + MALLOC), Target("sm_80"))
 
 
 @needs_nvrtc

@@ -18,6 +18,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.spaces import CMEM, GMEM
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
 from tilefold.compiler.frontend.source import Source
+from tilefold.compiler.ptx.environment import HEAP
 from tilefold.compiler.ptx.expansion import address_of_function
 from tilefold.compiler.ptx.parser import parse_ptx
 from tilefold.compiler.ptx.syntax import Function, Module, PtxError, Variable
@@ -130,7 +131,11 @@ class PtxModule:
         return ModuleOp([entry]), variables
 
     def _bytes_of(self, variable: Variable) -> TensorArgument:
-        """The bytes of a variable, as the launches so far have left them; at first zero without an initialiser."""
+        """The bytes of a variable, as the launches so far have left them; at first zero without an initialiser. Each
+        launch has a heap of its own.
+        """
+        if variable.name == HEAP:
+            return TensorArgument(np.zeros(variable.size, np.uint8))
         if variable.name not in self.memory:
             given = np.frombuffer((variable.initial or b"").ljust(variable.size, b"\0"), np.uint8)
             self.memory[variable.name] = given.copy()
