@@ -66,7 +66,8 @@ class Array:
     `NOWHERE` for none. One of the host need not be `writable`.
 
     `offset` is where it begins in its allocation on the host, in bytes, if that is known. A GPU aligns allocations to
-    `ALLOCATION` bytes; those of the host count as aligned alike, wherever they happen to lie.
+    `ALLOCATION` bytes; those of the host count as aligned alike, wherever they happen to lie. Kernels may also reach
+    `behind` elements of the host's memory after the last, which other tensors of the host function have.
     """
 
     address: int
@@ -76,6 +77,7 @@ class Array:
     device: int | None
     writable: bool = True
     offset: int | None = field(default=None, compare=False)
+    behind: int = field(default=0, compare=False)
 
     @property
     def place(self) -> int:
@@ -89,8 +91,8 @@ class Array:
 
     @property
     def bytes(self) -> int:
-        """The bytes from the first element to the last."""
-        return -(-self.span * ELEMENTS[self.dtype].memory_bits // 8)
+        """The bytes from the first element to the last that kernels may reach."""
+        return -(-(self.span + self.behind) * ELEMENTS[self.dtype].memory_bits // 8)
 
     @property
     def layout(self) -> Layout:

@@ -26,16 +26,7 @@ class Reachable:
 
     def add(self, array: Any) -> None:
         """Adds all memory behind a NumPy array or a torch tensor that views a part of it. Skips other objects."""
-        if is_torch(array):
-            owner = array.untyped_storage()
-            address, size = owner.data_ptr(), owner.nbytes()
-        elif hasattr(array, "__array_interface__") and hasattr(array, "base"):
-            owner = array
-            while hasattr(owner.base, "__array_interface__"):
-                owner = owner.base
-            address, size = owner.__array_interface__["data"][0], owner.nbytes
-        else:
-            return
+        owner, address, size = allocation_of(array)
         if address and size:
             self._owners[address] = weakref.ref(owner), size
 
@@ -68,6 +59,20 @@ class Reachable:
             piece.owners = owners
             pieces.append(np.frombuffer(piece, np.uint8))
         return pieces
+
+
+def allocation_of(array: Any) -> tuple[Any, int, int]:
+    """The owner of the memory that a NumPy array or a torch tensor views a part of, its address and its size in bytes;
+    no owner and no bytes for another object.
+    """
+    if is_torch(array):
+        owner = array.untyped_storage()
+        return owner, owner.data_ptr(), owner.nbytes()
+    if not (hasattr(array, "__array_interface__") and hasattr(array, "base")):
+        return None, 0, 0
+    while hasattr(array.base, "__array_interface__"):
+        array = array.base
+    return array, array.__array_interface__["data"][0], array.nbytes
 
 
 @cache

@@ -233,3 +233,35 @@ def test_tiles_of_a_group_of_products() -> None:
     assert out.tolist() == [
         [0, 0, 0, 2, 0], [0, 0, 1, 2, 0], [2, 0, 0, 3, 0], [2, 1, 0, 3, 0], [2, 0, 1, 3, 1], [2, 1, 1, 3, 1],
     ]  # fmt: skip
+
+
+@cute.kernel
+def added(a, b, out):
+    t, _, _ = cute.arch.thread_idx()
+    out[t] = a[0, t] + b[0, t]
+
+
+@cute.jit
+def odd_rows_added(x: cute.Tensor, out: cute.Tensor):
+    added(x, cute.make_tensor(x.iterator + 2, x.layout), out).launch(grid=1, block=8)
+
+
+def test_a_tensor_that_the_host_makes_of_another_reaches_the_rest_of_its_allocation() -> None:
+    pairs = np.arange(32, dtype=np.float32).reshape(8, 2, 2)
+    out = np.zeros(8, np.float32)
+    for first in (pairs[:, 0].T, from_dlpack(pairs[:, 0].T)):
+        odd_rows_added(first, out)
+        assert np.array_equal(out, pairs[:, 0, 0] + pairs[:, 1, 0])
+
+
+def test_a_tensor_that_the_host_makes_of_another_does_not_leave_its_allocation() -> None:
+    x = np.zeros((2, 8), np.float32, order="F")
+    with pytest.raises(ProgramError, match=r"E3202.*argument x \(64 bytes\)"):
+        odd_rows_added(x, np.zeros(8, np.float32))
+
+
+def test_a_tensor_alone_ends_with_its_view() -> None:
+    pairs = np.zeros((8, 2, 2), np.float32)
+    column = from_dlpack(pairs[:7, 0].T)
+    with pytest.raises(ProgramError, match="E3202"):
+        added(column, column, np.zeros(8, np.float32)).launch(grid=1, block=8)

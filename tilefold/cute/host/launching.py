@@ -18,12 +18,13 @@ from tilefold.builder.tensors.tensors import Pointer, Tensor
 from tilefold.builder.tracing.source import user_place
 from tilefold.builder.tracing.state import host, suspended
 from tilefold.dialects.cute.values import with_scalars
-from tilefold.dialects.tile import MakeTensorOp
+from tilefold.dialects.tile import MakeTensorOp, TensorType, ViewOp
 from tilefold.layout.algebra.core import cosize
 from tilefold.layout.algebra.inttuple import product
 from tilefold.runtime.arrays.array import HOST, NOWHERE
 from tilefold.runtime.arrays.array import Array as ArrayRecord
-from tilefold.runtime.arrays.reachable import reachable
+from tilefold.runtime.arrays.library_types import ELEMENTS
+from tilefold.runtime.arrays.reachable import allocation_of, reachable
 from tilefold.runtime.arrays.signature import is_constexpr
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import Dim3, LaunchError, argument_error
@@ -65,7 +66,8 @@ class HostLaunch:
             if argument in bound.pointers:
                 given.values[name] = given.arrays[name] = _reached_memory(argument, ssa, bound.arrays[argument], values)
             elif argument in bound.arrays:
-                given.values[name], given.arrays[name] = bound.values[argument], bound.arrays[argument]
+                value = given.values[name] = bound.values[argument]
+                given.arrays[name] = _with_more(bound.arrays[argument], value, ssa, values)
             else:
                 given.values[name] = values.number(ssa)
         grid = tuple(n if isinstance(n, int) else int(values.number(n)) for n in self.grid)
@@ -103,16 +105,40 @@ def _reached_memory(name: str, pointer: SSAValue, array: ArrayRecord, values: "H
     """
     if array.device is not None:
         return array
-    made = [use.operation for use in pointer.uses if isinstance(use.operation, MakeTensorOp)]
-    if not made and (size := reachable().size_from(array.address)) >= array.itemsize:
+    if bits := _reach(pointer, values):
+        return replace(array, shape=(-(-bits // ELEMENTS[array.dtype].memory_bits),))
+    if (size := reachable().size_from(array.address)) >= array.itemsize:
         return replace(array, shape=(size // array.itemsize,))
-    if not made:
-        problem = "is an address, and the simulator must know the size of the memory there"
-        raise argument_error(
-            name, problem, "make a tensor of it in the host function, or give the array to from_dlpack"
-        )
-    layouts = [with_scalars(op.layout.data, [values.number(n) for n in op.scalars]) for op in made]
-    return replace(array, shape=(max(cosize(layout) for layout in layouts),))
+    problem = "is an address, and the simulator must know the size of the memory there"
+    raise argument_error(name, problem, "make a tensor of it in the host function, or give the array to from_dlpack")
+
+
+def _with_more(array: ArrayRecord, value: object, tensor: SSAValue, values: "HostValues") -> ArrayRecord:
+    """An array of the host with the elements behind it that tensors reach which the host makes of its start, as far as
+    they are in its allocation. A tensor of CuTe is a pointer and a layout, so the one made has no end but its own.
+    """
+    if array.device is not HOST:
+        return array
+    _, start, size = allocation_of(value)
+    rest = start + size - array.address if size else reachable().size_from(array.address)
+    width = ELEMENTS[array.dtype].memory_bits
+    most = rest * 8 // width
+    behind = min(-(-_reach(tensor, values) // width), most) - array.span
+    return replace(array, behind=behind) if behind > 0 else array
+
+
+def _reach(start: SSAValue, values: "HostValues") -> int:
+    """The bits from the start of a tensor to the end of the last that the host makes of it; 0 if it makes none."""
+    reach = 0
+    for use in start.uses:
+        op = use.operation
+        if isinstance(op, MakeTensorOp) and isinstance(type := op.result.type, TensorType):
+            layout = with_scalars(op.layout.data, [values.number(n) for n in op.scalars])
+            reach = max(reach, cosize(layout) * type.element_bits, _reach(op.result, values))
+        elif isinstance(op, ViewOp) and (further := _reach(op.result, values)):
+            skipped = 0 if op.offset is None else values.number(op.offset)
+            reach = max(reach, skipped * op.source.type.element_bits + further)
+    return reach
 
 
 class LaunchedKernel(Protocol):
