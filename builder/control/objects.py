@@ -57,10 +57,10 @@ def _names(kind: type) -> tuple[str, ...]:
 
 
 def is_made_anew(a: object, b: object) -> bool:
-    """Whether two objects are of one class that says that its objects are made anew from their values, as control flow
-    then does: no object is more than its attributes.
+    """Whether two objects are of one class whose objects are made anew from their values, as control flow then does: no
+    object is more than its attributes. A program's class says so by its method; the classes here all have such objects.
     """
-    return type(a) is type(b) and hasattr(type(a), "__new_from_mlir_values__")
+    return type(a) is type(b) and (isinstance(a, Stateful) or hasattr(type(a), "__new_from_mlir_values__"))
 
 
 def set_attributes(value: object, attributes: Mapping[str, object]) -> None:

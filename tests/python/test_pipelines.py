@@ -264,6 +264,27 @@ def test_a_side_counts_from_0_again() -> None:
     assert out.tolist() == [1, 1], "the stage and its parity stay"
 
 
+def test_a_loop_and_a_path_may_replace_a_state() -> None:
+    @cute.kernel
+    def kernel(out):
+        t, _, _ = cute.arch.thread_idx()
+        state = pipeline.make_pipeline_state(CONSUMER, 3)
+        before = state.clone()
+        for _ in cute.range(t):
+            before = state.clone()
+            state.advance()
+        if t > 4:
+            before = state.clone()
+        before.advance()
+        out[t, 0] = state.index + 10 * state.count
+        out[t, 1] = before.index + 10 * before.count
+
+    out = np.zeros((7, 2), np.int32)
+    kernel(out).launch(1, 7, device="sim")
+    held = [t + 1 if t > 4 else max(t, 1) for t in range(7)]
+    assert out.tolist() == [[t % 3 + 10 * t, h % 3 + 10 * h] for t, h in enumerate(held)]
+
+
 def test_a_state_that_one_path_advances() -> None:
     @cute.kernel
     def kernel(out):
