@@ -7,17 +7,17 @@ from xdsl.dialects.builtin import IntAttr
 
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import GMEM, RMEM, SMEM
-from ...dialects.cute import LayoutAttr
-from ...dialects.tile import AliasOp, MakeTensorOp, RecastOp, TensorType
+from ...dialects.cute import LayoutAttr, ShapeAttr
+from ...dialects.tile import AliasOp, DomainOffsetOp, IdentityOp, MakeTensorOp, RecastOp, TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
-from ...layout.algebra.inttuple import is_fully_static, wrap
+from ...layout.algebra.inttuple import is_fully_static, repeat_like, transform_leaves, wrap
 from ...layout.algebra.modes import compose_parts
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, as_dtype
-from ..scalars.values import convert
+from ..scalars.values import convert, index_of
 from ..tracing.state import emit
 from .address_space import AddressSpace
-from .coordinates import as_layout, check_static, split_layout
+from .coordinates import as_layout, check_static, split_coordinate, split_layout
 from .raw_pointers import RawPointer
 from .tensor_base import tensor_type
 from .tensors import (
@@ -90,13 +90,16 @@ def alias(tensor: Tensor, layout: object, dtype: object, offset: int = 0, alignm
     return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0], element)
 
 
-def make_tensor(iterator: Pointer | CoordPointer, layout: object) -> Any:
-    """Another layout from the start of a tensor (CuTe's make_tensor): `make_tensor(t.iterator, layout)`.
+def make_tensor(iterator: Pointer | CoordPointer | tuple[Any, ...], layout: object) -> Any:
+    """Another layout from the start of a tensor (CuTe's make_tensor): `make_tensor(t.iterator, layout)`. From a tuple
+    of integers it makes the coordinate tensor that counts from there, as with CuTe's make_inttuple_iter.
 
     `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
     TilefoldError for a swizzle of memory that is not shared memory of the kernel from its beginning on.
     """
     plain, iterator = as_layout(layout), pointed(iterator)
+    if isinstance(iterator, tuple):
+        iterator = _counting_from(iterator).iterator
     if isinstance(iterator, CoordPointer):
         attribute, operands = split_layout(plain)
         return CoordTensor(
@@ -127,6 +130,14 @@ def make_tensor(iterator: Pointer | CoordPointer, layout: object) -> Any:
     attribute, operands = split_layout(swizzled)
     made = emit(MakeTensorOp.inferred([source.ssa, operands], {"layout": attribute}))
     return Tensor(made.results[0], source.element_type)
+
+
+def _counting_from(coord: tuple[Any, ...]) -> CoordTensor:
+    """The coordinate tensor that begins at a coordinate, which may lie before 0."""
+    shape = ShapeAttr(repeat_like(coord, 2))  # in a mode of extent 1 every coordinate is 0
+    identity = CoordTensor(emit(IdentityOp.inferred([None, []], {"shape": shape})).results[0])
+    attribute, operands = split_coordinate(transform_leaves(lambda x: index_of(x) if type(x) is int else x, coord))
+    return identity.view(DomainOffsetOp, [operands], {"coord": attribute})
 
 
 def _in_memory(source: Tensor, layout: LayoutLike, dtype: DType) -> Tensor:

@@ -312,6 +312,11 @@ class CoordTensor(AnyTensor):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CoordPointer:
-    """The coordinate from which a coordinate tensor counts; `make_tensor` takes it with a layout."""
+    """The coordinate from which a coordinate tensor counts; `make_tensor` takes it with a layout. `it[i]` is one of its
+    integers.
+    """
 
     tensor: CoordTensor
+
+    def __getitem__(self, at: int) -> Any:
+        return as_tuple(self.tensor[0])[at]

@@ -352,3 +352,20 @@ def test_a_layout_of_run_time_extents_over_shared_memory(stage: str) -> None:
     assert out.tolist() == A.reshape(4, 16).T.ravel().tolist()
     with pytest.raises(ProgramError, match="E3202"):
         kernel(A, out, 48).launch(grid=1, block=64, device="sim", stage=stage)
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_a_coordinate_tensor_from_a_coordinate(stage: str) -> None:
+    """CuTe's make_tensor(make_inttuple_iter(...), layout)."""
+
+    @cute.kernel
+    def kernel(out: cute.Tensor, n: cute.Int32):
+        row = cute.make_identity_tensor((8, 8))[3, None]
+        moved = cute.make_tensor((row.iterator[0] - n, 7, row.iterator[1]), cute.make_layout(4, stride=cute.E(2)))
+        for i in cute.range_constexpr(4):
+            for axis in cute.range_constexpr(3):
+                out[i, axis] = moved[i][axis].to(cute.Int32)
+
+    out = np.zeros((4, 3), np.int32)
+    kernel(out, 5).launch(grid=1, block=1, device="sim", stage=stage)
+    assert out.tolist() == [[-2, 7, i] for i in range(4)]
