@@ -264,17 +264,20 @@ def epilog_gmem_copy_and_partition(
     epi_tile: Any,
     sC: Tensor | None,
 ) -> tuple[TmaAtom | None, Any, Any, CopyAtom | None, Any]:
-    """The parts of shared and global memory that the tensor copy of C moves, ((TMA,TMA_Iter),EPI_M,EPI_N,M,N,L); or the
-    copy atom of a thread's stores and its part of C, (T2R,T2R_M,T2R_N,EPI_M,EPI_N,M,N,L).
+    """The tensor copy of C and the parts of shared and global memory that it moves, ((TMA,TMA_Iter),EPI_M,EPI_N,M,N,L);
+    and the copy atom of a thread's stores and its part of C, (T2R,T2R_M,T2R_N,EPI_M,EPI_N,M,N,L). Those without their
+    copy are None.
     """
+    sources = targets = atom = part = None
     if tiled_copy_t2r is not None:
         target: Any = flat_divide(transform_partitioned_tensor_layout(gC_mnl), epi_tile)
         part = tiled_copy_t2r.get_slice(tidx).partition_D(target)
-        return None, None, None, make_copy_atom(nvgpu.CopyUniversalOp(), c_dtype), part
-    tiles: Any = flat_divide(transform_partitioned_tensor_layout(tma_gC_mnl), epi_tile)
-    staged: Any = group_modes(sC, 0, 2)
-    sources, targets = tma_partition(tma_atom_c, 0, make_layout(1), staged, group_modes(tiles, 0, 2))  # pyright: ignore[reportArgumentType]
-    return tma_atom_c, sources, targets, None, None
+        atom = make_copy_atom(nvgpu.CopyUniversalOp(), c_dtype)
+    if tma_atom_c is not None:
+        tiles: Any = flat_divide(transform_partitioned_tensor_layout(tma_gC_mnl), epi_tile)
+        staged: Any = group_modes(sC, 0, 2)
+        sources, targets = tma_partition(tma_atom_c, 0, make_layout(1), staged, group_modes(tiles, 0, 2))
+    return tma_atom_c, sources, targets, atom, part
 
 
 def is_valid_mma_tiler_and_cluster_shape(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...base.errors import Code, TilefoldError
 from ...base.target import MAX_GRID
 from ..instructions.math import maximum, where
-from ..scalars.dtypes import Int32
+from ..scalars.dtypes import Boolean, Int32
 from ..scalars.values import Bool, Value, check_integer, convert
 from ..tensors.views import rasterize
 from ..tracing.state import host
@@ -144,3 +144,38 @@ class StaticPersistentTileScheduler(Stateful):
         rows, columns, _ = self.params.cluster_shape_mnk
         tile = row * rows + self.in_cluster[0], column * columns + self.in_cluster[1], layer
         return WorkTileInfo(tile, is_valid)
+
+
+class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
+    """The tiles of one block where the kernel itself finds out which is the last: cluster i computes tiles i, i + n,
+    ..., without end. A tile is that of a cluster, by its coordinate along M and N, of which the inner one goes first.
+    """
+
+    def __init__(
+        self, params: PersistentTileSchedulerParams, in_cluster: tuple[Any, Any], first: Any, step: Any, inner: int = 1
+    ) -> None:
+        super().__init__(params, in_cluster, first, step)
+        self.inner = inner
+
+    @classmethod
+    def create(
+        cls,
+        params: PersistentTileSchedulerParams,
+        block_idx: tuple[Any, Any, Any],
+        grid_dim: tuple[Any, Any, Any],
+        inner_mode: int = 1,
+    ) -> "StaticPersistentRuntimeTileScheduler":
+        """The scheduler of a block: its z numbers the clusters. `inner_mode` is 0 for M and 1 for N. Raises
+        TilefoldError (E5011) for another.
+        """
+        if inner_mode not in (0, 1):
+            raise pipeline_error(f"inner_mode is {inner_mode!r}", "pass 0 for M, or 1 for N")
+        tiles = StaticPersistentTileScheduler.create(params, block_idx, grid_dim)
+        return cls(params, tiles.in_cluster, tiles.current, tiles.step, inner_mode)
+
+    def get_current_work(self) -> WorkTileInfo:
+        """The next tile, which always counts as one that exists."""
+        inner = convert(maximum(self.params.clusters[self.inner], 1), Int32)
+        along = self.current % inner, self.current // inner
+        m, n = along if self.inner == 0 else along[::-1]
+        return WorkTileInfo((m, n, 0), convert(True, Boolean))

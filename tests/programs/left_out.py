@@ -29,14 +29,7 @@ LEFT_OUT: Mapping[str, str] = {
             "blockscaled_grouped_gemm/sm103_grouped_blockscaled_gemm",
         )
     },
-    **{
-        f"cute/blackwell/kernel/mixed_input_gemm/{name}.py": reason
-        for name, reason in (
-            ("grouped_mixed_input_gemm", "the search for a tile's group in utils.mixed_input_helpers"),
-            ("grouped_mixed_input_gemm_acc_scale", "the search for a tile's group in utils.mixed_input_helpers"),
-            ("mixed_input_host_utils", "a module of other programs"),
-        )
-    },
+    "cute/blackwell/kernel/mixed_input_gemm/mixed_input_host_utils.py": "a module of other programs",
     **{
         f"cute/blackwell/kernel/moe/moe_{name}.py": "a module of other programs"
         for name in ("persistent_scheduler", "sched_extension", "utils")

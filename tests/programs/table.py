@@ -259,6 +259,22 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     *(
         Program(
+            f"cute/blackwell/kernel/mixed_input_gemm/{name}.py",
+            "--mnkl 128,64,128,3 --iterations 0",
+            f"{_WAITS}; the warps of one warpgroup ask for different numbers of registers (E3227)",
+            sizes=(
+                (f"self.num_regs_tma_warps = {loads}", f"self.num_regs_tma_warps = {mma}"),
+                ("self.num_regs_schedule_warp = 64", f"self.num_regs_schedule_warp = {mma}"),
+            ),
+            fences=False,
+            target=_SM_100,
+        )
+        for name, loads, mma in (
+            ("grouped_mixed_input_gemm", 80, 96), ("grouped_mixed_input_gemm_acc_scale", 72, 80),
+        )
+    ),
+    *(
+        Program(
             f"cute/blackwell/efc/{name}custom_epilogue_dense_gemm.py",
             "--mnkl 128,128,64,1 --ab_dtype Float16",
             _WAITS,

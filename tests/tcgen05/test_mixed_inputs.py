@@ -9,6 +9,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.builder.pipelines.multicast import peers_of
 
 from tilefold import cute
+from tilefold.cute import utils
 from tilefold.cute.nvgpu import tcgen05
 from tilefold.cute.runtime import from_dlpack
 from tilefold.cute.testing import convert
@@ -82,3 +83,37 @@ def test_a_pair_that_shares_no_tiles_has_stages_of_each_block() -> None:
     assert peers_of(cute.make_layout(((2,), 1, 1, 1)), (1, 0)) is None
     with pytest.raises(TilefoldError, match="pairs of blocks cannot share tiles in the layout"):
         peers_of(cute.make_layout((2, 2, 1, 1)), (1, 0))
+
+
+TWO_ROWS = utils.PersistentTileSchedulerParams((2, 1, 1))
+
+
+@cute.kernel
+def find(cumsum: cute.Tensor, found: cute.Tensor, groups: cute.Constexpr) -> None:
+    state = mixed.create_initial_contiguous_group_search_state()
+    scheduler = utils.StaticPersistentRuntimeTileScheduler.create(TWO_ROWS, (0, 0, 0), (1, 1, 1), inner_mode=0)
+    more, row = cute.Boolean(1), cute.Int32(0)
+    while more:
+        m, n, _ = scheduler.get_current_work().tile_idx
+        state = mixed.contiguous_group_search((128, 16, 64), groups, n, state, cumsum, 1)
+        more = state.cur_group_idx <= groups
+        info = m, state.cur_start, state.cur_group_idx - 1, state.cur_boundary - state.cur_start
+        for i in cute.range_constexpr(4):
+            found[row, i] = info[i]
+        tile = mixed.make_contiguous_group_work_tile_info(groups, found[row, None])
+        found[row, 4] = tile.is_valid_tile.to(cute.Int32)
+        row += 1
+        scheduler.advance_to_next_work()
+
+
+def test_each_group_begins_with_a_tile_of_its_own() -> None:
+    ends = [0, 24, 24, 32, 64]
+    found = np.full((12, 5), -1, np.int32)
+    find(np.array(ends, np.int32), found, 4).launch(grid=1, block=1, device="sim")
+    parts = [(0, 0, 24), (16, 0, 8), (24, 2, 8), (32, 3, 32), (48, 3, 16)]
+    wanted = [[m, start, group, left, 1] for start, group, left in parts for m in range(2)]
+    assert found[:10].tolist() == wanted
+    assert found[10, 2:].tolist()[::2] == [4, 0]
+    assert (found[11] == -1).all()
+    with pytest.raises(TilefoldError, match="pass 0 for M, or 1 for N"):
+        utils.StaticPersistentRuntimeTileScheduler.create(TWO_ROWS, (0, 0, 0), (1, 1, 1), inner_mode=2)

@@ -23,6 +23,7 @@ from tilefold.builder.pipelines.states import PipelineState, make_pipeline_state
 from tilefold.builder.pipelines.tensor_map_manager import TensorMapManager, TensorMapUpdateMode
 from tilefold.builder.pipelines.tile_scheduler import (
     PersistentTileSchedulerParams,
+    StaticPersistentRuntimeTileScheduler,
     StaticPersistentTileScheduler,
     WorkTileInfo,
 )
@@ -44,10 +45,11 @@ __all__ = [
     "GroupSearchResult", "GroupSearchState", "GroupedGemmTileSchedulerHelper", "HardwareInfo", "LayoutEnum",
     "PersistentTileSchedulerParams", "PipelineAsync", "PipelineState", "PipelineTmaAsync", "PipelineTmaStore",
     "PipelineUserType", "SmemAllocator", "SmemPartition", "StaticPersistentGroupTileScheduler",
-    "StaticPersistentTileScheduler", "TensorMapManager", "TensorMapUpdateMode", "TmemAllocator", "WorkTileInfo",
-    "block_copy", "compute_epilogue_tile_shape", "create_cute_tensor_for_fp8", "create_initial_search_state", "gemm",
-    "get_num_tmem_alloc_cols", "get_smem_capacity_in_bytes", "hopper_helpers", "is_fp8_dtype", "make_pipeline_state",
-    "print_latex", "print_latex_tv", "sm90_make_smem_layout_a", "sm90_make_smem_layout_b", "sm90_make_smem_layout_epi",
+    "StaticPersistentRuntimeTileScheduler", "StaticPersistentTileScheduler", "TensorMapManager", "TensorMapUpdateMode",
+    "TmemAllocator", "WorkTileInfo", "block_copy", "compute_epilogue_tile_shape", "create_cute_tensor_for_fp8",
+    "create_initial_search_state", "gemm", "get_num_tmem_alloc_cols", "get_smem_capacity_in_bytes", "hopper_helpers",
+    "is_fp8_dtype", "make_pipeline_state", "print_latex", "print_latex_tv", "sm90_make_smem_layout_a",
+    "sm90_make_smem_layout_b", "sm90_make_smem_layout_epi",
 ]  # fmt: skip
 
 publish(__name__)
