@@ -11,7 +11,18 @@ from ...base.errors import Code, LayoutError
 from ..algebra.complement import complement
 from ..algebra.compose import composition
 from ..algebra.coordinates import crd2crd, idx2crd
-from ..algebra.core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout, plain_layout, size, zero_layout
+from ..algebra.core import (
+    ComposedLayout,
+    Layout,
+    LayoutLike,
+    Tiler,
+    cosize,
+    join,
+    make_layout,
+    plain_layout,
+    size,
+    zero_layout,
+)
 from ..algebra.display import Displayed
 from ..algebra.divide import logical_divide, zipped_divide
 from ..algebra.integers import is_static
@@ -117,12 +128,17 @@ class TiledMma(Displayed):
         self, operand: str, layout: LayoutLike, thr_idx: object, slicing: Slicing = slice_and_offset
     ) -> tuple[LayoutLike, Any]:
         """The part of an operand that thread `thr_idx` holds: its layout (FrgV,RestX,RestY,...) and start index.
-        `slicing` takes it out of the operand's tensor.
+        `slicing` takes it out of the operand's tensor. Raises `LayoutError` (E0307) where an instruction that reads
+        memory would reach beyond the tensor.
         """
         x, y = _AXES[operand]
         coord = self.thread_coord(thr_idx)
         threads = self.thrfrg(operand, layout)
-        return slicing(((coord[0], (coord[x + 1], coord[y + 1])), _fragment(threads)), threads)
+        part, start = slicing(((coord[0], (coord[x + 1], coord[y + 1])), _fragment(threads)), threads)
+        reached, held = (cosize(plain_layout(whole)) for whole in (part, layout))
+        if is_static(reached) and is_static(held) and reached > held:
+            self._check_tiles(operand, layout)
+        return part, start
 
     def tiler(self, operand: str) -> tuple[Tiler, Tiler]:
         """The tile of an operand that all threads multiply at once, as the tensor is divided by it."""

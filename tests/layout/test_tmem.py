@@ -244,3 +244,11 @@ def test_the_part_of_a_pair_lies_in_the_half_that_its_block_has() -> None:
     pair = "SM100_MMA_F16BF16_2x1SM_SS<half_t,half_t,float,256,128,Major::K,Major::K>"
     part, _ = make_tiled_mma(mma_atom(pair)).partition_B(Layout((64, 16), (16, 1)), 0)
     assert (part[0].shape, cosize(part)) == ((64, 16), 1024)
+
+
+def test_a_part_that_leaves_the_matrix_is_refused() -> None:
+    """CuTe rounds a tile of 128 columns up also where the matrix has 64, and the part has columns beyond it."""
+    name = "SM100_MMA_F16BF16_SS<half_t,half_t,float,128,64,Major::MN,Major::MN>"
+    wide = make_tiled_mma(mma_atom(name), None, (None, 128))
+    with pytest.raises(LayoutError, match="64 elements along N, no multiple of the tile's 128"):
+        wide.partition_C(Layout((256, 64), (64, 1)), 0)
