@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The instructions of `wmma` as loads, stores and pairs of `mma.sync` (PTX ISA, Warp-level Matrix Load, Store and
+"""The instructions of `wmma` as loads, stores and `mma.sync` (PTX ISA, Warp-level Matrix Load, Store and
 Multiply-and-Accumulate Instructions).
 
-PTX does not say which lane has which element of a fragment. Here a fragment of A is that of the `mma.sync` with 16 rows
-and 8 columns, and fragments of B and of accumulators are those of two such instructions, one behind the other. Where
-`wmma` has more registers, they hold the same again.
+PTX does not say which lane has which element of a fragment. Here a fragment is that of the `mma.sync` with 16 rows and
+8 columns, twice where the shape has more rows or columns, one behind the other. A product with 8 rows and 32 columns is
+that of the transposed matrices. Where `wmma` has more registers, they hold the same again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TypeAlias
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, i32
+from xdsl.dialects.builtin import IntegerType, VectorType, f16, f32, i32
 from xdsl.ir import SSAValue
 
 from ...dialects import ptx
@@ -23,101 +24,150 @@ from .moves import Rule
 from .registers import Registers
 from .syntax import Instruction, Operand, Vector
 
-_HALVES = 2
+_Place: TypeAlias = tuple[int, int, int]
+"""An element of a tile, by its row and column: lane / 4 + the first, and the second * (lane % 4) + the third."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
-    """Operands of one element type: the bits of an element, the columns of A, and the registers of a fragment."""
-
-    bits: int
-    depth: int
-    a: int
-    b: int
-
-
-_KINDS: Mapping[tuple[str, str], _Kind] = MappingProxyType({
-    ("m16n16k16", "f16"): _Kind(16, 16, 8, 8), ("m16n16k16", "bf16"): _Kind(16, 16, 4, 4),
-    ("m16n16k16", "s8"): _Kind(8, 16, 2, 2), ("m16n16k16", "u8"): _Kind(8, 16, 2, 2),
-    ("m16n16k8", "tf32"): _Kind(32, 8, 4, 4),
-})  # fmt: skip
-_SHAPES = tuple({shape for shape, _ in _KINDS})
-
-
-def _places(letter: str, kind: _Kind) -> Iterator[list[tuple[int, int, int, int]]]:
-    """For each register of a fragment, without repetitions, its elements: row and column as multiples of the lane's
-    quotient and remainder by 4, with constants: row = lane / 4 + r, column = c * (lane % 4) + d; of B exchanged.
+class _Shape:
+    """A shape: rows, columns and depth. `rows` and `columns` are the tiles of 16 rows, and of 8 columns, one of which
+    may be two; `is_transposed` says that the rows are those of B. Without `rows` there is one tile of 8 rows.
     """
-    per = 32 // kind.bits
-    if letter == "a":
-        for index in range(kind.depth * kind.bits // 64):
-            yield [(8 * (index & 1), per, 4 * per * (index >> 1) + k, 0) for k in range(per)]
-    elif letter == "b":
-        for half in range(_HALVES):
-            for index in range(kind.depth * kind.bits // 128):
-                yield [(8 * half, per, 4 * per * index + k, 1) for k in range(per)]
+
+    size: tuple[int, int, int]
+    rows: int = 0
+    columns: int = 1
+    is_transposed: bool = False
 
 
-def _accumulator_places(type: str) -> Iterator[list[tuple[int, int, int, int]]]:
-    for half in range(_HALVES):
-        for row in (0, 8):
-            pair = [(row, 2, 8 * half + k, 0) for k in range(2)]
+_SHAPES: Mapping[str, _Shape] = MappingProxyType({
+    "m16n16k16": _Shape((16, 16, 16), 1, 2), "m32n8k16": _Shape((32, 8, 16), 2, 1),
+    "m8n32k16": _Shape((8, 32, 16), 2, 1, True), "m16n16k8": _Shape((16, 16, 8), 1, 2),
+    "m8n8k4": _Shape((8, 8, 4)), "m8n8k32": _Shape((8, 8, 32)), "m8n8k128": _Shape((8, 8, 128)),
+})  # fmt: skip
+_BITS: Mapping[str, int] = MappingProxyType({
+    "f16": 16, "bf16": 16, "s8": 8, "u8": 8, "tf32": 32, "f64": 64, "s4": 4, "u4": 4, "b1": 1,
+})  # fmt: skip
+_DEPTHS: Mapping[int, tuple[str, ...]] = MappingProxyType({
+    16: ("f16", "bf16", "s8", "u8"), 8: ("tf32",), 4: ("f64",), 32: ("s4", "u4"), 128: ("b1",),
+})  # fmt: skip
+"""The types of A and B by the depth of a shape."""
+_OF_F16 = 8
+"""The registers of A and of B if they are of f16."""
+
+
+def _has_rows(letter: str, shape: _Shape) -> bool:
+    """Whether the fragment of A or B is that of tiles with 16 rows."""
+    return bool(shape.rows) and (letter == "a") != shape.is_transposed
+
+
+def _inputs(letter: str, shape: _Shape, bits: int) -> Iterator[list[_Place]]:
+    """For each register of a fragment of A or B, without repetitions, its elements, of which narrow ones fill words."""
+    per, length = max(32 // max(bits, 8), 1), shape.size[2] * bits
+    if bits < 8:
+        yield [(0, 1, 0)]
+    elif _has_rows(letter, shape):
+        for tile in range(shape.rows):
+            for index in range(length // 64):
+                yield [(16 * tile + 8 * (index & 1), per, 4 * per * (index >> 1) + k) for k in range(per)]
+    else:
+        for tile in range(shape.columns):
+            for index in range(max(length // 128, 1) if bits < 64 else 1):
+                yield [(8 * tile, per, 4 * per * index + k) for k in range(per)]
+
+
+def _sums(shape: _Shape, type: str) -> Iterator[list[_Place]]:
+    """For each register of an accumulator its elements."""
+    for tile in range(max(shape.rows, shape.columns)):
+        down, right = (16 * tile, 0) if shape.rows == 2 else (0, 8 * tile)
+        for row in (0, 8) if shape.rows else (0,):
+            pair = [(down + row, 2, right + k) for k in range(2)]
             yield from [pair] if type == "f16" else [[element] for element in pair]
 
 
-def _offsets(
-    r: Registers, i: Instruction, groups: list[list[tuple[int, int, int, int]]], bytes: int, stride: SSAValue
-) -> list[list[SSAValue]]:
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    """A fragment of a load or a store: the elements of each register, the bits of what an access moves and how many
+    elements that is, the number of registers, whether rows and columns are exchanged, and the elements of a row or
+    column where no stride is given.
+    """
+
+    places: Sequence[Sequence[_Place]]
+    bits: int
+    elements: int
+    registers: int
+    is_swapped: bool
+    stride: int
+
+
+def _fragment(r: Registers, i: Instruction) -> _Fragment:
+    letter, type, is_store = i.modifiers[1], i.modifiers[-1], i.modifiers[0] == "store"
+    shape = _shape_of(r, i)
+    m, n, k = shape.size
+    by_rows = "row" in i.modifiers
+    if is_store or letter == "c":
+        places = list(_sums(shape, type))
+        bits = {"f16": 16, "f64": 64}.get(type, 32)
+        return _Fragment(places, bits, 1, len(places), shape.is_transposed, n if by_rows else m)
+    if type not in _DEPTHS[k]:
+        raise r.refuse("the shape or the type is not supported")
+    bits = _BITS[type]
+    places = list(_inputs(letter, shape, bits))
+    stride = (k if by_rows else m) if letter == "a" else (n if by_rows else k)
+    count = _OF_F16 if type == "f16" else len(places)
+    return _Fragment(places, 32 if bits < 8 else bits, 32 // bits if bits < 8 else 1, count, letter == "b", stride)
+
+
+def _shape_of(r: Registers, i: Instruction) -> _Shape:
+    found = next((_SHAPES[word] for word in i.modifiers if word in _SHAPES), None)
+    if found is None:
+        raise r.refuse("the shape is not supported")
+    return found
+
+
+def _offsets(r: Registers, i: Instruction, fragment: _Fragment, more: Sequence[Operand]) -> list[list[SSAValue]]:
     """The distance of each element from the beginning of the matrix, in bytes."""
+    stride = r.read(more[0], i32) if more else r.constant(fragment.stride, i32)
+    if fragment.elements > 1:
+        stride = r.emit(arith.DivUIOp(stride, r.constant(fragment.elements, i32)))
     lane = r.register("%laneid")
     quotient, rest = r.emit(arith.ShRUIOp(lane, r.constant(2, i32))), r.emit(arith.AndIOp(lane, r.constant(3, i32)))
     by_rows = "row" in i.modifiers
 
-    def offset(r0: int, c: int, d: int, swapped: int) -> SSAValue:
+    def offset(r0: int, c: int, d: int) -> SSAValue:
         row = r.emit(arith.AddiOp(quotient, r.constant(r0, i32)))
         column = r.emit(arith.AddiOp(r.emit(arith.MuliOp(rest, r.constant(c, i32))), r.constant(d, i32)))
-        major, minor = (row, column) if by_rows != bool(swapped) else (column, row)
+        major, minor = (row, column) if by_rows != fragment.is_swapped else (column, row)
         place = r.emit(arith.AddiOp(r.emit(arith.MuliOp(major, stride)), minor))
-        return r.emit(arith.MuliOp(place, r.constant(bytes, i32)))
+        return r.emit(arith.MuliOp(place, r.constant(fragment.bits // 8, i32)))
 
-    return [[offset(*element) for element in group] for group in groups]
-
-
-def _matrix(r: Registers, i: Instruction) -> tuple[list[list[tuple[int, int, int, int]]], int, int]:
-    """The elements of each register of a load's or a store's fragment, their bits, and the registers."""
-    letter, shape, type = i.modifiers[1], next((w for w in i.modifiers if w in _SHAPES), ""), i.modifiers[-1]
-    if i.modifiers[0] == "store" or letter == "c":
-        if not shape:
-            raise r.refuse("the shape is not supported")
-        return list(_accumulator_places(type)), 16 if type == "f16" else 32, 4 if type == "f16" else 8
-    kind = _KINDS.get((shape, type))
-    if kind is None:
-        raise r.refuse("the shape or the type is not supported")
-    return list(_places(letter, kind)), kind.bits, kind.a if letter == "a" else kind.b
+    return [[offset(*element) for element in group] for group in fragment.places]
 
 
-def _stride(r: Registers, operands: list[Operand]) -> SSAValue:
-    return r.read(operands[0], i32) if operands else r.constant(16, i32)
+def _items(r: Registers, operand: Operand, count: int) -> tuple[Operand, ...]:
+    """The registers of a fragment. PtxError (E1009) for another number of them."""
+    items = operand.items if isinstance(operand, Vector) else (operand,)
+    if len(items) != count:
+        raise r.refuse(f"the fragment has {count} registers, not {len(items)}")
+    return items
 
 
 def _load(r: Registers, i: Instruction) -> None:
     target, source, *more = i.operands
-    groups, bits, count = _matrix(r, i)
-    items = target.items if isinstance(target, Vector) else (target,)
-    if len(items) != count:
-        raise r.refuse(f"the fragment has {count} registers, not {len(items)}")
-    element, bytes = IntegerType(bits), bits // 8
+    fragment = _fragment(r, i)
+    items = _items(r, target, fragment.registers)
+    bits, bytes = fragment.bits, fragment.bits // 8
     values: list[SSAValue] = []
-    for offsets in _offsets(r, i, groups, bytes, _stride(r, more)):
+    for offsets in _offsets(r, i, fragment, more):
         whole: SSAValue | None = None
         for index, offset in enumerate(offsets):
 
             def access(pointer: SSAValue, offset: SSAValue = offset) -> SSAValue:
-                return r.emit(ptx.LoadOp(r.emit(ptx.PtrAddOp(pointer, offset)), element, bytes))
+                return r.emit(ptx.LoadOp(r.emit(ptx.PtrAddOp(pointer, offset)), IntegerType(bits), bytes))
 
-            loaded = accessed(r, i, source, bytes, access)
-            assert loaded is not None
-            part = r.resized(loaded, 32)
+            part = accessed(r, i, source, bytes, access)
+            assert part is not None
+            part = r.resized(part, 32) if bits < 32 else part
             part = r.emit(arith.ShLIOp(part, r.constant(bits * index, i32))) if index else part
             whole = part if whole is None else r.emit(arith.OrIOp(whole, part))
         assert whole is not None
@@ -128,13 +178,11 @@ def _load(r: Registers, i: Instruction) -> None:
 
 def _store(r: Registers, i: Instruction) -> None:
     target, source, *more = i.operands
-    groups, bits, count = _matrix(r, i)
-    items = source.items if isinstance(source, Vector) else (source,)
-    if len(items) != count:
-        raise r.refuse(f"the fragment has {count} registers, not {len(items)}")
-    bytes = bits // 8
-    for item, offsets in zip(items, _offsets(r, i, groups, bytes, _stride(r, more)), strict=True):
-        word = r.read(item, i32)
+    fragment = _fragment(r, i)
+    items = _items(r, source, fragment.registers)
+    bits, bytes = fragment.bits, fragment.bits // 8
+    for item, offsets in zip(items, _offsets(r, i, fragment, more), strict=True):
+        word = r.read(item, IntegerType(max(bits, 32)))
         for index, offset in enumerate(offsets):
             part = r.emit(arith.ShRUIOp(word, r.constant(bits * index, i32))) if index else word
             part = r.resized(part, bits)
@@ -146,34 +194,66 @@ def _store(r: Registers, i: Instruction) -> None:
 
 
 def _multiply(r: Registers, i: Instruction) -> None:
-    words = [word for word in i.modifiers[1:] if word not in ("sync", "aligned", "row", "col", "satfinite")]
-    shape, *types = words
+    ignored = ("sync", "aligned", "row", "col", "satfinite", "rn", "xor", "and", "popc")
+    _, *types = [word for word in i.modifiers[1:] if word not in ignored]
+    shape = _shape_of(r, i)
     if len(types) == 2:  # of f16, the types of D and C
         types = [types[0], "f16", "f16", types[1]]
-    kind = _KINDS.get((shape, types[1])) if len(types) == 4 and types[0] == types[3] else None
-    if kind is None:
+    if len(types) != 4 or types[1] != types[2] or types[1] not in _DEPTHS[shape.size[2]]:
         raise r.refuse("the shape or the types are not supported")
-    name = f"SM80_16x8x{kind.depth}_{''.join(t.upper() for t in types)}_TN"
-    atom = mma_atom(name + ("_SATURATE" if "satfinite" in i.modifiers else ""))
-    target, *operands = (operand.items for operand in i.operands if isinstance(operand, Vector))
-    a, b, c = ([_word(r, item) for item in items] for items in operands)
-    a = a[: len(a) // 2] if kind.a == 8 else a
-    b = b[: len(b) // 2] if kind.b == 8 else b
+    of_d, type, _, of_c = types
+    of_sum = "f32" if "f32" in (of_d, of_c) else of_d
+    extent = f"{16 if shape.rows else 8}x8x{shape.size[2]}"
+    of_inputs = "U1" if type == "b1" else type.upper()
+    operation = next((f"_{kind.upper()}POPC" for kind in ("xor", "and") if kind in i.modifiers), "")
+    operation = "_SATURATE" if "satfinite" in i.modifiers else operation
+    atom = mma_atom(f"SM80_{extent}_{of_sum.upper()}{of_inputs}{of_inputs}{of_sum.upper()}_TN{operation}")
+    target, *operands = i.operands
+    bits = _BITS[type]
+    a, b = (
+        [_word(r, item, bits) for item in _items(r, operand, _OF_F16 if type == "f16" else count)][:count]
+        for operand, count in zip(operands, (len(list(_inputs(x, shape, bits))) for x in "ab"), strict=False)
+    )
+    c = [_word(r, item, 64 if of_c == "f64" else 32) for item in _items(r, operands[2], len(list(_sums(shape, of_c))))]
+    a, b = (b, a) if shape.is_transposed else (a, b)
+    tiles = max(shape.rows, shape.columns)
+    c = _widened(r, c) if (of_c, of_sum) == ("f16", "f32") else c
     results: list[SSAValue] = []
-    for half in range(_HALVES):
-        parts = [a, *(x[len(x) // 2 * half : len(x) // 2 * (half + 1)] for x in (b, c))]
+    for tile in range(tiles):
+        parts = [
+            _part(a, tile, max(shape.rows, 1)), _part(b, tile, shape.columns), _part(c, tile, tiles),
+        ]  # fmt: skip
         groups = [
             [r.convert(word, type) for word, type in zip(part, register_types(atom, letter), strict=True)]
             for letter, part in zip("ABC", parts, strict=True)
         ]
         results += r.add(ptx.MmaSyncOp(atom.name, *groups)).d
-    for item, value in zip(target, results, strict=True):
+    results = _narrowed(r, results) if (of_d, of_sum) == ("f16", "f32") else results
+    for item, value in zip(_items(r, target, len(results)), results, strict=True):
         r.write(item, value)
 
 
-def _word(r: Registers, operand: Operand) -> SSAValue:
-    """A register of 32 bits, in the type that it has."""
-    return r.raw(operand, 32)
+def _part(words: Sequence[SSAValue], tile: int, tiles: int) -> Sequence[SSAValue]:
+    """The registers of a tile; those of the only one for each of several of the other operand."""
+    size = len(words) // tiles
+    return words[size * (tile % tiles) : size * (tile % tiles + 1)]
+
+
+def _widened(r: Registers, pairs: Sequence[SSAValue]) -> list[SSAValue]:
+    """Pairs of f16 as f32."""
+    vectors = [r.convert(pair, VectorType(f16, [2])) for pair in pairs]
+    return [r.emit(arith.ExtFOp(r.extract(each, index), f32)) for each in vectors for index in range(2)]
+
+
+def _narrowed(r: Registers, values: Sequence[SSAValue]) -> list[SSAValue]:
+    """Values of f32 as pairs of f16."""
+    short = [r.emit(arith.TruncFOp(value, f16)) for value in values]
+    return [r.vector(pair) for pair in zip(short[::2], short[1::2], strict=True)]
+
+
+def _word(r: Registers, operand: Operand, bits: int) -> SSAValue:
+    """A register, in the type that it has."""
+    return r.raw(operand, max(bits, 32))
 
 
 def wmma_rule(r: Registers, i: Instruction) -> None:

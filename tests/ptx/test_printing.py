@@ -21,7 +21,8 @@ REGISTERS_DIFFER = frozenset({"attention_sm100", "gemm_blockscaled", "gemm_sm100
 """Examples whose printed text has the same instructions in other registers."""
 
 
-def _check(text: str, target: Target, name: str = "") -> None:
+def check_printed(text: str, target: Target, name: str = "") -> None:
+    """Checks that a text assembles to the same machine code when it has been read and printed."""
     printed = print_ptx(parse_ptx(text))
     codes = [assemble(each, target).code for each in (printed, text)]
     if name in REGISTERS_DIFFER:
@@ -35,7 +36,7 @@ def _check(text: str, target: Target, name: str = "") -> None:
 @pytest.mark.sampled(5)
 def test_an_example(path: Path) -> None:
     target = target_of(path)
-    _check(program(path).ptx(target, lines=False), target, path.stem)
+    check_printed(program(path).ptx(target, lines=False), target, path.stem)
 
 
 def test_functions_tables_variables_and_directives() -> None:
@@ -62,7 +63,7 @@ def test_functions_tables_variables_and_directives() -> None:
     ZERO: add.u32 %r4, %r4, %r3;
     ONE: add.u32 %r4, %r4, %r5; st.global.u32 [%d4+-4], %r4; ret;"""
     text = kernel(body).replace(HEAD, HEAD + data + FUNCTIONS).replace("(.param .u64 A)", "(.param .u64 A) .maxntid 64")
-    _check(text, Target("sm_80"))
+    check_printed(text, Target("sm_80"))
 
 
 def test_recursion_and_memory_of_the_stack_and_the_heap() -> None:
@@ -72,7 +73,7 @@ def test_recursion_and_memory_of_the_stack_and_the_heap() -> None:
         {{ .param .b32 given; .param .b32 back; st.param.b32 [given], %r2;
           call.uni (back), fib, (given); ld.param.b32 %r3, [back]; }}
         {ALLOCATE} {FREE} st.global.u32 [%d4], %r3; ret;"""
-    _check(kernel(body).replace(HEAD, HEAD + FIBONACCI + MALLOC), Target("sm_80"))
+    check_printed(kernel(body).replace(HEAD, HEAD + FIBONACCI + MALLOC), Target("sm_80"))
 
 
 @needs_nvrtc
@@ -81,7 +82,7 @@ def test_what_nvrtc_writes() -> None:
 
     text = compile_cuda(REVERSE, "reverse.cu", "sm_80", {"FACTOR": "2.0f"})
     lines = [line for line in text.splitlines() if not line.lstrip().startswith((".loc", ".file"))]
-    _check("\n".join(lines).split(".section")[0], Target("sm_80"))
+    check_printed("\n".join(lines).split(".section")[0], Target("sm_80"))
 
 
 def test_the_command_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
