@@ -7,13 +7,39 @@ from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import ptx
+from ...dialects.ptx.atomic import WIDE
 from ...dialects.ptx.base import split_vector
 from .inline_assembly import effect, from_register, in_register, ordered, register
 from .writer import FunctionWriter, Rule, call_rule, rule
 
 
+def _wide(w: FunctionWriter, op: ptx.PtxOp, ptr: SSAValue, values: list[SSAValue], result: SSAValue | None) -> None:
+    """Writes an instruction on an address and values of 128 bits, whose halves are in registers."""
+    names, first = ["given", "other"][: len(values)], 0 if result is None else 2
+    halves = [f"i64 {w.temp(f'extractelement {w.typed(value)}, i32 {half}')}" for value in values for half in range(2)]
+    lines = ["{", f".reg .b128 old, {', '.join(('none', *names))};"]
+    for index, name in enumerate(names):
+        lines.append(f"mov.b128 {name}, {{${first + 1 + 2 * index}, ${first + 2 + 2 * index}}};")
+    operands = ["old"] * (result is not None) + [f"[${first}]", *names]
+    lines += [f"{op.mnemonic()} {', '.join(operands)};", *(["mov.b128 {$0, $1}, old;"] * (result is not None)), "}"]
+    letters = ["=l"] * first + [register(ptr.type, op)[1], *["l"] * len(halves)]
+    type = "{ i64, i64 }" if result is not None else "void"
+    call = effect("\n\t".join(lines), letters, [w.typed(ptr), *halves], type)
+    if result is None:
+        w.emit(call)
+        return
+    loaded, whole = w.temp(call), "poison"
+    for half in range(2):
+        part = w.temp(f"extractvalue {type} {loaded}, {half}")
+        whole = w.temp(f"insertelement {w.type(result)} {whole}, i64 {part}, i32 {half}")
+    w.bind(result, whole)
+
+
 def _changing(w: FunctionWriter, op: ptx.AtomOp | ptx.AtomCasOp) -> None:
     values = [op.value] if isinstance(op, ptx.AtomOp) else [op.compare, op.value]
+    if op.value.type == WIDE:
+        _wide(w, op, op.ptr, values, op.result)
+        return
     places = ", ".join(f"${index + 2}" for index in range(len(values)))
     _with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1], {places};", values)
 
@@ -41,11 +67,17 @@ def _red(w: FunctionWriter, op: ptx.RedOp) -> None:
 
 
 def _load(w: FunctionWriter, op: ptx.LoadAcquireOp) -> None:
+    if op.result.type == WIDE:
+        _wide(w, op, op.ptr, [], op.result)
+        return
     _with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1];", [])
 
 
 def _without_result(w: FunctionWriter, op: ptx.StoreReleaseOp | ptx.MultimemRedOp | ptx.MultimemStOp) -> None:
     """Writes an instruction on an address and the value in its register."""
+    if isinstance(op, ptx.StoreReleaseOp) and op.value.type == WIDE:
+        _wide(w, op, op.ptr, [op.value], None)
+        return
     letters = [register(value.type, op)[1] for value in (op.ptr, op.value)]
     w.emit(effect(f"{op.mnemonic()} [$0], $1;", letters, [w.typed(op.ptr), in_register(w, op.value, op)]))
 

@@ -127,7 +127,7 @@ def _policy(r: Registers, i: Instruction, rest: list[Operand]) -> SSAValue | Non
 def _element(r: Registers, i: Instruction, targets: tuple[Operand, ...]) -> Attribute:
     """The type of the elements that an access moves: that of floats where registers hold floats."""
     type = i.modifiers[-1]
-    if is_float(type):
+    if is_float(type) or type == "b128":
         return type_of(type)
     names = [target.name for target in targets if isinstance(target, Register)]
     hints = {r.floats.get(name) for name in names}
@@ -272,9 +272,9 @@ def _store(r: Registers, i: Instruction) -> None:
     items = source.items if isinstance(source, Vector) else (source,)
     bits = TYPE_BITS[i.modifiers[-1]]
     _remember_addresses(r, target, items)
-    type = type_of(i.modifiers[-1]) if is_float(i.modifiers[-1]) else None
+    type = type_of(i.modifiers[-1]) if is_float(i.modifiers[-1]) or bits == 128 else None
     values = [r.read(item, type) if type is not None else r.raw(item, bits) for item in items]
-    if len({value.type for value in values}) > 1 or split_vector(values[0].type)[1]:
+    if len({value.type for value in values}) > 1 or (bits < 128 and split_vector(values[0].type)[1]):
         values = [r.convert(value, IntegerType(bits)) for value in values]
     order, scope = _order(r, i, "release")
     if order and not _is_private(r, target):

@@ -48,6 +48,9 @@ _VECTOR_ADDS: Mapping[Attribute, str] = MappingProxyType(
 )
 """The additions of several floats at once, in global memory."""
 
+WIDE = VectorType(i64, [2])
+"""128 bits, which are exchanged, compared, loaded and stored as a whole."""
+
 _ORDERS = fences(Proxy.GENERIC, GMEM.ptx, SMEM.ptx)
 _CHANGES = by_thread(updates("ptr", "value"), _ORDERS.given("order"))
 
@@ -99,17 +102,25 @@ class _AtomicOp(ScopedOp):
         check_word(instruction, self.order_name, self.ORDERS)
 
 
+def _bits(type: Attribute) -> int | None:
+    """The bits of a value that is accessed as a whole."""
+    return 128 if type == WIDE else scalar_bits(type)
+
+
 def _suffix(kind: str, type: Attribute) -> str | None:
     """The operation with its type as PTX spells it; None if it has none for the type."""
     if type in (i32, i64) and kind in _INTEGER_OPS and not (type == i64 and kind in ("inc", "dec")):
         return f"{kind.removeprefix('u')}.{_INTEGER_OPS[kind]}{scalar_bits(type)}"
+    if kind == "exch" and type == WIDE:
+        return "exch.b128"
     if kind == "add" and type in _FLOAT_ADDS:
         return f"add.{_FLOAT_ADDS[type][0]}"
     return None
 
 
 _KINDS = (
-    f"{', '.join(_INTEGER_OPS)} of i32 and, without inc and dec, i64, and add of f16, bf16, pairs of them, f32 and f64"
+    f"{', '.join(_INTEGER_OPS)} of i32 and, without inc and dec, i64, exch of {WIDE}, and add of f16, bf16, pairs of "
+    "them, f32 and f64"
 )
 
 
@@ -119,8 +130,8 @@ class AtomOp(_AtomicOp):
     returns the old value (PTX ISA, atom).
 
     add, min, max, umin, umax, and, or, xor, exch of i32 and i64; inc and dec of i32, which count up to the value and
-    then from 0 on, or down from it; add of f16, bf16, vectors of two of them, f32 and f64. The order is `relaxed`
-    unless acquire, release or acq_rel is given.
+    then from 0 on, or down from it; add of f16, bf16, vectors of two of them, f32 and f64; exch of vector<2xi64>, from
+    sm_90 on. The order is `relaxed` unless acquire, release or acq_rel is given.
     """
 
     name = "ptx.atom"
@@ -135,7 +146,8 @@ class AtomOp(_AtomicOp):
     )
 
     def requires(self) -> tuple[int, int]:
-        return max(super().requires(), _FLOAT_ADDS.get(self.value.type, ("", (70, 60)))[1])
+        least = (90, 83) if self.value.type == WIDE else _FLOAT_ADDS.get(self.value.type, ("", (70, 60)))[1]
+        return max(super().requires(), least)
 
     def mnemonic(self) -> str:
         return f"{self.prefix('atom', self.ptr)}.{_suffix(self.kind.data, self.value.type)}"
@@ -150,7 +162,8 @@ class AtomOp(_AtomicOp):
 @row
 class AtomCasOp(_AtomicOp):
     """`%old = ptx.atom.cas %p, %compare, %value : !ptx.ptr<global>, i32`: writes the value where memory holds
-    `compare`; returns the old value (PTX ISA, atom.cas). For i16, i32 and i64, with order and scope as in `ptx.atom`.
+    `compare`; returns the old value (PTX ISA, atom.cas). For i16, i32, i64 vector<2xi64> (sm_90), with order
+    and scope as in `ptx.atom`.
     """
 
     name = "ptx.atom.cas"
@@ -164,14 +177,17 @@ class AtomCasOp(_AtomicOp):
         "$ptr `,` $compare `,` $value (`order` $order^)? (`scope` $scope^)? attr-dict `:` type($ptr) `,` type($value)"
     )
 
+    def requires(self) -> tuple[int, int]:
+        return max(super().requires(), (90, 83) if self.value.type == WIDE else (0, 0))
+
     def mnemonic(self) -> str:
-        return f"{self.prefix('atom', self.ptr)}.cas.b{scalar_bits(self.value.type)}"
+        return f"{self.prefix('atom', self.ptr)}.cas.b{_bits(self.value.type)}"
 
     def verify_(self) -> None:
         self.check_place(self.ptr)
         self.check_order("atom.cas")
-        if self.value.type not in (i16, i32, i64):
-            raise VerifyException(f"atom.cas compares i16, i32 or i64, not {self.value.type}")
+        if self.value.type not in (i16, i32, i64, WIDE):
+            raise VerifyException(f"atom.cas compares i16, i32, i64 or {WIDE}, not {self.value.type}")
 
 
 @row
@@ -218,8 +234,8 @@ class RedOp(_AtomicOp):
 
 
 def _check_scalar(type: Attribute) -> None:
-    if type not in (i8, i16, i32, i64, f32, f64):
-        raise VerifyException(f"i8 to i64, f32 or f64 can be accessed in this way, not {type}")
+    if type not in (i8, i16, i32, i64, f32, f64, WIDE):
+        raise VerifyException(f"i8 to i64, f32, f64 or {WIDE} can be accessed in this way, not {type}")
 
 
 @irdl_op_definition
@@ -239,9 +255,12 @@ class LoadAcquireOp(ScopedOp):
         properties = {"scope": some_text(scope), "relaxed": flag(relaxed)}
         IRDLOperation.__init__(self, operands=[ptr], properties=properties, result_types=[type])
 
+    def requires(self) -> tuple[int, int]:
+        return max(super().requires(), (70, 83) if self.result.type == WIDE else (0, 0))
+
     def mnemonic(self) -> str:
         order = "acquire" if self.relaxed is None else "relaxed"
-        return f"ld.{order}.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.result.type)}"
+        return f"ld.{order}.{self.scope_name}.{_space(self.ptr)}.b{_bits(self.result.type)}"
 
     def verify_(self) -> None:
         self.check_place(self.ptr)
@@ -263,9 +282,12 @@ class StoreReleaseOp(ScopedOp):
         "(`relaxed` $relaxed^)? $value `,` $ptr (`scope` $scope^)? attr-dict `:` type($value) `,` type($ptr)"
     )
 
+    def requires(self) -> tuple[int, int]:
+        return max(super().requires(), (70, 83) if self.value.type == WIDE else (0, 0))
+
     def mnemonic(self) -> str:
         order = "release" if self.relaxed is None else "relaxed"
-        return f"st.{order}.{self.scope_name}.{_space(self.ptr)}.b{scalar_bits(self.value.type)}"
+        return f"st.{order}.{self.scope_name}.{_space(self.ptr)}.b{_bits(self.value.type)}"
 
     def verify_(self) -> None:
         self.check_place(self.ptr)

@@ -177,14 +177,14 @@ INSTRUCTIONS = [
         ('%0 = «ptx.atom» "add" %A, %x order "seq_cst" : !ptx.ptr<global>, i32', 'atom has relaxed, acquire, release, acq_rel; not "seq_cst"'),
         ('%0 = «ptx.atom» "add" %A, %x scope "warp" : !ptx.ptr<global>, i32', 'atom has cta, cluster, gpu, sys; not "warp"'),
     ),
-    *ptx_faults("ptx.atom.cas", ("%0 = «ptx.atom.cas» %A, %h, %h : !ptx.ptr<global>, f16", "compares i16, i32 or i64, not f16")),
+    *ptx_faults("ptx.atom.cas", ("%0 = «ptx.atom.cas» %A, %h, %h : !ptx.ptr<global>, f16", "compares i16, i32, i64 or vector<2xi64>, not f16")),
     *ptx_faults(
         "ptx.red",
         ('«ptx.red» "exch" %A, %x : !ptx.ptr<global>, i32', 'not "exch" of i32'),
         ('«ptx.red» "add" %A, %x order "acquire" : !ptx.ptr<global>, i32', "red has relaxed, release"),
         ('%0 = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n«ptx.red» "add" %s, %0 : !ptx.ptr<shared>, vector<2xf32>', "only in global memory"),
     ),
-    *ptx_faults("ptx.ld.acquire", ("%0 = «ptx.ld.acquire» %A : !ptx.ptr<global> -> f16", "i8 to i64, f32 or f64 can be accessed in this way, not f16")),
+    *ptx_faults("ptx.ld.acquire", ("%0 = «ptx.ld.acquire» %A : !ptx.ptr<global> -> f16", "i8 to i64, f32, f64 or vector<2xi64> can be accessed in this way, not f16")),
     *ptx_faults("ptx.st.release", ("«ptx.st.release» %h, %A : f16, !ptx.ptr<global>", "not f16")),
     *ptx_faults(
         "ptx.multimem.ld_reduce",

@@ -525,6 +525,14 @@ PTX: tuple[tuple[str, str], ...] = (
         for type in ("i32", "i64")
     ),
     *(
+        (f"ptx.{name}@90", f"%v = ptx.ld.acquire %A : !ptx.ptr<global> -> vector<2xi64>\n{body}\n"
+         'ptx.st.release %r, %B scope "sys" : vector<2xi64>, !ptx.ptr<global>')
+        for name, body in (
+            ("atom", '%r = ptx.atom "exch" %B, %v order "acq_rel" : !ptx.ptr<global>, vector<2xi64>'),
+            ("atom.cas", "%r = ptx.atom.cas %B, %v, %v : !ptx.ptr<global>, vector<2xi64>"),
+        )
+    ),
+    *(
         (
             "ptx.ld.acquire",
             f"%r = ptx.ld.acquire %A : !ptx.ptr<global> -> {type}\n"
