@@ -16,6 +16,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, VectorType, f16, f32, i32
 from xdsl.ir import SSAValue
 
+from ...base.element_types import BY_PTX
 from ...dialects import ptx
 from ...dialects.ptx.mma import register_types
 from ...layout.atoms.mma_table import mma_atom
@@ -45,13 +46,8 @@ _SHAPES: Mapping[str, _Shape] = MappingProxyType({
     "m8n32k16": _Shape((8, 32, 16), 2, 1, True), "m16n16k8": _Shape((16, 16, 8), 1, 2),
     "m8n8k4": _Shape((8, 8, 4)), "m8n8k32": _Shape((8, 8, 32)), "m8n8k128": _Shape((8, 8, 128)),
 })  # fmt: skip
-_BITS: Mapping[str, int] = MappingProxyType({
-    "f16": 16, "bf16": 16, "s8": 8, "u8": 8, "tf32": 32, "f64": 64, "s4": 4, "u4": 4, "b1": 1,
-})  # fmt: skip
-_DEPTHS: Mapping[int, tuple[str, ...]] = MappingProxyType({
-    16: ("f16", "bf16", "s8", "u8"), 8: ("tf32",), 4: ("f64",), 32: ("s4", "u4"), 128: ("b1",),
-})  # fmt: skip
-"""The types of A and B by the depth of a shape."""
+_BITS: Mapping[int, tuple[int, ...]] = MappingProxyType({16: (16, 8), 8: (32,), 4: (64,), 32: (4,), 128: (1,)})
+"""The bits of elements of A and B by the depth of a shape."""
 _OF_F16 = 8
 """The registers of A and of B if they are of f16."""
 
@@ -107,11 +103,9 @@ def _fragment(r: Registers, i: Instruction) -> _Fragment:
     by_rows = "row" in i.modifiers
     if is_store or letter == "c":
         places = list(_sums(shape, type))
-        bits = {"f16": 16, "f64": 64}.get(type, 32)
+        bits = BY_PTX[type].bits
         return _Fragment(places, bits, 1, len(places), shape.is_transposed, n if by_rows else m)
-    if type not in _DEPTHS[k]:
-        raise r.refuse("the shape or the type is not supported")
-    bits = _BITS[type]
+    bits = _bits(r, shape, type)
     places = list(_inputs(letter, shape, bits))
     stride = (k if by_rows else m) if letter == "a" else (n if by_rows else k)
     count = _OF_F16 if type == "f16" else len(places)
@@ -123,6 +117,14 @@ def _shape_of(r: Registers, i: Instruction) -> _Shape:
     if found is None:
         raise r.refuse("the shape is not supported")
     return found
+
+
+def _bits(r: Registers, shape: _Shape, type: str) -> int:
+    """The bits of an element of A or B. PtxError (E1009) for a type that the shape does not have."""
+    bits = BY_PTX[type].bits if type in BY_PTX else 0
+    if bits not in _BITS[shape.size[2]]:
+        raise r.refuse("the shape or the type is not supported")
+    return bits
 
 
 def _offsets(r: Registers, i: Instruction, fragment: _Fragment, more: Sequence[Operand]) -> list[list[SSAValue]]:
@@ -199,9 +201,10 @@ def _multiply(r: Registers, i: Instruction) -> None:
     shape = _shape_of(r, i)
     if len(types) == 2:  # of f16, the types of D and C
         types = [types[0], "f16", "f16", types[1]]
-    if len(types) != 4 or types[1] != types[2] or types[1] not in _DEPTHS[shape.size[2]]:
-        raise r.refuse("the shape or the types are not supported")
+    if len(types) != 4 or types[1] != types[2]:
+        raise r.refuse("the types are not supported")
     of_d, type, _, of_c = types
+    bits = _bits(r, shape, type)
     of_sum = "f32" if "f32" in (of_d, of_c) else of_d
     extent = f"{16 if shape.rows else 8}x8x{shape.size[2]}"
     of_inputs = "U1" if type == "b1" else type.upper()
@@ -209,7 +212,6 @@ def _multiply(r: Registers, i: Instruction) -> None:
     operation = "_SATURATE" if "satfinite" in i.modifiers else operation
     atom = mma_atom(f"SM80_{extent}_{of_sum.upper()}{of_inputs}{of_inputs}{of_sum.upper()}_TN{operation}")
     target, *operands = i.operands
-    bits = _BITS[type]
     a, b = (
         [_word(r, item, bits) for item in _items(r, operand, _OF_F16 if type == "f16" else count)][:count]
         for operand, count in zip(operands, (len(list(_inputs(x, shape, bits))) for x in "ab"), strict=False)
@@ -217,7 +219,7 @@ def _multiply(r: Registers, i: Instruction) -> None:
     c = [_word(r, item, 64 if of_c == "f64" else 32) for item in _items(r, operands[2], len(list(_sums(shape, of_c))))]
     a, b = (b, a) if shape.is_transposed else (a, b)
     tiles = max(shape.rows, shape.columns)
-    c = _widened(r, c) if (of_c, of_sum) == ("f16", "f32") else c
+    c = _widened(r, c) if of_c != of_sum else c
     results: list[SSAValue] = []
     for tile in range(tiles):
         parts = [
@@ -228,7 +230,7 @@ def _multiply(r: Registers, i: Instruction) -> None:
             for letter, part in zip("ABC", parts, strict=True)
         ]
         results += r.add(ptx.MmaSyncOp(atom.name, *groups)).d
-    results = _narrowed(r, results) if (of_d, of_sum) == ("f16", "f32") else results
+    results = _narrowed(r, results) if of_d != of_sum else results
     for item, value in zip(_items(r, target, len(results)), results, strict=True):
         r.write(item, value)
 

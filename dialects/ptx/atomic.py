@@ -162,7 +162,7 @@ class AtomOp(_AtomicOp):
 @row
 class AtomCasOp(_AtomicOp):
     """`%old = ptx.atom.cas %p, %compare, %value : !ptx.ptr<global>, i32`: writes the value where memory holds
-    `compare`; returns the old value (PTX ISA, atom.cas). For i16, i32, i64 vector<2xi64> (sm_90), with order
+    `compare`; returns the old value (PTX ISA, atom.cas). For i16, i32, i64 and vector<2xi64>, with order
     and scope as in `ptx.atom`.
     """
 

@@ -126,7 +126,7 @@ def test_without_a_stride_matrices_are_dense() -> None:
 
 def test_other_shapes_are_refused() -> None:
     program = text("m16n16k16", "bf16", "f32", "f32", "row.col").replace("f32.bf16.bf16", "f32.tf32.tf32")
-    with pytest.raises(TilefoldError, match="the shape or the types are not supported") as caught:
+    with pytest.raises(TilefoldError, match="the shape or the type is not supported") as caught:
         tilefold.load_ptx(program)["k"](*[np.zeros(1)] * 4).launch(grid=1, block=32)
     assert caught.value.code is Code.PTX_UNSUPPORTED
 
