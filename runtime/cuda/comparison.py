@@ -35,10 +35,30 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tensor:
-    """An array among the arguments: the number of its argument, itself, and the values that a launch reads."""
+class Exact:
+    """An argument that must be this very object; one that is only equal is compared by the text."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An argument that is a `float`, or an `int` from `least` to `greatest`, and its place among the values."""
+
+    kind: Scalar
+    first: int
+    least: int = 0
+    greatest: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """An array among the arguments: the number of its argument, the place of its address among the values, itself, and
+    the values that a launch reads.
+    """
 
     number: int
+    first: int
     given: Any
     array: Array
     rule: Dynamic | None
@@ -64,12 +84,20 @@ class _Tensor:
         address = f"p{self.number}"
         if self.rule is not None and self.rule.align is not None:
             return f"not {address} % {self.rule.align}"
-        return f"{address} & {2 * self.spec.align - 1} == {self.spec.align}" if self.spec.align < ALIGN else ""
+        mask, bits = self.aligned
+        return f"{address} & {mask} == {bits}" if bits else ""
+
+    @property
+    def aligned(self) -> tuple[int, int]:
+        """The bits of the address that tell its alignment without a rule, and their value."""
+        align = self.spec.align
+        return (2 * align - 1, align) if align < ALIGN else (ALIGN - 1, 0)
 
 
 class Comparison:
     """The `lines` that read and compare arguments `a0`, `a1` and so on, the expressions of the `values` to pack, and
-    the `scope` with the names that they use.
+    the `scope` with the names that they use. `arguments` are facts about each that a native launch can compare, too,
+    and None where it cannot.
     """
 
     def __init__(self, rules: Rules, block: Any, parameters: Iterable[Parameter]) -> None:
@@ -79,15 +107,18 @@ class Comparison:
         self.lines: list[str] = []
         self.values: list[str] = []
         self._conditions = ["block == BLOCK"]
-        self._tensors: list[_Tensor] = []
+        self._tensors: list[Tensor] = []
+        self.arguments: list[Exact | Number | Tensor | None] = []
 
     def add(self, number: int, value: Any) -> bool:
         """Whether an argument can be compared with its earlier value."""
         argument, name = f"a{number}", self.rules.names[number]
+        self.arguments.append(None)
         if name in self.rules.constants or isinstance(value, str):
             self.constant(number, value)
         elif value is None:
             self._require(f"{argument} is None")
+            self.arguments[-1] = Exact(None)
         elif isinstance(value, int | float) or is_numpy_scalar(value):
             return self._number(number, value)
         else:
@@ -102,6 +133,8 @@ class Comparison:
             return False
         bits = kind.element.bits
         if kind.element.kind != "int":
+            if type(value) is float:
+                self.arguments[-1] = Number(kind, len(self.values))
             self.values.append(argument)
             return True
         if isinstance(value, float) or (is_numpy_scalar(value) and value.dtype.kind not in "biu"):
@@ -110,9 +143,14 @@ class Comparison:
             least, greatest = self.rules.ranges[name]
             self._require(f"{least} <= {argument} <= {greatest}")
         elif type(value) is int:
-            self._require(f"{-(1 << bits - 1)} <= {argument} < {1 << bits - 1}")
+            least, greatest = -(1 << bits - 1), (1 << bits - 1) - 1
+            self._require(f"{least} <= {argument} <= {greatest}")
             if bits == 64:
                 self._require(f"not {-(1 << 31)} <= {argument} < {1 << 31}")
+        else:
+            least, greatest = 0, -1
+        if type(value) is int and (name in self.rules.ranges or bits < 64):
+            self.arguments[-1] = Number(kind, len(self.values), least, greatest)
         self.values.append(f"{argument if type(value) is int else f'int({argument})'} & {(1 << bits) - 1}")
         return True
 
@@ -137,14 +175,17 @@ class Comparison:
         """Compares an argument with a value that is known while the kernel is built."""
         argument, name = f"a{number}", self.rules.names[number]
         if is_exact(value):
+            self.arguments[number] = Exact(value)
             self._require(f"{argument}.__class__ is {self.name(type(value))}")
             self._require(f"{argument} == {self.name(value)}")
         else:
-            key = self.name(constant_key(name, value))
-            self._require(f"constant_key({name!r}, {argument}) == {key}")
+            key: Any = constant_key(name, value)
+            if key.__class__ is tuple and len(key) == 2 and key[1] is value:  # nothing in it changes
+                self.arguments[number] = Exact(value)
+            self._require(f"constant_key({name!r}, {argument}) == {self.name(key)}")
 
     def _array(self, number: int, name: str, value: Any) -> bool:
-        rule = self.rules.dynamic.get(name)
+        given, rule = value, self.rules.dynamic.get(name)
         while True:
             if isinstance(value, Marked):
                 value, rule = value.array, None if self.rules.exact else value.rule
@@ -165,8 +206,10 @@ class Comparison:
         array = array_of(name, value)
         if array.device is HOST and not is_torch(value):
             return False
-        tensor = _Tensor(number, value, array, rule, infer_array_spec(name, array, rule))
+        tensor = Tensor(number, len(self.values), value, array, rule, infer_array_spec(name, array, rule))
         self._tensors.append(tensor)
+        if value is given and is_torch(value) and rule is None and not (tensor.values[1:]):
+            self.arguments[-1] = tensor
         self.values += tensor.values
         return True
 
@@ -176,10 +219,10 @@ class Comparison:
             self.constant(number, value)
         return is_exact(value)
 
-    def _compare_torch(self, tensors: list[_Tensor]) -> None:
+    def _compare_torch(self, tensors: list[Tensor]) -> None:
         """Compares the types of torch tensors: in one call, where torch has it."""
         first: dict[int, int] = {}
-        distinct: list[_Tensor] = []
+        distinct: list[Tensor] = []
         for tensor in tensors:
             if first.setdefault(id(tensor.given), tensor.number) == tensor.number:
                 distinct.append(tensor)
@@ -201,7 +244,7 @@ class Comparison:
                 self._compare_attributes(tensor)
         self._flush()
 
-    def _compare_attributes(self, tensor: _Tensor) -> None:
+    def _compare_attributes(self, tensor: Tensor) -> None:
         argument, given = f"a{tensor.number}", tensor.given
         self._require(f"{argument}.__class__ is {self.name(type(given))}")
         self._require(f"{argument}.dtype == {self.name(given.dtype)}")
@@ -212,7 +255,7 @@ class Comparison:
                 f"{argument}.shape == {tuple(tensor.array.shape)} and {argument}.stride() == {tensor.array.strides}"
             )
 
-    def _read(self, tensor: _Tensor) -> None:
+    def _read(self, tensor: Tensor) -> None:
         """Reads the values of an array, and compares everything that depends on them or is not compared yet."""
         number, array = tensor.number, tensor.array
         if is_torch(tensor.given):

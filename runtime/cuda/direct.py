@@ -20,7 +20,11 @@ from typing import Any
 from ..options import LaunchAttributes
 from ..streams import current_stream_of, handle_of
 from .comparison import Comparison, Rules
+from .native_launch import native
 from .prepared import Prepared
+
+REPEATS = 100
+"""The launches after which a native one is made."""
 
 Args = tuple[Any, ...]
 DirectLaunch = Callable[[Args, Any, Any, Any, LaunchAttributes], Any]
@@ -48,7 +52,31 @@ def write(rules: Rules, args: Args, block: object, prepared: Prepared) -> Direct
     text = Comparison(rules, block, prepared.kernel.artifact.parameters)
     if not all([text.add(number, value) for number, value in enumerate(args)]):
         return None
-    return written(text, len(args), [Step(prepared, text.values, text.has_torch)])
+    launch = written(text, len(args), [Step(prepared, text.values, text.has_torch)])
+    return Repeated(text, prepared, launch) if all(text.arguments) and not prepared.has_grid_of else launch
+
+
+class Repeated:
+    """A launch that counts itself, and is replaced by a native one when that is worth the time to make it."""
+
+    __slots__ = ("_launch", "_left", "_prepared", "_text", "replace")
+
+    def __init__(self, text: Comparison, prepared: Prepared, launch: DirectLaunch) -> None:
+        self._text, self._prepared, self._launch = text, prepared, launch
+        self._left = REPEATS
+        self.replace: Callable[[DirectLaunch, DirectLaunch], None] = _keep
+
+    def __call__(self, args: Args, block: Any, grid: Any, stream: Any, attributes: LaunchAttributes) -> Any:
+        result = self._launch(args, block, grid, stream, attributes)
+        if result is None:
+            self._left -= 1
+            if not self._left:
+                self.replace(self, native(self._text, self._prepared, grid, self._launch) or self._launch)
+        return result
+
+
+def _keep(old: DirectLaunch, new: DirectLaunch) -> None:
+    """Replaces nothing."""
 
 
 def written(text: Comparison, count: int, steps: Sequence[Step]) -> DirectLaunch:

@@ -12,7 +12,7 @@ from typing import Any
 from ..arrays.constants import constant_key, is_exact
 from ..options import LaunchAttributes, dim3
 from .comparison import Rules
-from .direct import Args, DirectLaunch, write
+from .direct import Args, DirectLaunch, Repeated, write
 
 _RECENT = 4
 """The launches to try before the table."""
@@ -78,6 +78,8 @@ class Launcher:
         if prepared is not None:
             launch = self.write(self.rules, args, block, prepared)
             if launch is not None:
+                if isinstance(launch, Repeated):
+                    launch.replace = self._replace
                 self._known[hint] = (launch, *known[: _ALIKE - 1])
                 self._prefer(launch)
         return result
@@ -85,6 +87,15 @@ class Launcher:
     def _prefer(self, launch: DirectLaunch) -> None:
         self.fast = launch
         self._recent = (launch, *self._recent[: _RECENT - 1])
+
+    def _replace(self, old: DirectLaunch, new: DirectLaunch) -> None:
+        """Takes one launch instead of another from now on."""
+        self._recent = tuple(new if each is old else each for each in self._recent)
+        for hint, launches in self._known.items():
+            if old in launches:
+                self._known[hint] = tuple(new if each is old else each for each in launches)
+        if self.fast is old:
+            self.fast = new
 
     def _hint(self, args: Args, block: Any) -> Hashable:
         """A key that tells most launches apart: the shapes of the arrays and the constants. LaunchError for a constant

@@ -100,6 +100,11 @@ class Frame:
         for offset, value in zip(self._offsets, packed.values, strict=True):
             self.memory[offset : offset + len(value)] = value
 
+    @property
+    def map_bytes(self) -> bytes:
+        """The tensor maps of the launch before."""
+        return bytes(self._maps)
+
     def map(self, values: tuple[int, ...], maps: bytes) -> None:
         """The tensor maps of the next launches, made of these values."""
         self._maps[:] = maps
@@ -125,6 +130,11 @@ class Prepared:
         pool: list[Frame] = []
         self.take: Callable[[], Frame] = pool.pop
         self.give: Callable[[Frame], None] = pool.append
+
+    @property
+    def has_grid_of(self) -> bool:
+        """Whether a launch's grid is an argument from which a function computes it."""
+        return self._grid_of is not None
 
     def frame(self) -> Frame:
         """A new frame; `give` keeps it for later launches."""

@@ -7,6 +7,7 @@
 from collections.abc import Callable
 
 import pytest
+from tilefold.runtime.cuda import direct
 
 from benchmarks import launch, launch_path
 from tests.work import calls
@@ -39,3 +40,19 @@ def test_launch_on_tensors(count: int) -> None:
     assert launch_path.microseconds([tensors], 1) <= MOST[count]
     assert launch_path.microseconds([tensors, others], 1) <= 2 * MOST[count]
     assert launch_path.microseconds([tensors], 1, dynamic=True) <= 2 * MOST[count]
+
+
+NATIVE = 16
+"""The most calls of a launch that is machine code, for any number of tensors: five more than were counted."""
+
+
+@pytest.mark.parametrize("count", launch.KERNELS)
+def test_native_launch_on_tensors(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch", reason="these are tensors of torch")
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip("this torch does not have DLPack's functions")
+    monkeypatch.setattr(direct, "REPEATS", 1)
+    tensors, others = launch_path.of_torch(torch, count), launch_path.of_torch(torch, count, 8)
+    assert launch_path.microseconds([tensors], 1) <= NATIVE
+    assert launch_path.microseconds([tensors], 1, maps=True) <= NATIVE
+    assert launch_path.microseconds([tensors, others], 1) <= 2 * NATIVE

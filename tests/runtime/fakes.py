@@ -15,7 +15,7 @@ from tilefold.base.parameters import TENSOR_MAP, ParameterKind
 from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda.driver import Driver
-from tilefold.runtime.cuda.library import Library, NativeAttribute
+from tilefold.runtime.cuda.library import LaunchConfiguration, Library, NativeAttribute
 from tilefold.runtime.cuda.loaded_kernel import Kernel
 from tilefold.runtime.cuda.prepared import Prepared
 
@@ -90,6 +90,20 @@ class FakeLibrary:
             )
         )
         return 0
+
+
+class NativeLibrary(FakeLibrary):
+    """The same, whose launch is a function of C that machine code can call; its parameters are addresses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        kind: Any = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 4)
+        self.launch = kind(self._launch)
+
+    def _launch(self, configuration: int, function: int, parameters: int, extra: None) -> int:
+        given = SimpleNamespace(_obj=LaunchConfiguration.from_address(configuration))
+        addresses = SimpleNamespace(_obj=(ctypes.c_void_p * max(len(self.kinds), 1)).from_address(parameters))
+        return FakeLibrary.launch(self, given, SimpleNamespace(value=function), addresses, extra)
 
 
 def _attributes(configuration: Any) -> Any:

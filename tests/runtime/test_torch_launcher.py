@@ -2,8 +2,9 @@
 """Prepared launches on tensors of torch itself, in the host's memory, as far as the driver: what is told apart."""
 
 import struct
+import sys
 from collections.abc import Callable
-from types import SimpleNamespace
+from types import BuiltinFunctionType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,20 +13,22 @@ from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown
 from tilefold.runtime.arrays.signature import Dynamic
 from tilefold.runtime.arrays.torch_guards import tensor_check
-from tilefold.runtime.compiled.artifact import Parameter
+from tilefold.runtime.compiled.artifact import Parameter, value_name
+from tilefold.runtime.cuda import direct
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.launcher import Launcher
+from tilefold.runtime.errors import LaunchError
 
-from tests.runtime.fakes import FakeLibrary, prepared
+from tests.runtime.fakes import FakeLibrary, NativeLibrary, prepared
 
 torch: Any = pytest.importorskip("torch", reason="these are tensors of torch")
 
 BLOCK, GRID = (32, 1, 1), (5, 1, 1)
 
 
-@pytest.fixture(params=["one call", "attributes"], autouse=True)
+@pytest.fixture(params=["one call", "attributes", "native"], autouse=True)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Tensors are compared by torch's guards, and by their attributes where there are none."""
+    """Tensors are compared by torch's guards, by their attributes where there are none, or by machine code."""
 
     def stream(device: int) -> int:
         return 0
@@ -37,6 +40,11 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
     if request.param == "attributes":
         monkeypatch.setattr("tilefold.runtime.arrays.torch_guards._works", works)
+    if request.param == "native":
+        if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+            pytest.skip("this torch does not have DLPack's functions")
+        monkeypatch.setattr(direct, "REPEATS", 1)
+        monkeypatch.setattr(sys.modules[__name__], "FakeLibrary", NativeLibrary)
     return request.param
 
 
@@ -82,7 +90,7 @@ def fresh() -> Callable[[], Any]:
 
 def test_guards_of_this_torch_are_used(way: str) -> None:
     check = tensor_check([torch.zeros(2)], [[2]], [[1]])
-    assert (check is not None) == (way == "one call")
+    assert (check is not None) == (way != "attributes")
 
 
 CHANGES: dict[str, Callable[[Any], Any]] = {
@@ -222,3 +230,86 @@ def test_stream_object_and_arguments_of_other_kinds(fresh: Callable[[], Any]) ->
     ):  # fmt: skip
         launcher.launch(args, BLOCK, GRID)
         assert asked[-1] is args
+
+
+def is_native(launcher: Launcher) -> bool:
+    """Whether the latest launch is machine code."""
+    return isinstance(launcher.fast, BuiltinFunctionType)
+
+
+def test_repeated_launch_becomes_native(way: str, fresh: Callable[[], Any]) -> None:
+    library = FakeLibrary()
+    kinds = {"f": "f32", "d": "f64", "i": "i32", "u": "i32"}
+    made = prepared(library, Parameter("a", POINTER), *[Parameter(name, SCALARS[kinds[name]]) for name in kinds])
+    rules = Rules(("a", *kinds, "c", "none"), frozenset({"c"}), ranges={"u": (0, 2**32 - 1)})
+    launcher = Launcher(rules, lambda *_: (None, made))
+    a, rest = fresh(), (torch.float16, None)
+
+    def launch(*values: Any, grid: Any = GRID, stream: Any = 0) -> Any:
+        before = len(library.launched)
+        launcher.launch((a, *values, *rest), BLOCK, grid, stream)
+        return library.launched[-1] if len(library.launched) > before else None
+
+    for _ in range(3):
+        launch(1.5, 2.5, -3, 2**32 - 1)
+    assert is_native(launcher) == (way == "native")
+    for values in ((0.1, 0.1, 2**31 - 1, 0), (float("inf"), float("-inf"), -(2**31), 2**31)):
+        assert launch(*values).values == struct.pack("<QfdiI", a.data_ptr(), *values)
+    assert launch(1.0, 1.0, 1, 1, grid=7, stream=0x70).grid == (7, 1, 1)
+    assert launch(1.0, 1.0, 1, 1, grid=(2, 3), stream=SimpleNamespace(cuda_stream=0x80)).stream == 0x80
+    assert launch(1.0, 1.0, 1, 1, grid=[2, 3, 4]).grid == (2, 3, 4)
+    assert launch(1.0, 1.0, 1, 1, grid=(2, 3, 65535)).block == (32, 1, 1)
+    assert is_native(launcher) == (way == "native")
+    for values in ((1, 1.0, 1, 1), (1.0, 1.0, 2**31, 1), (1.0, 1.0, 1, -1), (1.0, 1.0, True, 1)):
+        assert launch(*values) is None
+    for grid in ((0, 1, 1), (1, 65536, 1), (1, 1, 1, 1), (2**31, 1, 1), 2**70, ()):
+        with pytest.raises(LaunchError):
+            launch(1.0, 1.0, 1, 1, grid=grid)
+
+
+def test_other_context_is_recovered_from(way: str, fresh: Callable[[], Any]) -> None:
+    launches = Launches(1)
+    a = fresh()
+    assert [launches.prepares(a) for _ in range(3)] == [1, 0, 0]
+    launches.library.statuses = [201] * (2 if way == "native" else 1)  # the function in Python calls again
+    assert launches.prepares(a) == 0
+    launches.library.statuses = [700] * 4
+    with pytest.raises(RuntimeError, match="700"):
+        launches.prepares(a)
+
+
+def test_tensor_maps_follow_their_tensors(way: str, fresh: Callable[[], Any]) -> None:
+    recipe = f"f32 {value_name(0)} dims (8, 4) strides (32) box (4, 4)"
+    library = FakeLibrary()
+    made = prepared(library, Parameter("a", POINTER, 16), maps=(recipe,))
+    launcher = Launcher(Rules(("a",)), lambda *_: (None, made))
+    a, b = fresh(), fresh()
+    for each in (a, a, a, a, b, b, a, a, b):
+        launcher.launch((each,), BLOCK, GRID)
+        if library.launched:
+            values = library.launched[-1].values
+            assert struct.unpack("<Q", values[:8]) == struct.unpack("<Q", values[8:16]) == (each.data_ptr(),)
+    assert len(library.launched) == 8
+    assert len(library.encoded) == 2
+    assert is_native(launcher) == (way == "native")
+
+
+WRAPPED: dict[str, Callable[[Callable[[Any], Any]], Any]] = {
+    "vmap": lambda run: torch.vmap(run)(torch.zeros(2, 4, 8)),
+    "grad": lambda run: torch.func.grad(lambda x: (run(x), x.sum())[1])(torch.zeros(4, 8)),
+    "functionalize": lambda run: torch.func.functionalize(run)(torch.zeros(4, 8)),
+}
+
+
+@pytest.mark.parametrize("transform", WRAPPED.values(), ids=WRAPPED)
+def test_tensor_that_a_transform_wraps(transform: Any, fresh: Callable[[], Any]) -> None:
+    launches = Launches(1)
+    assert [launches.prepares(fresh()) for _ in range(3)] == [1, 0, 0]
+    results: list[Any] = []
+
+    def run(tensor: Any) -> Any:
+        results.append(launches.launcher.fast((tensor,), BLOCK, GRID, None, ()))
+        return tensor
+
+    transform(run)
+    assert results == [NotImplemented]

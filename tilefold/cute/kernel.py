@@ -309,7 +309,8 @@ class KernelCall(DebuggableCall):
             ):
                 kernel, args = self.kernel, self.args
                 launcher = kernel.launchers.get(device)
-                if launcher is not None and not kernel.forget_outdated():
+                outer = kernel._outer
+                if launcher is not None and (outer is None or not (outer.have_changed() and kernel.forget_outdated())):
                     result = launcher.fast(args, block, grid, stream, attributes)
                     if result is NotImplemented:
                         return launcher.search(args, block, grid, stream, attributes)

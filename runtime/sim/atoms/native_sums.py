@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from ....base.held_signals import holding_signals
+from ... import native_code
 
 _ZERO = -4096
 """The exponent of zero: less than any other, also after that of another operand is added."""
@@ -35,20 +36,7 @@ def compiled(n: int | None, terms: int) -> Callable[..., None]:
     it is rounded to nearest even instead of truncated. Then pointers: tables of i32 that tell where an element of
     (M, K), (K, N) and (M, N) is in a fragment; the fragments of A, B, C and D in f32; scratch memory of `scratch`.
     """
-    llvm: Any = import_module("llvmlite.binding")
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
-    )
-    module = llvm.parse_assembly(str(_Writer(n, terms).module))
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.slp_vectorization = True
-    builder = llvm.create_pass_builder(machine, options)
-    builder.getModulePassManager().run(module, builder)
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
+    engine = native_code.compiled(str(_Writer(n, terms).module))
     types = [ctypes.c_int64] * len(_SIZES) + [ctypes.c_int32] * len(_NUMBERS) + [ctypes.c_void_p] * len(_POINTERS)
     signature: Any = ctypes.CFUNCTYPE(None, *types)
     function = signature(engine.get_function_address("sums"))
