@@ -11,12 +11,12 @@ from xdsl.dialects.builtin import IntegerType, i32, i64
 from xdsl.ir import SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.base import GLOBAL, SHARED, SHARED_CLUSTER
+from ...dialects.ptx.base import GLOBAL, SHARED, SHARED_CLUSTER, PtrType
 from ...dialects.ptx.launch_control import ANSWER
 from ...dialects.ptx.tensor_map import MAP_FIELDS
 from .accesses import address, tensor_map
 from .arithmetic import ARITHMETIC
-from .inference import aligned_by, is_leader
+from .inference import aligned_by, is_leader, rounded_by
 from .moves import Rule, address_of
 from .registers import Registers, type_of
 from .syntax import TYPE_BITS, Address, Float, Instruction, Integer, Operand, Vector
@@ -32,15 +32,20 @@ def _peer(r: Registers, i: Instruction) -> None:
 
 
 def _and(r: Registers, i: Instruction) -> None:
-    """and: of an address of shared memory with a mask that leaves that of the even block of a pair."""
-    pointer = address_of(r, i.operands[1]) if is_leader(i) else None
-    if pointer is not None and pointer.type == SHARED:
-        if low := aligned_by(i):
-            over = r.emit(arith.AndIOp(r.emit(ptx.PtrToIntOp(pointer)), r.constant(low, i32)))
-            pointer = r.emit(ptx.PtrAddOp(pointer, r.emit(arith.SubiOp(r.constant(0, i32), over))))
-        r.write(i.operands[0], r.emit(ptx.PairLeaderOp(pointer)))
-    else:
+    """and: of an address with a mask that clears its lowest bits, or of shared memory with one that leaves that of the
+    even block of a pair.
+    """
+    pointer, low, leads = address_of(r, i.operands[1]), rounded_by(i), is_leader(i)
+    if leads and pointer is not None and pointer.type == SHARED:
+        low = aligned_by(i)
+    elif low is None or pointer is None or not isinstance(pointer.type, PtrType):
         ARITHMETIC["and"](r, i)
+        return
+    if low:
+        number = r.read(i.operands[1], type_of(i.modifiers[-1]))
+        over = r.emit(arith.AndIOp(number, r.constant(low, number.type)))
+        pointer = r.emit(ptx.PtrAddOp(pointer, r.emit(arith.SubiOp(r.constant(0, number.type), over))))
+    r.write(i.operands[0], r.emit(ptx.PairLeaderOp(pointer)) if leads else pointer)
 
 
 def _launch_control(r: Registers, i: Instruction) -> None:

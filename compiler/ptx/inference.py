@@ -40,6 +40,17 @@ _ALIGNED = 1024
 """More than the lowest bits of an address, as a number, that its alignment tells of."""
 
 
+def rounded_by(instruction: Instruction) -> int | None:
+    """The lowest bits that an `and` clears, and no others, as for the aligned word that an address lies in; None for
+    another mask.
+    """
+    last = instruction.operands[-1]
+    if not isinstance(last, Integer):
+        return None
+    rest = ~last.value & ((1 << TYPE_BITS[instruction.modifiers[-1]]) - 1)
+    return rest if 0 < rest <= _ALIGNED and not rest & (rest + 1) else None
+
+
 def is_leader(instruction: Instruction) -> bool:
     """Whether an `and` of a number clears the bit of the odd block of a pair."""
     return aligned_by(instruction) is not None
@@ -128,6 +139,9 @@ class _Facts:
             case "and" if is_leader(instruction):
                 for pointer in self.operand(operands[1]):
                     yield SHARED_CLUSTER if pointer == SHARED else None
+            case "and" if count == 3 and rounded_by(instruction) is not None:
+                for pointer in self.operand(operands[1]):
+                    yield pointer if isinstance(pointer, PtrType) else None
             case "mapa":
                 yield SHARED_CLUSTER if "shared::cluster" in instruction.modifiers else None
             case _:

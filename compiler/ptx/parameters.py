@@ -35,6 +35,8 @@ class Parameters:
     ) -> None:
         self.sizes, self.statements = sizes, statements
         self.registers, self.variables = registers, variables
+        self.widths: dict[tuple[str, int], int] = {}
+        """The bytes of the parts that are registers, by the name of the parameter and their place."""
 
     def resolved(self) -> list[Statement]:
         in_memory = self._in_memory()
@@ -55,9 +57,11 @@ class Parameters:
         return resolved
 
     def _in_memory(self) -> set[str]:
-        """Those that some instruction names otherwise than as the address of a part, or whose parts overlap."""
+        """Those that some instruction names otherwise than as the address of a part, or whose parts overlap; a load may
+        take the lowest bytes of a part.
+        """
         found: set[str] = set()
-        widths: dict[tuple[str, int], int] = {}
+        loaded: dict[tuple[str, int], set[int]] = {}
         for statement in self.statements:
             if not isinstance(statement, Instruction) or statement.opcode == "call":
                 continue
@@ -66,10 +70,17 @@ class Parameters:
                 found |= {s.name for s in symbols_in(statement.operands) if s.name in self.sizes}
                 continue
             for offset, width, _ in parts_of(statement):
-                if widths.setdefault((name, offset), width) != width:
+                part = name, offset
+                if statement.opcode == "ld":
+                    loaded.setdefault(part, set()).add(width)
+                elif self.widths.setdefault(part, width) != width:
                     found.add(name)
-        for (name, offset), width in widths.items():
-            if any((name, offset + inside) in widths for inside in range(1, width)):
+        for part, widths in loaded.items():
+            whole = self.widths.setdefault(part, max(widths))
+            if max(widths) > whole or (whole > 8 and min(widths) < whole):
+                found.add(part[0])
+        for (name, offset), width in self.widths.items():
+            if any((name, offset + inside) in self.widths for inside in range(1, width)):
                 found.add(name)
         return found & set(self.sizes)
 
@@ -77,15 +88,19 @@ class Parameters:
         """An access to the parts of a parameter that are registers."""
         moves: list[Statement] = []
         for offset, width, item in parts_of(access):
-            part = Register(f"{name}+{offset}")
-            type = "pred" if access.modifiers[-1] == "pred" else f"b{8 * width}"
+            part, whole = Register(f"{name}+{offset}"), 8 * self.widths[name, offset]
+            type = "pred" if access.modifiers[-1] == "pred" else f"b{whole}"
             self.registers[part.name] = type
-            if access.opcode == "ld" and isinstance(item, Register) and access.modifiers[-1][0] in "su":
+            if access.opcode == "ld" and isinstance(item, Register):
                 source = access.modifiers[-1]
                 bits = TYPE_BITS[self.registers.get(item.name, source)]
-                if bits > 8 * width:  # a load extends
-                    kind = f"{source[0]}{bits}"
-                    moves.append(replace(access, opcode="cvt", modifiers=(kind, source), operands=(item, part)))
+                kinds: tuple[str, str] | None = None
+                if source[0] in "su" and bits > 8 * width:  # a load extends
+                    kinds = f"{source[0]}{bits}", source
+                elif whole > 8 * width:
+                    kinds = f"u{8 * width}", f"u{whole}"
+                if kinds is not None:
+                    moves.append(replace(access, opcode="cvt", modifiers=kinds, operands=(item, part)))
                     continue
             operands = (item, part) if access.opcode == "ld" else (part, item)
             moves.append(replace(access, opcode="mov", modifiers=(type,), operands=operands))
