@@ -137,7 +137,48 @@ def test_a_load_that_guesses_the_value_of_a_swap_is_no_race() -> None:
     assert run(GUESS.replace("add.u32", "setp.gt.u32 %p2, %r2, 0; add.u32"), threads=64, elements=1) == [63 * 32]
 
 
+OWN = "st.global.u32 [%d4+4], {}; ret;"
+
+
+@pytest.mark.parametrize(
+    "use", [OWN.format("%r3"), OWN.format("%r5"), "mov.u32 %r6, %r5; bra OUT; OUT:" + OWN.format("%r6")]
+)
+def test_a_guess_may_have_any_use_behind_the_swap_that_succeeds(use: str) -> None:
+    """`%r5` is the value that the swap has compared with, `%r3` the one that it has written."""
+    text = GUESS.replace("AGAIN:", "AGAIN: mov.u32 %r5, %r2;").replace("ret;", use)
+    found = run(text, threads=64, elements=66)
+    assert found[0] == 63 * 32
+    sums = np.cumsum(np.arange(64))
+    assert sorted(found[1:65]) == sorted(sums if "%r3" in use else [0, *sums[:-1]])
+
+
+def test_a_guess_may_have_any_use_where_a_loop_ends_with_success() -> None:
+    text = """ld.global.u32 %r2, [%d2];
+        AGAIN: add.u32 %r3, %r2, %r1; atom.global.cas.b32 %r4, [%d2], %r2, %r3;
+        setp.eq.u32 %p1, %r4, %r2; @%p1 st.global.u32 [%d4+4], %r2; @%p1 ret; mov.u32 %r2, %r4; bra AGAIN;"""
+    assert sorted(run(text, threads=64, elements=66)[1:65]) == sorted([0, *np.cumsum(np.arange(64))[:-1]])
+
+
+BYTE = """add.u64 %d3, %d2, 4; and.b32 %r2, %r1, 3; cvt.u64.u32 %d4, %r2; add.u64 %d3, %d3, %d4;
+    cvt.u32.u64 %r3, %d3; and.b32 %r3, %r3, 3; shl.b32 %r3, %r3, 3; and.b64 %d3, %d3, -4; ld.u32 %r4, [%d3];
+    AGAIN: mov.u32 %r5, %r4; shl.b32 %r6, 1, %r3; add.u32 %r7, %r5, %r6;
+    atom.cas.b32 %r4, [%d3], %r5, %r7; setp.ne.u32 %p1, %r4, %r5; @%p1 bra AGAIN; ret;"""
+
+
+def test_a_swap_of_the_word_around_a_byte_keeps_the_array_of_its_address() -> None:
+    """64 threads add 1 to four bytes of the second of three words."""
+    assert run(BYTE, threads=64, elements=3)[1] == 0x10101010
+    with pytest.raises(TilefoldError, match="0 bytes past the end of argument") as caught:
+        run(BYTE, threads=64, elements=1)
+    assert caught.value.code is Code.SIM_OUT_OF_BOUNDS
+    with pytest.raises(TilefoldError) as caught:
+        run(BYTE.replace("@%p1 bra AGAIN;", ""), threads=64, elements=3)
+    assert caught.value.code is Code.SIM_RACE
+
+
 @pytest.mark.parametrize(("old", "new"), [
+    ("AGAIN:", "mov.u32 %r5, %r2; AGAIN: add.u32 %r3, %r2, %r1; atom.global.cas.b32 %r4, [%d2], %r2, %r3;"
+     "setp.ne.u32 %p1, %r4, %r2; mov.u32 %r2, %r4; @%p1 bra AGAIN; st.global.u32 [%d4+4], %r5; ret;"),
     ("AGAIN:", "st.global.u32 [%d4+4], %r2; AGAIN:"),
     ("AGAIN:", "setp.eq.u32 %p2, %r2, 7; @%p2 ret; AGAIN:"),
     ("AGAIN:", "atom.global.cas.b32 %r4, [%d2], 0, %r2; AGAIN:"),
@@ -155,3 +196,28 @@ def test_a_load_is_no_guess(old: str, new: str) -> None:
     with pytest.raises(TilefoldError) as caught:
         run(GUESS.replace(old, new, 1), threads=64, elements=66)
     assert caught.value.code is Code.SIM_RACE
+
+
+QUIT = """.shared .align 8 .b8 m[8]; .shared .align 4 .b8 c[4]; mov.u32 %r9, m; mov.u32 %r8, c;
+    setp.ne.u32 %p1, %r1, 0; @%p1 bra MADE; mbarrier.init.shared.b64 [%r9], 64; st.shared.u32 [%r8], 64; MADE:
+    bar.sync 0; mbarrier.arrive.shared.b64 %d8, [%r9];
+    mov.u32 %r2, -1; match.any.sync.b32 %r3, %r8, %r2; and.b32 %r4, %r1, 31; setp.ne.u32 %p2, %r4, 0; @%p2 ret;
+    fence.sc.cta; atom.shared.add.acquire.cta.u32 %r5, [%r8], -32;
+    setp.ne.u32 %p3, %r5, 32; @%p3 ret; mbarrier.inval.shared.b64 [%r9]; st.global.u32 [%d2], 7;"""
+
+
+def test_the_last_warp_that_counts_ends_an_mbarrier() -> None:
+    """As pipelines of libcu++ do when the last thread leaves them: one lane counts for those that it has met."""
+    assert run(QUIT, threads=64)[0] == 7
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("match.any.sync.b32 %r3, %r8, %r2;", ""),
+    ("fence.sc.cta;", ""),
+    ("acquire.cta", "relaxed.cta"),
+    ("setp.ne.u32 %p3, %r5, 32;", "setp.ne.u32 %p3, %r5, 64;"),
+])  # fmt: skip
+def test_an_mbarrier_ends_while_others_use_it(old: str, new: str) -> None:
+    with pytest.raises(TilefoldError) as caught:
+        run(QUIT.replace(old, new), threads=64)
+    assert caught.value.code in (Code.SIM_RACE, Code.SIM_MBARRIER)

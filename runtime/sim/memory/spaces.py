@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.spaces import Traffic
 from ..ordering.asynchronous import readers
+from ..ordering.knowledge import knowing_executed
 from ..values import Value
 from ..warp import Warp
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN
@@ -276,11 +277,14 @@ class Space(SpaceState):
         if self.journal is not None:
             self.journal.see(self.name, warp, access.site, rows, access.width, writes=True)
         if self.shadow is not None:
-            conflict = (self.shadow.write if ends else self.shadow.update)(warp, rows, access.width)
+            if ends:  # its operations need only be over: who ends it does not ask what they have told
+                with knowing_executed(warp):
+                    conflict = self.shadow.write(warp, rows, access.width)
+            else:
+                conflict = self.shadow.update(warp, rows, access.width)
             if conflict is not None:
-                _refusals().race(
-                    self, warp, access, rows, conflict, "ends the mbarrier at" if ends else "uses the mbarrier at"
-                )
+                does = "ends the mbarrier at" if ends else "uses the mbarrier at"
+                _refusals().race(self, warp, access, rows, conflict, does)
         if ends:
             state[rows] = UNWRITTEN
         return rows

@@ -32,7 +32,9 @@ OVER = "over"
 """Where clocks have the accesses after which bytes may be overwritten, though their writes need not be visible."""
 
 EXECUTED = "executed"
-"""Where clocks have the accesses of threads before their operations that arrive at mbarriers without a release."""
+"""Where clocks have the accesses of threads before their operations that arrive at mbarriers without a release, and
+before an exchange in which lanes have taken part together.
+"""
 
 TENSOR = "tensor memory"
 """Where clocks have the uses of tensor memory that fences and commits of tcgen05 have published."""

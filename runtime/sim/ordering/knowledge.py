@@ -4,7 +4,8 @@ the race check keeps as entries.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -87,6 +88,33 @@ def executed(warp: Warp, lanes: NDArray[np.int64]) -> Clock:
     clock = snapshot(warp, lanes)
     before = replace(clock, proxies=MappingProxyType({})).joined(clock.proxies.get(EXECUTED))
     return Clock(clock.cluster, np.zeros(0, np.int64), proxies={EXECUTED: before})
+
+
+def meet_in_exchange(warp: Warp, groups: NDArray[np.bool_] | None) -> None:
+    """An exchange of the active lanes, or of each of their `groups`, a row for each lane. It orders no accesses; but
+    those before it are executed, as its lanes know.
+    """
+    if warp.is_several:
+        return
+    if groups is None:
+        learn(warp, executed(warp, warp.lane_numbers()))
+        return
+    before, live = warp.mask_state(), warp.live()
+    for group in np.unique(groups[live], axis=0):
+        warp.narrow(group & live)
+        learn(warp, executed(warp, warp.lane_numbers()))
+        warp.restore(before)
+
+
+@contextmanager
+def knowing_executed(warp: Warp) -> Generator[None]:
+    """Within it, the active lanes also know the accesses that they know to be executed, though not to be visible."""
+    clock, until, own = warp.clock, warp.horizon, dict(warp.own)
+    learn(warp, known(warp).proxies.get(EXECUTED))
+    yield
+    warp.clock, warp.horizon = clock, until
+    warp.own.clear()
+    warp.own.update(own)
 
 
 def whole_snapshot(warp: Warp) -> Clock:

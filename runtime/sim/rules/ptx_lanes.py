@@ -15,6 +15,7 @@ from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
 from ..events import Step
 from ..faults import Site, site_of
+from ..ordering.knowledge import meet_in_exchange
 from ..translate import Rules, Translator
 from ..values import Lanes, Value, varies
 from ..warp import Bools, Warp
@@ -189,6 +190,7 @@ def vote(mode: str, holds: Bools, warp: Warp, rows: Bools | None) -> Value:
 def _match(op: ptx.MatchAnySyncOp, t: Translator) -> Step:
     value, result = t.slot(op.value), t.slot(op.result)
     group = Group("match.sync", op.mask, site_of(op), t)
+    shared = t.spaces.shared
 
     def step(warp: Warp) -> None:
         rows = group.rows(warp)
@@ -197,6 +199,8 @@ def _match(op: ptx.MatchAnySyncOp, t: Translator) -> Step:
         same = (parts[:, :, None] == parts[:, None, :]).reshape(warp.lanes, -1)
         same = same if rows is None else same & rows
         warp.registers[result] = np.array([bits_of(row) for row in same], np.int32)
+        if shared.shadow is not None:
+            meet_in_exchange(warp, rows)
 
     return step
 
