@@ -23,6 +23,8 @@ ASSERTIONS = "TILEFOLD_ASSERTIONS"
 """Whether compiled kernels name the lines of their source, for profilers and debuggers: 1 or 0."""
 SIM_PROCESSES = "TILEFOLD_SIM_PROCESSES"
 """How many processes the simulator may use for the blocks of a launch; by default as many as there are cores."""
+SIM_RESIDENT = "TILEFOLD_SIM_RESIDENT"
+"""How many blocks the simulator runs at the same time where a launch in Python does not say."""
 SIM_RACES = "TILEFOLD_SIM_RACES"
 """Whether the simulator looks for data races where a launch in Python does not say: 1 or 0."""
 SIM_FENCES = "TILEFOLD_SIM_TCGEN05_FENCES"
@@ -111,9 +113,20 @@ def shows_tracebacks() -> bool:
 
 def simulator_processes() -> int | None:
     """How many processes the simulator may use; None if it chooses. TilefoldError (E4003) for no number above 0."""
-    text = os.environ.get(SIM_PROCESSES, "")
-    if text and (not text.isdecimal() or not 0 < int(text[:9]) <= 1024):
-        raise TilefoldError(Code.CLI_VALUE, f"{SIM_PROCESSES}={text[:40]} is not a number from 1 to 1024", "1 uses one")
+    return _number(SIM_PROCESSES, 1024, "1 uses one")
+
+
+def resident_blocks() -> int:
+    """How many blocks the simulator runs at the same time, by default 1: programs whose blocks wait for each other
+    without a cooperative launch need as many as wait. TilefoldError (E4003) for no number above 0.
+    """
+    return _number(SIM_RESIDENT, 1 << 16, "1 runs one after the other") or 1
+
+
+def _number(name: str, most: int, hint: str) -> int | None:
+    text = os.environ.get(name, "")
+    if text and (not text.isdecimal() or not 0 < int(text[:9]) <= most):
+        raise TilefoldError(Code.CLI_VALUE, f"{name}={text[:40]} is not a number from 1 to {most}", hint)
     return int(text) if text else None
 
 

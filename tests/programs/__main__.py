@@ -55,7 +55,8 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
             file = Path(scratch, file.name)
             file.write_text(text, encoding="utf-8")
         switches = {"TILEFOLD_SIM_RACES": program.races, "TILEFOLD_SIM_TCGEN05_FENCES": program.fences}
-        env = {**os.environ, **{name: "1" if value else "0" for name, value in switches.items()}, "MPLBACKEND": "Agg"}
+        switches["TILEFOLD_SIM_RESIDENT"] = program.resident
+        env = {**os.environ, **{name: str(int(value)) for name, value in switches.items()}, "MPLBACKEND": "Agg"}
         env |= {} if on_gpu or not program.target else {"CUTE_DSL_ARCH": program.target}
         env["PYTHONPATH"] = os.pathsep.join([*filter(None, [env.get("PYTHONPATH")]), *paths])
 

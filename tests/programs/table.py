@@ -17,7 +17,8 @@ class Program:
     The program `after` which it reads files is run first, in the same folder. A program that is a module of a
     package (`is_module`) is run by its name below the folder of packages, `root`, and one that writes into folders
     (`writes_to`) has them. Of a file that runs nothing by itself, `call` says what `call.py` calls. A program for
-    several GPUs runs on simulated `devices`.
+    several GPUs runs on simulated `devices`. Of a program whose blocks wait for each other, so many `resident` blocks
+    run at the same time.
     """
 
     path: str
@@ -36,6 +37,7 @@ class Program:
     writes_to: tuple[str, ...] = ()
     call: str = ""
     devices: int = 1
+    resident: int = 1
 
 
 _LARGE = "the simulator executes about a million operations of threads a second"

@@ -39,6 +39,18 @@ def test_a_barrier_of_the_grid(stage: str, seed: int) -> None:
         assert y.tolist() == [2, 4, 6, 8, 10, 0]
 
 
+def test_a_program_that_does_not_say_runs_as_many_blocks_as_its_environment_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TILEFOLD_SIM_RESIDENT", str(BLOCKS))
+    x, y, arrived = arrays()
+    turned(x, y, arrived, "release").launch(grid=BLOCKS, block=1, device="sim")
+    assert y.tolist() == [2, 4, 6, 8, 10, 0]
+    monkeypatch.setenv("TILEFOLD_SIM_RESIDENT", "all")
+    with pytest.raises(TilefoldError, match="TILEFOLD_SIM_RESIDENT=all is not a number from 1 to 65536"):
+        turned(x, y, arrived, "release").launch(grid=BLOCKS, block=1, device="sim")
+
+
 @pytest.mark.parametrize("seed", [0, 5])
 def test_one_that_releases_nothing_is_a_race_at_each_stage(seed: int) -> None:
     report = turned(*arrays(), "relaxed").check(grid=BLOCKS, block=1, resident=BLOCKS, seed=seed)

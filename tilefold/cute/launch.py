@@ -13,7 +13,7 @@ from tilefold.runtime.arrays.host_tensors import HostTensors
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError, argument_error
 from tilefold.runtime.options import LaunchAttributes, SimOptions, dim3
-from tilefold.runtime.settings import looks_for_races
+from tilefold.runtime.settings import looks_for_races, resident_blocks
 
 from .specialise import BoundArguments
 
@@ -62,7 +62,8 @@ def _simulate(
     if request.stream is not None:
         check_stream(request.stream)
     values, tensors = on_host(bound)
-    options = options if looks_for_races() else replace(options, races=False)
+    resident = max(options.resident, resident_blocks())
+    options = replace(options, races=options.races and looks_for_races(), resident=resident)
     result = built.simulate(config, values, request.stage or "instr", options)
     tensors.finish()
     if not options.exact:
