@@ -77,9 +77,9 @@ class PlacedMap:
 class MapRecipe:
     """The tensor map of the tensor parameter `tensor`, or of a part that begins `offset` bytes after it.
 
-    `dims` and `strides` are those of `TensorMap`, integers or the values of integer parameters. Elements outside
-    the tensor are zero, or NaN with `nan_fill`. A map by which copies write the tensor is `stored`. The L2 cache
-    fetches up to `promotion` bytes at a time (`promotion_for`).
+    `dims` and `strides` are those of `TensorMap`, integers or the values of integer parameters; a stride of a mode
+    of extent 1 may be any number. Elements outside the tensor are zero, or NaN with `nan_fill`. A map by which
+    copies write the tensor is `stored`. The L2 cache fetches up to `promotion` bytes at a time (`promotion_for`).
 
     Raises `LayoutError` (E0322) for a tensor that no map describes whatever the launch, (E0323) for a box that TMA does
     not move.
@@ -129,7 +129,7 @@ class MapRecipe:
             raise _refused("its extents divide by 0", "pass a tensor without empty modes") from error
         made = self._map((dims, strides))
         made.check_address(address)
-        return PlacedMap(made, address, self.element, self.nan_fill, promotion_for(strides, self.promotion))
+        return PlacedMap(made, address, self.element, self.nan_fill, promotion_for(made.strides, self.promotion))
 
     def cause(self, given: Mapping[str, int]) -> LaunchValue | None:
         """The first extent or stride that no map has, where it depends on a launch."""
@@ -150,7 +150,11 @@ class MapRecipe:
         return _if_known(self.dims, UNIT), _if_known(self.strides, 0)
 
     def _map(self, modes: tuple[tuple[int, ...], tuple[int, ...]]) -> TensorMap:
-        made = TensorMap(self.element.type.bits, *modes, self.box, self.swizzle_bits)
+        dims, strides = modes
+        # No element is a stride away in a mode of extent 1, in which libraries leave any number.
+        pairs = zip(dims[1:], strides, strict=True)
+        strides = tuple(PROMOTIONS[-1] if extent == 1 and step % UNIT else step for extent, step in pairs)
+        made = TensorMap(self.element.type.bits, dims, strides, self.box, self.swizzle_bits)
         if self.stored:
             check_stored_rows(made.dims[0], made.bits)
         return made

@@ -104,6 +104,14 @@ def test_a_launch_places_the_map() -> None:
         assert caught.value.hint
 
 
+def test_a_mode_of_extent_1_may_have_any_stride() -> None:
+    recipe = parse_recipe("bf16 A dims (64, A_0, A_1) strides (A_2 * 2, A_3 * 2) box (64, 32, 1)")
+    placed = recipe.place(4096, {"A_0": 32, "A_1": 1, "A_2": 128, "A_3": 1})
+    assert (placed.map.strides, placed.promotion) == ((256, 256), 256)
+    with pytest.raises(LayoutError, match="dimension 2 has a stride of 2 bytes"):
+        recipe.place(4096, {"A_0": 32, "A_1": 2, "A_2": 128, "A_3": 1})
+
+
 def test_what_no_launch_can_make() -> None:
     with pytest.raises(LayoutError, match="does not fetch 32 bytes"):
         MapRecipe("A", F16, (64,), (), (64,), promotion=32)

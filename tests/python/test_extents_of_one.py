@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tilefold.base.errors import TilefoldError
+from tilefold.runtime.arrays.array import Array
 
 from tilefold import cute
 from tilefold.cute.nvgpu import cpasync
@@ -63,6 +64,15 @@ def test_tensor_maps_describe_arrays_with_extents_of_one(X: NDArray[np.float32],
         Y = np.full(prod(tile), np.nan, np.float32)
         loaded(form, Y, tile, order).launch(grid=1, block=32, device="sim")
         assert np.array_equal(Y, expected.transpose(np.argsort(order)[::-1]).ravel()), form
+
+
+def test_strides_as_torch_leaves_them() -> None:
+    X = np.arange(32, dtype=np.float32).reshape(4, 8, 1)
+    left = Array(X.ctypes.data, "f32", X.shape, (8, 1, 1), None, offset=0)
+    for form in (left, from_dlpack(left), from_dlpack(left).mark_layout_dynamic(leading_dim=1)):
+        Y = np.zeros(32, np.float32)
+        loaded(form, Y, (4, 8, 1), (1, 0, 2)).launch(grid=1, block=32, device="sim")
+        assert np.array_equal(Y, X.ravel()), form
 
 
 def test_a_program_is_shown_for_the_target_of_its_last_launch() -> None:

@@ -16,7 +16,7 @@ from tilefold.builder.tensors.coordinates import as_tuple
 from tilefold.builder.tracing.state import is_building
 from tilefold.layout.algebra.core import Layout, make_layout, make_ordered_layout
 from tilefold.layout.algebra.integers import Unknown
-from tilefold.runtime.arrays.array import HOST, Array, array_of
+from tilefold.runtime.arrays.array import HOST, Array, array_of, canonical_strides
 from tilefold.runtime.arrays.reachable import reachable
 from tilefold.runtime.arrays.signature import ALIGN, Dynamic, Marked, misalignment
 from tilefold.runtime.errors import LaunchError
@@ -123,6 +123,8 @@ class RuntimeTensor:
             if self.stride[leading_dim] != 1 and self.shape[leading_dim] != 1:
                 step = self.stride[leading_dim]
                 raise _argument_error(f"mode {leading_dim} has stride {step}, not 1", "name the mode whose stride is 1")
+        array = self._array  # torch leaves a stride of 1 in modes of extent 1, which would be part of the type
+        self._array = replace(array, strides=canonical_strides(array.shape, array.strides, array.itemsize))
         return self._marked(None, {})
 
     @checked
