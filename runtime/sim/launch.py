@@ -72,6 +72,11 @@ class OutOfStepError(Exception):
         self.is_fault = is_fault
 
 
+def unknown_registers() -> int | None:
+    """The registers of a thread where the simulator does not know an assembler."""
+    return None
+
+
 def refuse_output(text: str) -> None:
     """Where a run in step, or one of several processes, would print."""
     raise OutOfStepError(always=True)
@@ -139,6 +144,8 @@ class LaunchState:
     outside: Outside = field(default_factory=Outside)
     tiles: Tiles = dict
     """The tensor arguments, by name, beyond which tiles reach."""
+    registers: Callable[[], int | None] = unknown_registers
+    """Assembles the kernel for the registers of a thread, which say how many blocks share a multiprocessor."""
     reached: "Reached | None" = None
     """The host memory that the kernel may reach by addresses, if it makes pointers of numbers."""
     times: int = 0

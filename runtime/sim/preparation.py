@@ -23,7 +23,7 @@ from ..arrays.host_tensors import Multicast, Placing, Stretch
 from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
-from .launch import MAP_BASE, LaunchState, OutOfStepError, PlacedMulticast
+from .launch import MAP_BASE, LaunchState, OutOfStepError, PlacedMulticast, unknown_registers
 from .memory.arena import Allocation
 from .memory.provenance import Key, fragments_of, pieces
 from .ordering.clocks import MAX_THREADS
@@ -39,12 +39,14 @@ MAX_TENSOR = 1 << 30
 @dataclass(frozen=True, slots=True)
 class SimProgram:
     """A kernel of a module: `kernel` is its symbol, with or without the gpu.module (`kernels::k` or `k`). In the module
-    as it was `written`, fragments have layouts, by which messages name their elements.
+    as it was `written`, fragments have layouts, by which messages name their elements. `registers` assembles the kernel
+    and returns the registers of a thread, or None where no assembler does.
     """
 
     module: ModuleOp
     kernel: str
     written: ModuleOp | None = None
+    registers: Callable[[], int | None] = unknown_registers
 
     def fragments(self) -> Mapping[Key, TensorType]:
         """The types of fragments as the kernel was written."""

@@ -22,7 +22,7 @@ from ..engine import Argument, Counters, LaunchConfig, RunResult, sum_counts
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
 from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
-from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output
+from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output, unknown_registers
 from .memory.memories import Memories
 from .memory.provenance import Fragments, Tiles
 from .ordering.liveness import Watch
@@ -83,7 +83,7 @@ class SimEngine:
     `forgiven` are faults of operations that do not end a launch. Products of matrix instructions are summed as the
     tensor cores of `tensor_cores` do, if it is known and the options say so. Kernels that make pointers of numbers
     reach the host memory that `memory` returns, by its addresses. `fragments` are the types of the kernel's fragments
-    and `tiles` the tiles that do not fit, for messages. With `any_fault`, the first fault of warps in step ends a
+    and `tiles` the tiles that do not fit, for messages; `registers` are those of a thread once it is assembled. With `any_fault`, the first fault of warps in step ends a
     launch by an OutOfStepError, and is not looked for again for its report. `multicasts` is memory of several devices.
     `display` is where a long launch shows its `progress`.
     """
@@ -101,6 +101,7 @@ class SimEngine:
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
     fragments: Fragments = dict
     tiles: Tiles = dict
+    registers: Callable[[], int | None] = unknown_registers
     any_fault: bool = False
     multicasts: Sequence[Multicast] = ()
     display: "Display | None" = field(default_factory=_display_of_process)
@@ -158,6 +159,7 @@ class SimEngine:
         config = config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
         printed: list[str] = []
         engine = replace(self, fragments=program.fragments, tiles=program.tiles, multicasts=multicasts)
+        engine = replace(engine, registers=program.registers)
         sink = sys.stdout.write if self.sink is None else self.sink
 
         def emit(text: str) -> None:
@@ -267,6 +269,7 @@ class SimEngine:
             in_step=in_step,
             trace=trace,
             tiles=self.tiles,
+            registers=self.registers,
             progress=self.progress,
             completion=self.completion,
             chance=chance,

@@ -3,7 +3,9 @@
 other forever.
 """
 
+import numpy as np
 import pytest
+import tilefold
 from tilefold.base.errors import Code, TilefoldError
 
 from tests.kernels.harness import program_of, simulate
@@ -58,3 +60,45 @@ def test_columns_suffice_or_are_free_or_no_other_block_is_there() -> None:
     run(256, 32, grid=1)
     run(256, 32, shared=200_000)
     run(128, 64, shared=100_000)  # two blocks, and 256 columns left
+
+
+MANY = """
+.version 8.7
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 A) .maxntid 384 {{
+  .reg .b32 %a, %n; .reg .b64 %p; .reg .f32 %s, %f<{live}>;
+  .shared .align 4 .b8 slot[4];
+  .reg .pred %q; .reg .b32 %t;
+  ld.param.u64 %p, [A];
+  cvta.to.global.u64 %p, %p;
+  mov.u32 %t, %tid.x;
+  ld.global.f32 %f0, [%p];
+{before}
+  setp.ge.u32 %q, %t, 32;
+  @%q bra END;
+  mov.u32 %a, slot;
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%a], 256;
+  ld.shared.u32 %n, [slot];
+  tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%a], 64;
+  ld.shared.u32 %t, [slot];
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %n, 256;
+  tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t, 64;
+  tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned;
+  cvt.rn.f32.u32 %s, %n;
+{after}
+  st.global.f32 [%p], %s;
+END:
+  ret;
+}}
+"""
+
+
+@pytest.mark.parametrize("live", [4, 120])
+def test_registers_of_the_machine_code_decide_how_many_blocks_are_neighbours(live: int) -> None:
+    before = "\n".join(f"  fma.rn.f32 %f{n + 1}, %f{n}, %f{n}, 0f3F800000;" for n in range(live))
+    after = "\n".join(f"  fma.rn.f32 %s, %s, %f{n}, %f{n};" for n in range(live))
+    kernel = tilefold.load_ptx(MANY.format(live=live + 1, before=before, after=after))["k"]
+    report = kernel(np.zeros(128, np.float32)).check(grid=2, block=384)
+    codes = {fault.code for fault in report.faults}
+    assert (Code.SIM_TENSOR_RESIDENT.id in codes) == (live < 80)  # two blocks of 384 threads have 80 registers at most

@@ -6,6 +6,7 @@ options of `tilefold check`, by which another process reproduces it.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -177,7 +178,8 @@ class PtxKernelCall:
         types, values, tensors = self._bound()
         with module.explaining():
             lowered, variables = module.lowered(function, types, size, shared, self.kernel.names)
-        return _Ready(SimProgram(lowered, plain_symbol(function.name)), config, {**values, **variables}, tensors)
+        code = SimProgram(lowered, plain_symbol(function.name), registers=partial(module.registers, function))
+        return _Ready(code, config, {**values, **variables}, tensors)
 
     def _pieces(self, memory: Sequence[NDArray[Any]]) -> Callable[[], Sequence[NDArray[np.uint8]]]:
         """The bytes of arrays of the host that the kernel reaches otherwise than by an argument, in ascending order."""

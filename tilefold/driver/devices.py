@@ -6,10 +6,10 @@ on it, gets the simulator or a GPU only here.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from tilefold.base.errors import Code
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
 from tilefold.driver.lowering import Program
 from tilefold.runtime.engine import Engine, LaunchConfig, RunResult
@@ -65,12 +65,22 @@ def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") ->
     with program.explaining():
         module = program.reached(stage, program.simulated_target(stage))
     engine = replace(engine, tensor_cores=program.tensor_cores)
-    world, code = devices_of_process().world, SimProgram(module, kernel, program.module)
+    registers = partial(_registers, program, kernel, stage)
+    world, code = devices_of_process().world, SimProgram(module, kernel, program.module, registers)
     if world is None:
         return Executable(program, engine, code, f"stage {stage}")
     from .world import DeviceEngine
 
     return Executable(program, DeviceEngine(world, engine), code, f"stage {stage}")
+
+
+def _registers(program: Program, kernel: str, stage: str) -> int | None:
+    """The registers of a kernel's thread, by the assembler; None where it is missing or refuses the program."""
+    try:
+        kernels = program.cubin(program.simulated_target(stage)).kernels
+    except TilefoldError:
+        return None
+    return kernels[kernel.rpartition("::")[2].removeprefix("@")].registers
 
 
 def on_gpu(program: Program, kernel: str) -> "Executable[Artifact]":

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.spaces import CMEM, GMEM
+from tilefold.base.target import Target
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
 from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.ptx.environment import HEAP
@@ -129,6 +130,16 @@ class PtxModule:
         symbol = plain_symbol(function.name)
         entry = EntryOp(symbol, names, aligns, bounds, body.region, body.shared_bytes or None)
         return ModuleOp([entry]), variables
+
+    def registers(self, function: Function) -> int | None:
+        """The registers of a kernel's thread, by the assembler; None where it is missing or refuses the text."""
+        from tilefold.compiler.machine.assemble import assemble
+
+        try:
+            cubin = assemble(self.compiled_text or self.source.text, Target(self.module.target))
+        except TilefoldError:
+            return None
+        return cubin.kernels[function.name].registers
 
     def _bytes_of(self, variable: Variable) -> TensorArgument:
         """The bytes of a variable, as the launches so far have left them; at first zero without an initialiser. Each

@@ -67,16 +67,23 @@ def peers(warp: Warp, blocks: int, site: Site) -> list[Block]:
 
 def _check_neighbours(warp: Warp, space: CellSpace, shared: Space, site: Site, count: int) -> None:
     """A fault for a block that holds columns and asks for more, if the launch has others: where a multiprocessor has
-    several blocks that hold as much, the columns may be too few for any of them to go on.
+    several blocks that hold as much, the columns may be too few for any of them to go on. The kernel is assembled only
+    where its registers decide that.
     """
     config, held = warp.launch.config, sum(space.columns.get(warp.block.rank, {}).values())
     if not held or config.blocks == warp.block.cluster.size:
         return
-    fitting = occupancy(_TARGET, config.threads, 1, shared.arena.allocated).resident
-    together = min(fitting, COLUMNS // held)
-    left = COLUMNS - together * held
-    if together > 1 and left < count:
-        text = f"allocates {count} more columns of tensor memory while the block has {held}: if {together} blocks of "
+
+    def together(registers: int) -> int:
+        fitting = occupancy(_TARGET, config.threads, registers, shared.arena.allocated).resident
+        return min(fitting, COLUMNS // held)
+
+    def waits(blocks: int) -> bool:
+        return blocks > 1 and COLUMNS - blocks * held < count
+
+    if waits(together(1)) and waits(blocks := together(warp.launch.registers() or 1)):
+        left = COLUMNS - blocks * held
+        text = f"allocates {count} more columns of tensor memory while the block has {held}: if {blocks} blocks of "
         text += f"a multiprocessor have as many, {left} are left, and each waits for the others forever"
         hint = "allocate all columns at once, and give up the permit then by ptx.tcgen05.relinquish_alloc_permit"
         warp.fault(Code.SIM_TENSOR_RESIDENT, site, None, text, hint)
