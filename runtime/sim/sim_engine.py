@@ -83,9 +83,9 @@ class SimEngine:
     `forgiven` are faults of operations that do not end a launch. Products of matrix instructions are summed as the
     tensor cores of `tensor_cores` do, if it is known and the options say so. Kernels that make pointers of numbers
     reach the host memory that `memory` returns, by its addresses. `fragments` are the types of the kernel's fragments
-    and `tiles` the tiles that do not fit, for messages; `registers` are those of a thread once it is assembled. With `any_fault`, the first fault of warps in step ends a
-    launch by an OutOfStepError, and is not looked for again for its report. `multicasts` is memory of several devices.
-    `display` is where a long launch shows its `progress`.
+    and `tiles` the tiles that do not fit, for messages; `registers` are those of a thread once it is assembled. With
+    `any_fault`, the first fault of warps in step ends a launch by an OutOfStepError, and is not looked for again for
+    its report. `multicasts` is memory of several devices. `display` is where a long launch shows its `progress`.
     """
 
     options: SimOptions = field(default_factory=SimOptions)

@@ -5,9 +5,9 @@ other forever.
 
 import numpy as np
 import pytest
-import tilefold
 from tilefold.base.errors import Code, TilefoldError
 
+import tilefold
 from tests.kernels.harness import program_of, simulate
 from tilefold.driver.launches import Changes, read_launches
 

@@ -19,6 +19,7 @@ from tilefold.base.spaces import CMEM, GMEM
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
 from tilefold.compiler.frontend.source import Source
+from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.ptx.environment import HEAP
 from tilefold.compiler.ptx.expansion import address_of_function
 from tilefold.compiler.ptx.parser import parse_ptx
@@ -133,8 +134,6 @@ class PtxModule:
 
     def registers(self, function: Function) -> int | None:
         """The registers of a kernel's thread, by the assembler; None where it is missing or refuses the text."""
-        from tilefold.compiler.machine.assemble import assemble
-
         try:
             cubin = assemble(self.compiled_text or self.source.text, Target(self.module.target))
         except TilefoldError:
