@@ -38,9 +38,9 @@ def print_ptx(module: Module) -> str:
     """The text of a module."""
     lines = [f".version {module.version}", f".target {module.target}", ".address_size 64", ""]
     lines += [f'.file {number} "{name}"' for number, name in module.files.items()]
-    lines += [f"{_variable(variable)};" for variable in module.variables.values()]
-    # a function is declared before others call it
+    # a function is declared before others call it, and before variables that hold its address
     lines += [f"{_head(function)};" for function in module.functions.values() if not function.is_entry]
+    lines += [f"{_variable(variable)};" for variable in module.variables.values()]
     for function in module.functions.values():
         if function.body is not None:
             lines += ["", *_function(function)]

@@ -72,8 +72,11 @@ def test_recursion_and_memory_of_the_stack_and_the_heap() -> None:
         stackrestore.u64 %d6;
         {{ .param .b32 given; .param .b32 back; st.param.b32 [given], %r2;
           call.uni (back), fib, (given); ld.param.b32 %r3, [back]; }}
-        {ALLOCATE} {FREE} st.global.u32 [%d4], %r3; ret;"""
-    check_printed(kernel(body).replace(HEAD, HEAD + FIBONACCI + MALLOC), Target("sm_80"))
+        {ALLOCATE} {FREE} ld.global.u64 %d8, [table]; {{ .param .b32 given; .param .b32 back; st.param.b32 [given], %r2;
+          kind: .callprototype (.param .b32 _) _ (.param .b32 _);
+          call (back), %d8, (given), kind; ld.param.b32 %r3, [back]; }} st.global.u32 [%d4], %r3; ret;"""
+    table = ".global .align 8 .u64 table[1] = {fib};\n"
+    check_printed(kernel(body).replace(HEAD, HEAD + FIBONACCI + MALLOC + table), Target("sm_80"))
 
 
 @needs_nvrtc
