@@ -96,19 +96,27 @@ def test_the_kernel_that_is_read_from_ptx_is_the_same() -> None:
     assert a.tolist() == [1] * 12 + [0] * 4
 
 
-def test_all_blocks_of_a_cluster_get_the_answer() -> None:
+ONE_ASKS = "%first = arith.cmpi eq, %rank, %zero : i32\n%asks = arith.andi %leads, %first : i1\n"
+ALL_ASK = "%asks = arith.andi %leads, %leads : i1\n"
+
+
+def of_cluster(asks: str) -> str:
+    """The loop in clusters of two blocks, of which some thread asks for both."""
     sync = "ptx.barrier.cluster.arrive aligned\nptx.barrier.cluster.wait aligned\n"
     ask = f"{EXPECT}scf.if %asks {{\n{ASK.replace('%bar', '%bar multicast')}}}\n"
     body = (
-        "%first = arith.cmpi eq, %rank, %zero : i32\n%asks = arith.andi %leads, %first : i1\n" + sync
+        asks + sync
         + LOOP.replace(f"{EXPECT}    {ASK}", ask)
         .replace("scf.yield %nx", "%own = arith.addi %nx, %rank : i32\nscf.yield %own")
         .replace(f"{FENCE}  ptx.bar.sync 0", FENCE + sync)
         .replace("%parity\n  %v", '%parity scope "cluster"\n  %v')
     )  # fmt: skip
-    text = program(body).replace("threads(64)", "threads(64) cluster(2)")
+    return program(body).replace("threads(64)", "threads(64) cluster(2)")
+
+
+def test_all_blocks_of_a_cluster_get_the_answer() -> None:
     a = np.zeros(16, np.int32)
-    launch(text, (4, 3, 1), (64, 1, 1), SimEngine(), (2, 1, 1), A=a)
+    launch(of_cluster(ONE_ASKS), (4, 3, 1), (64, 1, 1), SimEngine(), (2, 1, 1), A=a)
     assert a.tolist() == [1] * 12 + [0] * 4
 
 
@@ -134,3 +142,11 @@ def test_a_mistake_is_found(name: str) -> None:
     assert old in LOOP
     found = fault(program(LOOP.replace(old, new)), code, grid=(4, 3, 1), block=(64, 1, 1), A=np.zeros(16, np.int32))
     assert message in str(found)
+
+
+def test_each_block_of_a_cluster_asks() -> None:
+    """The answer goes to all blocks, so one asks for them."""
+    found = fault(
+        of_cluster(ALL_ASK), "E3205", grid=(4, 3, 1), block=(64, 1, 1), cluster=(2, 1, 1), A=np.zeros(16, np.int32)
+    )
+    assert "in the block of rank 0" in str(found)

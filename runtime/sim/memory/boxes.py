@@ -27,6 +27,11 @@ class Box:
     addresses: NDArray[np.int64]
     inside: NDArray[np.bool_]
 
+    @property
+    def origins(self) -> NDArray[np.int64]:
+        """The address in the tensor of each 16 bytes."""
+        return self.addresses.reshape(-1, BULK_UNIT // self.width)[:, 0]
+
 
 def box_at(placed: PlacedMap, coordinates: tuple[int, ...]) -> Box:
     """The box of a map at some coordinates, in units that are as a whole inside or outside the tensor."""

@@ -102,10 +102,17 @@ def content_of(space: Space, width: int, rows: NDArray[Any], missing: int | None
 
 
 def claim(
-    space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any], content: Bytes, swizzle: int | None = None
+    space: Space,
+    warp: Warp,
+    access: Access,
+    lane: int,
+    rows: NDArray[Any],
+    content: Bytes,
+    swizzle: int | None = None,
+    origins: NDArray[np.int64] | None = None,
 ) -> None:
     """Checks that a copy of the lane may write bytes to rows. The faults of `Space.store`, and E3216. In shared memory
-    the `swizzle` of a tensor copy, by its bits, is noted.
+    the `swizzle` of a tensor copy, by its bits, and the places from which it brings the rows are noted.
     """
     before = warp.mask_state()
     warp.spread(lane, len(rows))
@@ -115,7 +122,9 @@ def claim(
         warp.note(access.site, "stores", content)
     else:
         _remark_unfenced(space, warp, access, rows)
-        space.swizzles[rows * access.width // BULK_UNIT] = 0 if swizzle is None else 1 + swizzle
+        units = rows * access.width // BULK_UNIT
+        space.swizzles[units] = 0 if swizzle is None else 1 + swizzle
+        space.origins[units] = 0 if origins is None else origins
     warp.restore(before)
 
 

@@ -116,6 +116,8 @@ class SpaceState:
     """The clocks that atomic writes have left here, if there was one."""
     swizzles: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
     """The swizzle of the last tensor copy to each 16 bytes of shared memory, as its bits plus 1; 0 without a copy."""
+    origins: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """The place in global memory from which the last tensor copy has brought each 16 bytes of shared memory, or 0."""
     journal: "Journal | None" = None
     """The observer of writes, if there is one."""
     name: str = field(init=False)
@@ -140,21 +142,23 @@ class SpaceState:
         self.arena.build(windows)
         if self.in_block:
             self.swizzles = np.zeros(windows * self.arena.span // 16, np.uint8)
+            self.origins = np.zeros(len(self.swizzles), np.int64)
         if self.races:
             self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name, self.in_block)
 
     def private(self) -> tuple[Any, ...]:
         """All that the cluster which goes on has here, for `assume`."""
-        return self.arena.data, self.arena.state, self.shadow, self.released, self.swizzles
+        return self.arena.data, self.arena.state, self.shadow, self.released, self.swizzles, self.origins
 
     def assume(self, memory: tuple[Any, ...]) -> None:
         """Takes over the state of another cluster."""
-        self.arena.data, self.arena.state, self.shadow, self.released, self.swizzles = memory
+        self.arena.data, self.arena.state, self.shadow, self.released, self.swizzles, self.origins = memory
 
     def reset(self) -> None:
         """Makes all bytes undefined and forgets past accesses, as for a new block."""
         self.arena.reset()
         self.swizzles[:] = 0
+        self.origins[:] = 0
         self.released = None
         if self.shadow is not None:
             self.shadow.reset()

@@ -205,7 +205,9 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
                 barrier = _mbarrier(warp, barriers, lane, _in_pair(warp, at, rank) if pair else where)
                 rows = memory.rows_at(space, warp, multicast if number else copies.inner, lane, places, reads=False)
                 rows += (rank - warp.block.rank) * (space.arena.span // units)
-                memory.claim(space, warp, copies.inner, lane, rows, content, placed.map.swizzle_bits)
+                memory.claim(
+                    space, warp, copies.inner, lane, rows, content, placed.map.swizzle_bits, origins=box.origins
+                )
                 space.hold(warp, rows, units)
                 lanes = np.full(len(rows), lane)
                 operation = Operation(

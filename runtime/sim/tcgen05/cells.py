@@ -117,12 +117,16 @@ class TensorCells:
             verb = "writes" if any(part.overlaps(cell) for part in use.writes) else "reads"
             earlier, code = clash.before.describe(), Code.SIM_TENSOR_BUSY
             text = f"{verb} {where}, which {earlier} may still be {'writing' if clash.writes else 'reading'}"
+            hint = clash.lacks
             if clash.fence_alone:
                 text, code = (
                     f"{verb} {where} after {earlier}, without a tcgen05 fence in between",
                     Code.SIM_TENSOR_FENCE,
                 )
-            warp.fault(code, self.site, use.lane, text, clash.lacks, other=clash.before.site)
+            elif clash.before.does == use.does == "mma" and clash.before.warp.block is not warp.block:
+                text, code = f"{text}: both blocks of a pair issue multiplications", Code.SIM_TENSOR_PAIR
+                hint = "let a thread of the even block issue those of the pair"
+            warp.fault(code, self.site, use.lane, text, hint, other=clash.before.site)
         order.add(use)
 
     def read(self, warp: Warp, given: Area, lane: int = 0) -> Words:

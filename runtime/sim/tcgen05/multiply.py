@@ -96,6 +96,7 @@ class Tcgen05MmaRule:
             self._shared(warp, lane, block, arithmetic, ("B", of_b), call.b, given.n // len(pair), rows)
             for block in pair
         ])  # fmt: skip
+        self._check_halves(warp, lane, "B", rows)
         if call.zero_columns:
             keeps = [not call.zero_columns >> n & 1 for n in range(len(b))]
             b = b * np.array(keeps)[:, None]
@@ -107,6 +108,7 @@ class Tcgen05MmaRule:
                 self._shared(warp, lane, block, arithmetic, ("A", of_a), call.a, given.m // len(pair), rows)
                 for block in pair
             ])  # fmt: skip
+            self._check_halves(warp, lane, "A", rows[len(pair) :])
         scales = None
         if call.scales is not None:
             scales = self._scales(warp, lane, pair, given, call.scales, reads)
@@ -145,6 +147,9 @@ class Tcgen05MmaRule:
                     text = f"the scale factors of {'AB'[which]} differ between the quarters of the lanes"
                     self._fault(warp, lane, text, "copy them by tcgen05.cp.32x128b.warpx4, which writes all four")
                 found[which].append(codes[0].transpose(1, 0, 2).reshape(count * 32, -1)[: rows[which]])
+        if any((codes != found[1][0]).any() for codes in found[1]):
+            text = "the scale factors of B differ between the blocks of the pair"
+            self._fault(warp, lane, text, "let each block have the scale factors of all N")
         a, b = np.concatenate(found[0]), found[1][0]
         return Scales(*[factors_in(codes, given.scale_type == 1) for codes in (a, b)])
 
@@ -218,6 +223,18 @@ class Tcgen05MmaRule:
         content = bulk.read(space, warp, self.access, lane, at)
         rows.append(at)
         return arithmetic.elements(element, content.reshape(matrix.addresses.shape[0], -1), mn_major)
+
+    def _check_halves(self, warp: Warp, lane: int, letter: str, rows: Sequence[NDArray[np.int64]]) -> None:
+        """A fault where tensor copies have brought the same rows of an operand to both blocks of a pair, of which each
+        has a half.
+        """
+        if len(rows) < 2:
+            return
+        first, second = (self.shared.origins[part] for part in rows[:2])
+        if (first != 0).all() and np.array_equal(first, second):
+            text = f"multiplies by rows of {letter} of which both blocks of the pair have the same half"
+            hint = f"let each block load its own half of {letter}, by its rank in the pair"
+            warp.fault(Code.SIM_TENSOR_PAIR, self.site, lane, text, hint)
 
     def _check_swizzle(self, warp: Warp, lane: int, letter: str, rows: NDArray[np.int64], bits: int) -> None:
         """A fault for a matrix that a tensor copy has written by another swizzle."""
