@@ -188,7 +188,7 @@ def init(
 
     def all_of_them() -> None:
         made.extend([mbarrier_init_named(*count) for count in counts])
-        if blocks > 1 or counts_bytes:
+        if blocks > 1 or counts_bytes or not is_synchronised:  # a barrier that comes later may be a relaxed one
             cluster.mbarrier_init_fence()
 
     if_(arch.linear_thread_idx() == 0, all_of_them)
@@ -207,9 +207,9 @@ def once_a_warp(action: Callable[[], object]) -> None:
     if_(elect_one(), action)
 
 
-def wait(at: Address, parity: Any, token: Any = None) -> None:
+def wait(at: Address, parity: Any, token: Any = None, scope: str | None = None) -> None:
     """Waits for the phase of a parity, unless a token of `cute.arch.mbarrier_try_wait` says that it is complete."""
     if token is None:
-        mbarrier_wait(at, parity)
+        mbarrier_wait(at, parity, scope)
     else:
-        if_(token, lambda: None, lambda: mbarrier_wait(at, parity))
+        if_(token, lambda: None, lambda: mbarrier_wait(at, parity, scope))

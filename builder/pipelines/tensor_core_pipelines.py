@@ -15,13 +15,15 @@ from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.inttuple import is_fully_static
 from ..control.control_functions import if_
 from ..instructions import arch, cluster
-from ..instructions.mbarriers import mbarrier_arrive, mbarrier_arrive_and_expect_tx
+from ..instructions.mbarriers import mbarrier_arrive, mbarrier_arrive_and_expect_tx, mbarrier_try_wait
 from ..instructions.tensor_core import commit
 from ..instructions.warp import elect_one
+from ..scalars.values import Bool
 from ..tensors.nvgpu import CtaGroup
 from ..tensors.tensors import Address, Pointer, Tensor
 from ..tensors.tma import create_tma_multicast_mask
 from ..tracing.state import emit
+from . import barriers
 from .groups import CooperativeGroup, PipelineOp, pipeline_error
 from .pipelines import CountedStages, Stages
 from .states import PipelineState
@@ -305,6 +307,20 @@ class PipelineAsyncUmma(_StagesOfThreads):
     def producer_commit(self, state: PipelineState) -> None:
         """Announces, in the block that leads, that the thread has filled its part of the stage."""
         self._arrive_at_leader(self._full(state))
+
+    @property
+    def _scope(self) -> str | None:
+        """The scope of waits for a full stage: of a pair, multiplications read what threads of both blocks wrote."""
+        return "cluster" if self.mma_cluster.is_paired else None
+
+    def consumer_wait(self, state: PipelineState, try_wait_token: object = None) -> None:
+        """Waits until the threads of all blocks that multiply together have filled the stage."""
+        barriers.wait(self._full(state), state.phase, try_wait_token, self._scope)
+        _after()
+
+    def consumer_try_wait(self, state: PipelineState) -> Bool:
+        """Whether these threads have filled the stage, after at most a short wait."""
+        return mbarrier_try_wait(self._full(state), state.phase, self._scope)
 
     def consumer_release(self, state: PipelineState) -> None:
         """Releases the stage in each block that multiplies with others, once the multiplications are complete."""

@@ -207,6 +207,40 @@ def test_a_pair_without_fences_is_right_where_any_synchronisation_is_to_do(monke
     test_blocks_multiply_the_tiles_that_they_are_given(CtaGroup.TWO)
 
 
+@cute.kernel
+def passed_to_the_leader(out: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    rank = cute.arch.block_idx_in_cluster()
+    held = utils.SmemAllocator().allocate_tensor(cute.Int32, 32)
+    to_leader = pipeline.PipelineAsyncUmma.create(
+        num_stages=1, producer_group=GROUP(THREAD, 64), consumer_group=GROUP(THREAD),
+        cta_layout_vmnk=cute.make_layout(((2,), 1, 1, 1)), defer_sync=True,
+    )  # fmt: skip
+    own = pipeline.PipelineAsync.create(
+        num_stages=1, producer_group=GROUP(THREAD, 32), consumer_group=GROUP(THREAD, 32), defer_sync=True
+    )
+    pipeline.pipeline_init_arrive(cluster_shape_mn=(2, 1), is_relaxed=True)
+    pipeline.pipeline_init_wait(cluster_shape_mn=(2, 1))
+    state = pipeline.make_pipeline_state(pipeline.PipelineUserType.Consumer, 1)
+    held[t] = 100 * rank + t
+    own.producer_commit(state)
+    own.consumer_wait(state)
+    to_leader.producer_commit(state)
+    if rank == 0:
+        to_leader.consumer_wait(state, to_leader.consumer_try_wait(state))
+        other = cute.make_tensor(cute.arch.mapa(held.iterator, 1), held.layout)
+        out[t] = other[t] + held[31 - t]
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+
+
+def test_a_pair_sees_what_threads_of_both_blocks_wrote_and_mbarriers_made_before_a_relaxed_barrier() -> None:
+    for seed in range(3):
+        out = np.zeros(32, np.int32)
+        passed_to_the_leader(out).launch(grid=2, block=32, cluster=2, device="sim", seed=seed)
+        assert out.tolist() == [131] * 32
+
+
 def tile_of(*args: Any, **options: Any) -> tuple[Any, Any]:
     m, n = sm100.compute_epilogue_tile_shape(*args, **options)
     return str(m), str(n)
