@@ -199,9 +199,9 @@ class Space:
     def has_run_time_extents(self) -> bool:
         """Whether tensors in it can have extents that are known only at run time, as views of addresses."""
         match self.allocation:
-            case Allocation.PARAMETER | Allocation.STATIC:
+            case Allocation.PARAMETER | Allocation.STATIC | Allocation.RUN_TIME:
                 return True
-            case Allocation.RUN_TIME | Allocation.COMPILER | Allocation.MAPPED | Allocation.CONSTANT:
+            case Allocation.COMPILER | Allocation.MAPPED | Allocation.CONSTANT:
                 return False
 
     def step_bits(self, bits: int) -> int:

@@ -9,6 +9,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.builder.primitives.arrays import Array
 
 from tilefold import cute
+from tilefold.cute.nvgpu import tcgen05
 from tilefold.cutlass.experimental import primitives as prims
 
 SMEM = cute.AddressSpace.smem
@@ -115,3 +116,38 @@ def test_another_pointer_is_refused() -> None:
 
     with pytest.raises(TilefoldError, match="expected an address in tensor memory, got Pointer"):
         wrong(np.zeros(32, np.float32)).launch(grid=1, block=32, device="sim")
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_stages_of_a_tile_that_the_run_counts(stage: str) -> None:
+    """The last mode of a tensor in tensor memory may have an extent that is known only at run time."""
+
+    @cute.kernel
+    def kernel(A: cute.Tensor, B: cute.Tensor, stages: cute.Int32) -> None:
+        t, _, _ = cute.arch.thread_idx()
+        slot = cute.make_smem_tensor(1, cute.Int32)
+        if cute.arch.warp_idx() == 0:
+            cute.arch.alloc_tmem(64, slot.iterator)
+        cute.arch.barrier()
+        start = cute.arch.retrieve_tmem_ptr(cute.Float32, 16, slot.iterator)
+        acc = cute.make_tensor(start, cute.make_layout((M, 16, stages), stride=(65536, 1, 16)))
+        store = cute.make_copy_atom(tcgen05.St32x32bOp(tcgen05.Repetition.x16), cute.Float32)
+        load = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x16), cute.Float32)
+        tiles = tcgen05.make_tmem_copy(store, acc[None, None, 0]), tcgen05.make_tmem_copy(load, acc[None, None, 0])
+        rows = tiles[0].get_slice(t).partition_S(cute.make_identity_tensor((M, 16)))
+        held = cute.make_rmem_tensor(rows.shape, cute.Float32)
+        for i in cute.range(stages):
+            held.fill(A[t] * (i + 1))
+            cute.copy(tiles[0], held, tiles[0].get_slice(t).partition_D(acc[None, None, i]))
+            cute.arch.fence_view_async_tmem_store()
+        cute.copy(tiles[1], tiles[1].get_slice(t).partition_S(acc[None, None, stages - 1]), held)
+        cute.arch.fence_view_async_tmem_load()
+        B[t] = held[3]
+        prims.tcgen05_fence(prims.Tcgen05Fence.BEFORE_THREAD_SYNC)
+        cute.arch.barrier()
+        if cute.arch.warp_idx() == 0:
+            cute.arch.dealloc_tmem(start, 64)
+
+    a, b = np.arange(M, dtype=np.float32), np.zeros(M, np.float32)
+    kernel(a, b, 3).launch(grid=1, block=M, device="sim", stage=stage)
+    assert np.array_equal(b, 3 * a)
