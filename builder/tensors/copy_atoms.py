@@ -2,6 +2,7 @@
 """Copy atoms: a copy instruction for elements of a type (CuTe's copy_atom.hpp)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.tile import CopyAtomAttr
@@ -15,14 +16,24 @@ from . import nvgpu
 from .memory_attributes import cache_hints
 
 
+@dataclass(frozen=True)
+class MadeAtom:
+    """An atom of another kind, as programs that make it by an operation of an MLIR dialect hand it to `CopyAtom`."""
+
+    atom: Any
+
+
 @dataclass(frozen=True, repr=False)
 class CopyAtom(Displayed):
     """A copy instruction, and the elements that it moves. A cp.async may fill: if a predicate is false, it writes
-    zeros.
+    zeros. `CopyAtom(op, trait)` is the atom in the trait.
     """
 
     attribute: CopyAtomAttr
     fills: bool = False
+
+    def __new__(cls, attribute: Any = None, fills: Any = False) -> Any:
+        return fills.atom if isinstance(fills, MadeAtom) else super().__new__(cls)
 
     @property
     def name(self) -> str:

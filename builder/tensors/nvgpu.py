@@ -142,6 +142,10 @@ class TensorCopyOp(CopyOp):
         """The action of the copy."""
         return self.FACTS
 
+    def _to_ir(self) -> "TensorCopyOp":
+        """The copy itself, as functions of MLIR dialects take it."""
+        return self
+
 
 @dataclass(frozen=True, slots=True)
 class CopyBulkTensorTileG2SOp(TensorCopyOp):

@@ -241,6 +241,11 @@ class Tensor(Elements):
         attribute, operands = inside(*split_coordinate(coord or (0,)), self)
         return Address(emit(PtrOp.inferred([self.ssa, operands], {"coord": attribute})).results[0], self.element_type)
 
+    @property
+    def value(self) -> "Tensor":
+        """The tensor itself, as functions of MLIR dialects take it."""
+        return self
+
     def load(self) -> Vec:
         """All elements as a value in the tensor's shape, on which arithmetic works element by element; those of
         Float4E2M1FN can only be converted, by `to`.

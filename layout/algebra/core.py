@@ -85,6 +85,11 @@ class Layout(Displayed):
         return self
 
     @property
+    def value(self) -> "Layout":
+        """The layout itself, as functions of MLIR dialects take it."""
+        return self
+
+    @property
     def inner(self) -> Swizzle:
         """The swizzle that changes nothing."""
         return Swizzle(0, 4, 3)
@@ -150,6 +155,11 @@ class ComposedLayout(Displayed):
 
     def __str__(self) -> str:
         return f"{self.inner} o {show(self.offset)} o {self.outer}"
+
+    @property
+    def value(self) -> "ComposedLayout":
+        """The layout itself, as functions of MLIR dialects take it."""
+        return self
 
     @property
     def shape(self) -> IntTuple:

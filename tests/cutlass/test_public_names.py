@@ -136,6 +136,7 @@ def test_tuples() -> None:
         ("base_dsl.runtime.cuda", "checkCudaErrors"),
         ("cutlass_dsl", "DSLCudaRuntimeError"),
         ("cute.runtime", "Pointer"),
+        ("cute.arch", "Arch"),
         ("cute", "SymInt"),
         ("cute", "from_dlpack"),
         ("cute", "MmaAtom"),

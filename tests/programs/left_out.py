@@ -19,7 +19,7 @@ LEFT_OUT: Mapping[str, str] = {
                 "a copy to tensor memory whose atom is spread over two stages (E0310)",
             ),
             ("mixed_input_fmha/prefill_helpers.py", "a module of other programs"),
-            ("mla", "operations of an MLIR dialect (cute_nvgpu), which the programs build themselves"),
+            ("mla/mla_helpers.py", "a module of other programs"),
         )
     },
     **{

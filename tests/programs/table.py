@@ -277,6 +277,17 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     *(
         Program(
+            f"cute/blackwell/kernel/attention/mla/mla_decode_{dtype}.py",
+            f"--batch_size 1 --seq_len_q 1 --seq_len_k 128 --page_size 128 {_ONCE}",
+            f"{_WAITS}; half of the threads that store a logarithm of a sum do so beyond their view of 64 (E3202)",
+            sizes=(("gLSE[tidx] = lse", "if tidx < 64: gLSE[tidx] = lse"),),
+            fences=False,
+            target=_SM_100,
+        )
+        for dtype in ("fp16", "fp8")
+    ),
+    *(
+        Program(
             f"cute/blackwell/efc/{name}custom_epilogue_dense_gemm.py",
             "--mnkl 128,128,64,1 --ab_dtype Float16",
             _WAITS,

@@ -178,13 +178,14 @@ from tilefold.builder.instructions.warp import (
 )
 from tilefold.builder.pipelines.allocator import alloc_smem
 
+from .architectures import Arch
 from .public import publish
 
 __all__ = [
-    "FULL_MASK", "ProxyKind", "SharedSpace", "WARP_SIZE", "activemask", "add_packed_f32x2", "add_sat_int", "alloc_smem",
-    "alloc_tmem", "approx", "atomic", "atomic_add", "atomic_and", "atomic_cas", "atomic_exch", "atomic_fmax",
-    "atomic_fmin", "atomic_max", "atomic_max_float32", "atomic_min", "atomic_or", "atomic_xor", "barrier",
-    "barrier_arrive", "bfe", "bfi", "bfind", "bitcast", "block_dim", "block_idx", "block_idx_in_cluster",
+    "Arch", "FULL_MASK", "ProxyKind", "SharedSpace", "WARP_SIZE", "activemask", "add_packed_f32x2", "add_sat_int",
+    "alloc_smem", "alloc_tmem", "approx", "atomic", "atomic_add", "atomic_and", "atomic_cas", "atomic_exch",
+    "atomic_fmax", "atomic_fmin", "atomic_max", "atomic_max_float32", "atomic_min", "atomic_or", "atomic_xor",
+    "barrier", "barrier_arrive", "bfe", "bfi", "bfind", "bitcast", "block_dim", "block_idx", "block_idx_in_cluster",
     "block_in_cluster_dim", "block_in_cluster_idx", "brev", "calc_packed_f32x2_op", "clock", "clock64",
     "cluster_arrive", "cluster_arrive_relaxed", "cluster_dim", "cluster_idx", "cluster_size", "cluster_wait", "clz",
     "cp_async_bulk_commit_group", "cp_async_bulk_load", "cp_async_bulk_prefetch", "cp_async_bulk_store",
@@ -200,8 +201,7 @@ __all__ = [
     "mbarrier_conditional_try_wait", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_init_fence", "mbarrier_test_wait",
     "mbarrier_try_wait", "mbarrier_wait", "mul24", "mul_hi", "mul_packed_f32x2", "mul_wide", "mulhi", "nanosleep",
     "normal", "nsmid", "nwarpid", "pack_float8", "philox", "physical_warp_id", "popc", "prefetch", "prmt", "rcp_approx",
-    "red",
-    "red_async", "redux_sync", "relinquish_tmem_alloc_permit", "retrieve_tmem_ptr", "setmaxregister_decrease",
+    "red", "red_async", "redux_sync", "relinquish_tmem_alloc_permit", "retrieve_tmem_ptr", "setmaxregister_decrease",
     "setmaxregister_increase", "shf", "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_op",
     "shuffle_sync_up", "smid", "store", "store_async", "store_async_dsmem", "store_release", "sub_packed_f32x2",
     "sub_sat_int", "sync_threads", "sync_warp", "thread_idx", "uniform", "vote_all_sync", "vote_any_sync",

@@ -8,6 +8,7 @@ from tilefold.builder.pipelines.tensor_map_manager import (
     fence_tma_desc_release,
     update_tma_descriptor,
 )
+from tilefold.builder.tensors.copy_atoms import MadeAtom as CopyBulkTensorTileG2SNonExecTrait
 from tilefold.builder.tensors.fragments import ReductionOp
 from tilefold.builder.tensors.nvgpu import (
     CopyBulkG2SOp,
@@ -33,11 +34,11 @@ ReductionKind = ReductionOp
 """How a tensor copy combines elements with those of global memory."""
 
 __all__ = [
-    "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SOp",
-    "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode", "ReductionKind",
-    "ReductionOp", "TmaInfo", "copy_tensormap", "cp_fence_tma_desc_release", "create_tma_multicast_mask",
-    "fence_tma_desc_acquire", "fence_tma_desc_release", "make_tiled_tma_atom", "make_tma_tile_atom",
-    "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
+    "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SNonExecTrait",
+    "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode",
+    "ReductionKind", "ReductionOp", "TmaInfo", "copy_tensormap", "cp_fence_tma_desc_release",
+    "create_tma_multicast_mask", "fence_tma_desc_acquire", "fence_tma_desc_release", "make_tiled_tma_atom",
+    "make_tma_tile_atom", "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
 ]  # fmt: skip
 
 make_tma_tile_atom = make_tiled_tma_atom

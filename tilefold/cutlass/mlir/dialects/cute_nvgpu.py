@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The type of tensor maps in memory, of the dialect `cute_nvgpu` of another compiler."""
+"""Tensor maps as programs make them by the dialect `cute_nvgpu` of another compiler."""
 
-__all__ = ["TmaDescriptorTiledType"]
+from typing import Any
+
+from tilefold.builder.tensors.tma_values import make_tma_atom_of_values
+
+__all__ = ["TmaDescriptorTiledType", "atom_make_non_exec_tiled_tma_load"]
 
 
 class TmaDescriptorTiledType:
@@ -11,3 +15,13 @@ class TmaDescriptorTiledType:
     def get() -> "TmaDescriptorTiledType":
         """The type."""
         return TmaDescriptorTiledType()
+
+
+def atom_make_non_exec_tiled_tma_load(
+    gmem: Any, smem_layout: object, cta_v_map: object, op: Any, *, num_multicast: int = 1
+) -> tuple[Any, Any]:
+    """A tensor map for loads of a tile that is given by the coordinates of its values, and the tensor of coordinates:
+    see `make_tma_atom_of_values`.
+    """
+    info = make_tma_atom_of_values(op, gmem, smem_layout, cta_v_map, num_multicast)
+    return info.atom, info.tma_tensor
