@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from xdsl.dialects import arith, cf
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import is_side_effect_free
 
 from ...base.errors import Code as ErrorCode
 from ...dialects.ptx import RetOp
@@ -46,12 +47,14 @@ class Edge:
 @dataclass(slots=True)
 class Node:
     """A block, or the part of one up to or from the first instruction at which lanes meet. `live` are the registers
-    that may be read from here on, by number with their kinds.
+    that may be read from here on, by number with their kinds. Where its edges only choose among values, undefined ones
+    may decide (`selects`).
     """
 
     code: Code
     meets: bool
     condition: int | None = None
+    selects: bool = False
     site: Site = field(default_factory=lambda: Site(""))
     edges: tuple[Edge, ...] = ()
     live: Mapping[int, ValueKind | None] = field(default_factory=dict[int, ValueKind | None])
@@ -96,7 +99,8 @@ class Graph:
             edge = node.edges[0]
             if node.condition is not None:
                 chosen = warp.registers[node.condition]
-                warp.note(node.site, "decides by", chosen)
+                if not node.selects:
+                    warp.note(node.site, "decides by", chosen)
                 if varies(chosen):
                     taken = warp.live() & chosen
                     count = int(np.count_nonzero(taken))
@@ -197,7 +201,8 @@ class Graph:
         taken = group.lanes
         if node.condition is not None:
             chosen = group.registers[node.condition]
-            warp.note(node.site, "decides by", chosen)
+            if not node.selects:
+                warp.note(node.site, "decides by", chosen)
             taken = group.lanes & chosen if varies(chosen) else group.lanes if chosen else np.zeros_like(taken)
         before = group.node
         self._leave(groups, group, taken)
@@ -259,6 +264,21 @@ def _joined(lanes: Bools, ours: Value, theirs: Value, kind: ValueKind | None) ->
     return merge(lanes, ours, theirs, kind)
 
 
+def _is_choice(end: cf.ConditionalBranchOp) -> bool:
+    """Whether a branch only chooses among values, as the rule of `scf.if` says."""
+    sides = end.then_block, end.else_block
+    behind = {side: _behind(side) for side in sides}
+    return any(all(side is join or behind[side] is join for side in sides) for join in (*sides, *behind.values()))
+
+
+def _behind(block: Block) -> Block | None:
+    """The block behind one that only computes values, for the lanes of one branch; None behind another."""
+    end = block.last_op
+    if not isinstance(end, cf.BranchOp) or len(block.predecessors()) > 1:
+        return None
+    return end.successor if all(op is end or is_side_effect_free(op) for op in block.ops) else None
+
+
 def graph(region: Region, t: Translator) -> Graph:
     """The translation of a kernel's blocks. SimulationError (E3201) for an operation without a rule."""
     parts = [part for block in region.blocks for part in _parts(block)]
@@ -272,6 +292,7 @@ def graph(region: Region, t: Translator) -> Graph:
                 node.edges = (_edge(end.successor, end.arguments, first, t),)
             case cf.ConditionalBranchOp():
                 node.condition, node.site = t.slot(end.cond), site_of(end)
+                node.selects = _is_choice(end)
                 node.edges = (
                     _edge(end.then_block, end.then_arguments, first, t),
                     _edge(end.else_block, end.else_arguments, first, t),

@@ -44,6 +44,15 @@ _MMA = """\
 %d:4 = ptx.mma.sync "SM80_16x8x8_F32F16F16F32_TN" (%a0, %a1), (%a0), (%f0, %f0, %f0, %f0)
 """
 _WORD = "%v = ptx.ld %s align 4 : !ptx.ptr<shared> -> i32\n"
+_CHOICE = f"""\
+{_WORD}%some = arith.cmpi slt, %v, %zero : i32
+%c = scf.if %some -> (i32) {{
+  %less = arith.subi %v, %one : i32
+  scf.yield %less : i32
+}} else {{
+  scf.yield %zero : i32
+}}
+"""
 _PAIR = """\
 %o8 = arith.addi %o4, %o4 : index
 %both = ptx.ptr_add %s, %o8 : !ptx.ptr<shared>, index -> !ptx.ptr<shared>
@@ -63,6 +72,8 @@ CASES = {
                         f"{_WORD}%r = arith.andi %v, %one : i32\n{_STORE}"),
     "a condition": (f"{_WORD}%c = arith.cmpi slt, %v, %zero : i32\n%r = arith.select %c, %one, %one : i32\n{_STORE}",
                     f"{_WORD}%c = arith.cmpi slt, %v, %zero : i32\nscf.if %c {{\nptx.bar.warp.sync -1\n}}"),
+    "a branch that chooses": (f"{_CHOICE}%r = arith.andi %c, %zero : i32\n{_STORE}",
+                              f"{_CHOICE}%r = arith.addi %c, %zero : i32\n{_STORE}"),
     "an address": (f"{_WORD}%q = ptx.ptr_add %B, %v : !ptx.ptr<global>, i32 -> !ptx.ptr<global>",
                    f"{_WORD}%bit = arith.andi %v, %one : i32\n"
                    "%q = ptx.ptr_add %B, %bit : !ptx.ptr<global>, i32 -> !ptx.ptr<global>\n"

@@ -5,6 +5,7 @@ from itertools import count
 
 import numpy as np
 from xdsl.dialects import scf
+from xdsl.traits import is_side_effect_free
 
 from ....base.errors import Code as ErrorCode
 from ..events import BODIES_BETWEEN_PAUSES, Pause, Suspending, Suspension
@@ -27,12 +28,21 @@ def assign(warp: Warp, slots: tuple[int, ...], values: list[Value]) -> None:
         registers[slot] = value
 
 
+def _is_choice(op: scf.IfOp) -> bool:
+    """Whether a branch only chooses among values, as `arith.select` does: nothing in it touches memory, or other
+    threads. Then an undefined condition makes undefined results, which matter where they are used.
+    """
+    inner = [each for region in op.regions for each in region.walk()]
+    return bool(op.results) and all(is_side_effect_free(each) or isinstance(each, scf.YieldOp) for each in inner)
+
+
 def _if(op: scf.IfOp, t: Translator) -> Suspending:
     condition, site = t.slot(op.cond), site_of(op)
     then = t.block(op.true_region.block)
     otherwise = t.block(op.false_region.block) if op.false_region.blocks else None
     results = t.slots(op.results)
     kinds = [kind_of(result.type) for result in op.results]
+    selects = _is_choice(op)
 
     def side(warp: Warp, code: Code | None) -> Suspension:
         if code is not None:
@@ -41,7 +51,8 @@ def _if(op: scf.IfOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         chosen = warp.registers[condition]
-        warp.note(site, "decides by", chosen)
+        if not selects:
+            warp.note(site, "decides by", chosen)
         if not varies(chosen):
             yield from side(warp, then if chosen else otherwise)
             return
