@@ -123,6 +123,11 @@ class _TensorCoreStages(Stages):
         made = cls._made(num_stages, producers, consumers, storage, defer_sync, blocks.blocks, tx_count)
         return replace(made, mma_cluster=blocks)
 
+    @property
+    def is_leader_cta(self) -> Any:
+        """Whether the block issues the multiplications of its pair; True for a block by itself."""
+        return self.mma_cluster.leads()
+
     def _commit(self, at: Address, mask: object) -> None:
         commit(at, mask, self.mma_cluster.group)
 

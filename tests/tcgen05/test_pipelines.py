@@ -124,7 +124,7 @@ def on_request(
         acc = cute.make_tensor(tmem.retrieve_ptr(F32), fake.layout)
         consumer, summing = tiles.make_consumer(), sums.make_producer()
         while work.is_valid_tile:
-            if v == 0:
+            if tiles.is_leader_cta:
                 summed = summing.acquire_and_advance()
                 mma.set(tcgen05.Field.ACCUMULATE, False)
                 for _ in range(count):
