@@ -19,6 +19,7 @@ from .arch import APPROXIMATIONS, approx
 from .cluster_texts import cluster_operation
 from .fence_texts import plain_operation
 from .memory_texts import memory_operation
+from .stored_texts import stored_text
 
 _NAMED = re.compile(r"\{\$([wr])(\d+)\}")
 """A register by its access and its number, as the dialect nvvm of MLIR names it."""
@@ -58,7 +59,8 @@ def inline_ptx(
     instructions without operands, such as `fence.proxy.async;`; and
     instructions of arithmetic, of bits (`bfe`, `bfi`, `brev`, `lop3`), comparisons, `selp` and `vote.sync`, one after
     the other, on special registers and on those that the text declares:
-    `{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; }`.
+    `{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; }`. Such a text may end with a store to global
+    memory of a register, or of a vector of some.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected PTX as text, got {type(text).__name__}")
@@ -83,11 +85,25 @@ def inline_ptx(
     values = memory_operation(text, operands, types) if sim is None else None
     if values is None and sim is None:
         values = cluster_operation(text, operands, types)
+    if values is None and sim is None and not types:
+        values = _stored(text, constraints, operands)
     if values is None:
         args = [_operand(operand) for operand in operands]
         made = emit(InlineOp(text, constraints, args, [dtype.ir for dtype in types])).results
         values = tuple(wrap(ssa, dtype) for ssa, dtype in zip(made, types, strict=True))
     return values if several else values[0]
+
+
+def _stored(text: str, constraints: str, operands: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Emits a text that ends with a store as what it is, and returns no values; None for another text."""
+    parts, letters = stored_text(text, len(operands)), [letter.strip() for letter in constraints.split(",")]
+    if parts is None or len(letters) != len(operands):
+        return None
+    given, letters = [*operands], [*letters]
+    address, _ = given.pop(parts.address), letters.pop(parts.address)
+    letters = [f"={_letter(dtype.ir)}" for dtype in parts.results] + letters
+    made = inline_ptx(parts.text, ",".join(letters), *given, results=parts.results)
+    return memory_operation(parts.store, [address, *(convert(x, parts.stored) for x in made)], [])
 
 
 def dynamic_smem_size() -> Any:

@@ -39,6 +39,8 @@ TYPES = {
     "b32": DTYPES["Uint32"], "b64": DTYPES["Uint64"],
 }  # fmt: skip
 """The types of values by the ends of instructions."""
+_NARROW = {"b8": DTYPES["Uint8"], "b16": DTYPES["Uint16"]}
+"""Those of stores that no other instruction here has."""
 
 
 def memory_operation(text: str, operands: Sequence[Any], results: Sequence[DType]) -> tuple[Any, ...] | None:
@@ -80,7 +82,7 @@ def memory_operation(text: str, operands: Sequence[Any], results: Sequence[DType
 def _weak_access(text: re.Match[str], operands: Sequence[Any], results: Sequence[DType]) -> tuple[Any, ...] | None:
     """The results of a load or store without an order; None for operands that are not those of the text."""
     loads, hint, count = text["name"] == "ld", text["hint"].removeprefix("."), int(text["count"] or 1)
-    dtype = TYPES.get(text["type"])
+    dtype = TYPES.get(text["type"]) or (None if loads else _NARROW.get(text["type"]))
     registers = ", ".join(f"${number + (not loads)}" for number in range(count))
     value = f"{{{registers}}}" if text["count"] else registers
     at = f"[${count if loads else 0}]"

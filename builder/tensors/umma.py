@@ -123,6 +123,8 @@ class MmaF16BF16Op(UmmaOp):
         """The type of A, which is also that of B."""
         return self.ab_dtype
 
+    b_dtype = a_dtype
+
     def atom(self) -> MmaAtom:
         types, majors = (self.ab_dtype, self.ab_dtype, self.acc_dtype), (self.a_major_mode, self.b_major_mode)
         return self._make("f16", types, self.instruction_shape, self.cta_group, self.a_src, majors)

@@ -98,6 +98,13 @@ class MmaF16BF16Op(WarpgroupOp):
     a_major_mode: OperandMajorMode = OperandMajorMode.K
     b_major_mode: OperandMajorMode = OperandMajorMode.K
 
+    @property
+    def a_dtype(self) -> DType:
+        """The type of A, which is also that of B."""
+        return self.ab_dtype
+
+    b_dtype = a_dtype
+
     def atom(self) -> MmaAtom:
         types = (self.ab_dtype, self.ab_dtype, self.acc_dtype)
         return self._atom(types, self.instruction_shape, self.a_src, (self.a_major_mode, self.b_major_mode))

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from xdsl.dialects import arith, cf
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.traits import is_side_effect_free
 
 from ...base.errors import Code as ErrorCode
 from ...dialects.ptx import RetOp
 from ...dialects.ptx.effects import Agent, agent_of
+from .choices import only_computes
 from .events import BODIES_BETWEEN_PAUSES, Barrier, Event, Pause, Suspension, Until, Votes
 from .faults import Site, site_of
 from .translate import Code, Translator
@@ -265,7 +265,7 @@ def _joined(lanes: Bools, ours: Value, theirs: Value, kind: ValueKind | None) ->
 
 
 def _is_choice(end: cf.ConditionalBranchOp) -> bool:
-    """Whether a branch only chooses among values, as the rule of `scf.if` says."""
+    """Whether a branch only chooses among values."""
     sides = end.then_block, end.else_block
     behind = {side: _behind(side) for side in sides}
     return any(all(side is join or behind[side] is join for side in sides) for join in (*sides, *behind.values()))
@@ -276,7 +276,7 @@ def _behind(block: Block) -> Block | None:
     end = block.last_op
     if not isinstance(end, cf.BranchOp) or len(block.predecessors()) > 1:
         return None
-    return end.successor if all(op is end or is_side_effect_free(op) for op in block.ops) else None
+    return end.successor if all(op is end or only_computes(op) for op in block.ops) else None
 
 
 def graph(region: Region, t: Translator) -> Graph:

@@ -18,8 +18,11 @@ def inverses(out, stored: cute.Constexpr):
     if t < 16:
         s[t] = cute.Float32(2.0)
     cute.arch.sync_threads()
-    x = s[t]
-    y = cute.arch.rcp_approx(x) if x > 1.0 else cute.Float32(0.0)
+    x = cute.make_fragment(2, cute.Float32)
+    x[0] = s[t]
+    x[1] = s[t]
+    bad = x[0] == 0.0 or x[1] != x[1]
+    y = cute.arch.rcp_approx(x[1] if not bad else 1.0)
     if t < stored:
         out[t] = y
 

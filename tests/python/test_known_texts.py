@@ -4,6 +4,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
@@ -251,3 +252,44 @@ def test_texts_whose_meaning_is_unknown(text: str) -> None:
     a = np.zeros(32, np.int32)
     with pytest.raises(TilefoldError, match="does not execute text"):
         texts(a, a, a, text, "r").launch(grid=1, block=32, device="sim")
+
+
+WORDS = """{
+    .reg .b16 low, high; .reg .b32 word;
+    cvt.rn.satfinite.e4m3x2.f32 low, $1, $0;  // the first operand is the upper byte
+    cvt.rn.satfinite.e4m3x2.f32 high, $3, $2;
+    mov.b32 word, {low, high};
+    st.global.b32 [$4], word;
+}"""
+BYTE = """{ .reg .b16 pair; .reg .f32 zero; mov.f32 zero, 0f00000000;
+    cvt.rn.satfinite.e5m2x2.f32 pair, zero, $1; st.global.b8 [$0], pair; }"""
+HALVES = (
+    "{ .reg .b32 a, b; .reg .b64 pair; mov.b64 pair, {$0, $1}; mov.b64 {b, a}, pair; st.global.v2.b32 [$2], {a, b}; }"
+)
+
+
+@cute.kernel
+def storing_words(x: cute.Tensor, words: cute.Tensor, bytes: cute.Tensor, pairs: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    given = [x[t, number] for number in range(4)]
+    cute.arch.inline_ptx(WORDS, "f,f,f,f,l", *given, words.ptr(t, 0))
+    cute.arch.inline_ptx(BYTE, "l,f", bytes.ptr(t), x[t, 0])
+    cute.arch.inline_ptx(HALVES, "r,r,l", t, t + 1, pairs.ptr(t, 0))
+
+
+@pytest.mark.parametrize("stage", ["instr", "ptx"])
+def test_texts_that_end_with_a_store(stage: str) -> None:
+    x = (np.random.default_rng(0).standard_normal((32, 4)) * 200).astype(np.float32)
+    words, bytes, pairs = np.zeros((32, 4), np.uint8), np.zeros(32, np.uint8), np.zeros((32, 2), np.int32)
+    storing_words(x, words, bytes, pairs).launch(grid=1, block=32, device="sim", stage=stage)
+    assert np.array_equal(words, np.clip(x, -448, 448).astype(ml_dtypes.float8_e4m3fn).view(np.uint8))
+    assert np.array_equal(bytes, x[:, 0].astype(ml_dtypes.float8_e5m2).view(np.uint8))
+    assert pairs.tolist() == [[t + 1, t] for t in range(32)]
+
+
+def test_a_text_that_stores_outside_of_its_array_is_a_fault() -> None:
+    x, pairs = np.zeros((32, 4), np.float32), np.zeros((31, 2), np.int32)
+    with pytest.raises(TilefoldError, match="E3202"):
+        storing_words(x, np.zeros((32, 4), np.uint8), np.zeros(32, np.uint8), pairs).launch(
+            grid=1, block=32, device="sim"
+        )

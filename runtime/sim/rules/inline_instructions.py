@@ -14,6 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ....base.element_types import BY_PTX, ElementType
 from ..faults import Site
 from ..values import fused_multiply_add
 from ..values.approximations import approximate
@@ -21,6 +22,7 @@ from ..values.function_unit import FUNCTIONS
 from ..warp import Warp
 from .arithmetic import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
 from .conversions import conversion
+from .ptx_compute import saturate
 from .ptx_lanes import groups_of, vote
 from .roundings import rounded_instruction
 
@@ -48,6 +50,8 @@ def instruction_of(word: str, site: Site) -> Instruction | None:
     """The instruction of a name; None for one that texts cannot have here."""
     name, _, type = word.rpartition(".")
     head, _, mode = name.rpartition(".")
+    if (element := _BYTES.get(word)) is not None:
+        return _plain(partial(_pack_bytes, element), TYPES[type], TYPES[type])
     if word in _PACKED:
         return _plain(partial(_pack, _PACKED[word]), TYPES[type], TYPES[type])
     if (converted := conversion(word)) is not None:
@@ -106,6 +110,12 @@ def _pack(half: Any, upper: Any, lower: Any) -> Any:
     """Two f32 as halves of a word, rounded to the nearest; any NaN is 0x7fff (PTX ISA, cvt)."""
     words = [np.where(np.isnan(x), 0x7FFF, x.astype(half).view(np.uint16)).astype(np.uint32) for x in (upper, lower)]
     return words[0] << 16 | words[1]
+
+
+def _pack_bytes(element: ElementType, upper: Any, lower: Any) -> Any:
+    """Two f32 as 8-bit floats of a word of 16 bits, rounded to the nearest that is finite (PTX ISA, cvt)."""
+    pair = np.stack(np.broadcast_arrays(np.asarray(lower, np.float64), np.asarray(upper, np.float64)), axis=-1)
+    return np.ascontiguousarray(saturate(pair, element)).view(np.uint16)[..., 0]
 
 
 def _select(a: object, b: object, holds: object) -> Any:
@@ -213,6 +223,10 @@ _FIELDS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...], int]] = Mapping
 """Functions with the types that they have, and how many of their operands are of the type; the others have 32 bits."""
 _PACKED: Mapping[str, Any] = MappingProxyType({"cvt.rn.f16x2.f32": np.float16, "cvt.rn.bf16x2.f32": ml_dtypes.bfloat16})
 """Conversions of two f32 to a word of two halves, the first operand to the upper one."""
+_BYTES: Mapping[str, ElementType] = MappingProxyType({
+    f"cvt.rn.satfinite.{name}x2.f32": BY_PTX[name] for name in ("e4m3", "e5m2")
+})  # fmt: skip
+"""Conversions of two f32 to 8-bit floats, the first operand to the upper byte."""
 _VOTES: Mapping[str, str] = MappingProxyType({"all": "pred", "any": "pred", "uni": "pred", "ballot": "b32"})
 _APPROXIMATE = frozenset(f"{name}.approx{ftz}" for name in FUNCTIONS for ftz in ("", ".ftz"))
 _INTEGERS_BY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({

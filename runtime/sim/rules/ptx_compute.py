@@ -30,7 +30,7 @@ def _relu(x: Doubles) -> Doubles:
     return np.where(x <= 0, 0.0, x)
 
 
-def _saturate(x: Doubles, element: ElementType) -> NDArray[Any]:
+def saturate(x: Doubles, element: ElementType) -> NDArray[Any]:
     """Numbers as 8-bit floats; larger values become the greatest (satfinite)."""
     return np.asarray(narrow(np.clip(x, -element.greatest, element.greatest), numpy_type(element)))
 
@@ -77,7 +77,7 @@ def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
         if target.bits > 8:
             return np.asarray(narrow(x, numpy_type(target)))
         if target.fraction:
-            codes = np.ascontiguousarray(_saturate(x, target)).view(np.uint8)
+            codes = np.ascontiguousarray(saturate(x, target)).view(np.uint8)
         else:
             codes = _power(x, up=modifiers[0] == "rp", saturated="satfinite" in modifiers)
         words = pack(codes, 4).view(np.int8)[:, 0] if target.bits == 4 else codes.view(np.int16)[:, 0]
@@ -100,7 +100,7 @@ def _cvt_random(op: ptx.CvtOp, t: Translator, modifiers: list[str]) -> Step:
         if target.bits > 8:
             x = np.clip(x, -target.greatest, target.greatest) if "satfinite" in modifiers else x
             return np.asarray(narrow(x, numpy_type(target)))
-        codes = np.ascontiguousarray(_saturate(x, target)).view(np.uint8)
+        codes = np.ascontiguousarray(saturate(x, target)).view(np.uint8)
         packed = pack(codes, 4).view(np.int16) if target.bits == 4 else codes.view(np.int32)
         return int(packed[0, 0]) if len(packed) == 1 else packed[:, 0]
 

@@ -24,6 +24,8 @@ from .inline_instructions import Instruction, instruction_of
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DECLARATION = re.compile(r"\.reg\s+\.\w+\s+([\w$%]+(?:\s*,\s*[\w$%]+)*)")
 _INSTRUCTION = re.compile(r"(\w+(?:\.\w+)+)\s+([^\s,]+)\s*,\s*([^\s,]+(?:\s*,\s*[^\s,]+)*)")
+_PACK = re.compile(r"mov\.b(32|64)\s+([^\s,{}]+)\s*,\s*\{([^{}]*)\}")
+_UNPACK = re.compile(r"mov\.b(32|64)\s+\{([^{}]*)\}\s*,\s*([^\s,{}]+)")
 _INTEGER = re.compile(r"-?(0x[0-9a-fA-F]+|[1-9]\d*|0)U?")
 _FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}")
 
@@ -61,8 +63,14 @@ def meaning_of(text: str, operands: int, results: Sequence[object], site: Site) 
         text = text[1:-1]
     for part in map(str.strip, text.split(";")):
         declaration, known = _DECLARATION.fullmatch(part), _INSTRUCTION.fullmatch(part)
+        moved = _moves(part)
         if declaration is not None:
             declared |= set(re.split(r"\s*,\s*", declaration[1]))
+        elif moved:
+            if any(move.target not in declared or not written.issuperset(move.operands) for move in moved):
+                return None
+            statements += moved
+            written |= {move.target for move in moved}
         elif known is not None:
             instruction = instruction_of(known[1], site)
             given = tuple(map(_operand, re.split(r"\s*,\s*", known[3])))
@@ -88,6 +96,28 @@ def meaning_of(text: str, operands: int, results: Sequence[object], site: Site) 
         return tuple(_of_type(registers[name], dtype) for name, dtype in zip(names, results, strict=True))
 
     return run
+
+
+def _moves(text: str) -> list[_Statement]:
+    """A move of a word that registers share, to it or from it, the first in the lowest bits (PTX ISA, mov)."""
+    if (pack := _PACK.fullmatch(text)) is not None:
+        names = [name.strip() for name in pack[3].split(",")]
+        part = np.dtype(f"u{int(pack[1]) // 8 // len(names)}")
+
+        def packed(_: Warp, *parts: Any) -> Any:
+            whole = np.stack(np.broadcast_arrays(*parts), axis=-1)
+            return np.ascontiguousarray(whole).view(f"u{part.itemsize * len(names)}")[..., 0]
+
+        return [_Statement(Instruction(packed, (part,) * len(names)), pack[2], tuple(names))]
+    if (unpack := _UNPACK.fullmatch(text)) is None:
+        return []
+    names = [name.strip() for name in unpack[2].split(",")]
+    size, word = int(unpack[1]) // 8 // len(names), np.dtype(f"u{int(unpack[1]) // 8}")
+
+    def part_of(number: int) -> Instruction:
+        return Instruction(lambda _, x: (x >> x.dtype.type(8 * size * number)).astype(f"u{size}"), (word,))
+
+    return [_Statement(part_of(number), name, (unpack[3],)) for number, name in enumerate(names) if name != "_"]
 
 
 def _operand(text: str) -> Any:

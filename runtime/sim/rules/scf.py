@@ -5,9 +5,9 @@ from itertools import count
 
 import numpy as np
 from xdsl.dialects import scf
-from xdsl.traits import is_side_effect_free
 
 from ....base.errors import Code as ErrorCode
+from ..choices import only_computes
 from ..events import BODIES_BETWEEN_PAUSES, Pause, Suspending, Suspension
 from ..faults import site_of
 from ..translate import Code, Loop, Rules, Translator
@@ -29,11 +29,9 @@ def assign(warp: Warp, slots: tuple[int, ...], values: list[Value]) -> None:
 
 
 def _is_choice(op: scf.IfOp) -> bool:
-    """Whether a branch only chooses among values, as `arith.select` does: nothing in it touches memory, or other
-    threads. Then an undefined condition makes undefined results, which matter where they are used.
-    """
+    """Whether a branch only chooses among values."""
     inner = [each for region in op.regions for each in region.walk()]
-    return bool(op.results) and all(is_side_effect_free(each) or isinstance(each, scf.YieldOp) for each in inner)
+    return bool(op.results) and all(only_computes(each) or isinstance(each, scf.YieldOp) for each in inner)
 
 
 def _if(op: scf.IfOp, t: Translator) -> Suspending:
