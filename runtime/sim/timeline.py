@@ -25,6 +25,8 @@ from .memory.arena import Arena
 from .memory.journal import Journal
 from .memory.space_state import sectors, wavefronts
 from .ordering.asynchronous import InFlight
+from .tcgen05.column_events import ColumnEvent, ColumnWatch
+from .tcgen05.order import Use
 from .warp import Cluster, Warp
 
 LATENCY = 400
@@ -70,6 +72,7 @@ class Timeline(Journal):
     target: Target | None = None
     """Whose GPU it is that has limited room for blocks; None for any room."""
     events: list[Event] = field(default_factory=list[Event])
+    _columns: ColumnWatch = field(init=False)
     _states: dict[Warp, _State] = field(default_factory=lambda: {})
     _began: int = 0
     _stalled: int = 0
@@ -81,6 +84,14 @@ class Timeline(Journal):
     _ends: dict[Cluster, int] = field(default_factory=lambda: {})
     """When clusters ended whose place no other has taken."""
     _shared: int = 0
+
+    def __post_init__(self) -> None:
+        self._columns = ColumnWatch(self.most)
+
+    @property
+    def columns(self) -> list[ColumnEvent]:
+        """When columns of tensor memory were held and used."""
+        return self._columns.events
 
     @property
     def is_watching(self) -> bool:
@@ -98,6 +109,7 @@ class Timeline(Journal):
         self._landed.clear()
         self._begins.clear()
         self._ends.clear()
+        self._columns.clear()
         self._latest, self._shared = 0, shared.allocated
         if self.other is not None:
             self.other.begin(arena, places, shared)
@@ -106,7 +118,7 @@ class Timeline(Journal):
     def see(self, space: str, warp: Warp, site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
         if self.other is not None:
             self.other.see(space, warp, site, rows, width, writes=writes)
-        if len(self.events) >= self.most:
+        if len(self.events) >= self.most or space not in self._spans:
             return
         lanes, at = warp.lane_numbers(), rows.astype(np.int64) * width % self._spans[space]
         if len(lanes) == len(at) and not warp.is_spread:
@@ -129,6 +141,16 @@ class Timeline(Journal):
     def polls(self, warp: Warp) -> None:
         """A warp has begun or awaited asynchronous work."""
         self._poll(warp, self._now(warp))
+
+    def holds(self, warp: Warp, first: int, count: int, site: Site) -> None:
+        self._columns.holds(warp, first, count, site, self._now(warp))
+
+    def frees(self, warp: Warp, first: int) -> None:
+        self._columns.frees(warp, first, self._now(warp))
+
+    def uses(self, use: Use) -> None:
+        self._columns.polls(self._now(use.warp))
+        self._columns.uses(use, self._now(use.warp))
 
     def runs(self, warp: Warp) -> None:
         """A warp goes on."""
@@ -165,6 +187,7 @@ class Timeline(Journal):
         state.time = state.waits_since = self._latest = now
         self._began, self._stalled = warp.launch.steps, 0
         self._poll(warp, now)
+        self._columns.polls(now)
         if site is None:
             cluster = warp.block.cluster
             self._ends[cluster] = max(self._ends.get(cluster, 0), now)
@@ -185,6 +208,7 @@ class Timeline(Journal):
             self._poll(other, self._states[other].time)
         landed = self._landed.get(warp.block.cluster, 0)
         self._waits(warp, self._states[warp].awaits, max(self._latest, landed), until.site)
+        self._columns.polls(self._states[warp].time)
 
     def _waits(self, warp: Warp, reason: str, end: int, site: Site) -> None:
         state = self._states[warp]

@@ -179,11 +179,13 @@ def _timeline(args: argparse.Namespace, program: "Program", launches: "Sequence[
 
     from tilefold.driver.session import ALL
     from tilefold.runtime.sim.preparation import SimProgram
+    from tilefold.runtime.sim.tcgen05.column_events import ColumnEvent
     from tilefold.runtime.sim.timeline import Event, Timeline
     from tilefold.tools.profiling.perfetto import trace
 
     stage = program.simulated_stage if args.stage in (None, ALL) else args.stage
     target, seen = program.simulated_target(stage), dict[str, Sequence[Event]]()
+    columns = dict[str, Sequence[ColumnEvent]]()
     with program.explaining():
         module = program.reached(stage, target)
         for launch in launches:
@@ -191,5 +193,5 @@ def _timeline(args: argparse.Namespace, program: "Program", launches: "Sequence[
             timeline = Timeline(target=target)
             observed = replace(engine, journal=timeline)
             observed.launch(SimProgram(module, launch.kernel), config, arguments.launchable())
-            seen[launch.label] = timeline.events
-    return trace(seen)
+            seen[launch.label], columns[launch.label] = timeline.events, timeline.columns
+    return trace(seen, columns)

@@ -32,7 +32,8 @@ examples:
 _PROGRAM = """\
 Draws a program's use of threads and memory: each tiled copy, source and destination side by side; the fragments A, B
 and C of each tiled MMA; each tensor in shared memory, with its swizzle, by the 32 banks; and with --accesses the lanes
-that each bank serves in the worst execution of each access. Or draws an expression of the layout algebra: a layout, a
+that each bank serves in the worst execution of each access, and who holds and uses the columns of tensor memory when.
+Or draws an expression of the layout algebra: a layout, a
 tiled copy or a tiled MMA.
 """
 
@@ -255,7 +256,8 @@ def _add_program(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accesses",
         action="store_true",
-        help="simulate the launches, and add for each access to shared memory its worst execution: the lanes by banks",
+        help="simulate the launches, and add for each access to shared memory its worst execution: the lanes by banks; "
+        "and the columns of tensor memory over time",
     )
     add_launch(parser)
     add_simulation(parser)
@@ -305,20 +307,26 @@ def _of_expression(text: str) -> "list[Picture]":
 
 
 def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture]":
-    """The worst execution of each access to shared memory, as the simulator sees it."""
+    """The worst execution of each access to shared memory, and the columns of tensor memory over time, as the simulator
+    sees them.
+    """
     from dataclasses import replace
 
+    from tilefold.driver.column_picture import column_picture
     from tilefold.layout.drawing.pictures import draw_tables
     from tilefold.runtime.sim.memory.sampler import Sampler
     from tilefold.runtime.sim.memory.space_state import wavefronts
     from tilefold.runtime.sim.preparation import SimProgram
+    from tilefold.runtime.sim.timeline import Timeline
     from tilefold.tools.show.program_pictures import lane_table
 
-    module = program.reached("instr", program.simulated_target("instr"))
+    target = program.simulated_target("instr")
+    module = program.reached("instr", target)
     for launch in choose_launches(args, program, "launch its kernels by run.launch"):
         arguments, config, engine = simulation(args, launch)
         sampler = Sampler()
-        observed = replace(engine, journal=sampler)
+        timeline = Timeline(other=sampler, target=target)
+        observed = replace(engine, journal=timeline)
         observed.launch(SimProgram(module, launch.kernel), config, arguments.launchable())
         for (site, space), sampled in sampler.sampled.items():
             if space == SMEM.ptx and sampled.patterns:
@@ -330,6 +338,8 @@ def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture
                 title = f"{count}: {site}, the lanes that each bank serves"
                 table = lane_table(title, worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)
                 yield draw_tables([table])
+        if (cells := column_picture(launch.label, timeline.columns)) is not None:
+            yield cells
 
 
 def execute(args: argparse.Namespace) -> int:

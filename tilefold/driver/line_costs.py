@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tilefold.base.spaces import GMEM, SMEM, Traffic, traffic_of
 from tilefold.base.target import SECTOR_BYTES, WARP, Target
+from tilefold.runtime.sim.tcgen05.column_events import ColumnEvent
 from tilefold.runtime.sim.timeline import Event
 
 SCHEDULERS = 4
@@ -91,6 +92,8 @@ class Costs:
     block: tuple[int, int, int]
     lines: tuple[LineCost, ...]
     events: tuple[Event, ...] = ()
+    columns: tuple[ColumnEvent, ...] = ()
+    """When columns of tensor memory were held and used."""
 
     @property
     def warps(self) -> int:

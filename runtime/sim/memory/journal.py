@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from ..faults import SimulationError, Site
 from ..reached import Reached
 from ..warp import Cluster, Warp
 from .arena import READY, Arena
+
+if TYPE_CHECKING:
+    from ..tcgen05.order import Use
 
 MAX_BYTES = 1 << 28
 """The most bytes that a journal keeps of the values that a launch writes."""
@@ -114,6 +117,15 @@ class Journal:
             self.sightings.append(Sighting(site, warp.block.coordinate, thread, warp.index, writes, number))
             if self.is_enough is not None and self.is_enough(self.sightings):
                 raise SeenEnoughError
+
+    def holds(self, warp: Warp, first: int, count: int, site: Site) -> None:
+        """The block of a warp has allocated columns of tensor memory."""
+
+    def frees(self, warp: Warp, first: int) -> None:
+        """The block of a warp has freed the columns from `first` on."""
+
+    def uses(self, use: "Use") -> None:
+        """A use of cells of tensor memory begins."""
 
     def remark(self, site: Site, text: str) -> None:
         """Keeps the first remark of an operation."""

@@ -83,6 +83,8 @@ class CellSpace(Space):
             warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, None, text, "free columns first, or allocate fewer")
         held[first], self.sites[first] = count, access.site
         self._mark(warp, first, count, UNWRITTEN)
+        if self.journal is not None:
+            self.journal.holds(warp, first, count, access.site)
         return first
 
     def free(self, warp: Warp, access: Access, address: int, count: int) -> None:
@@ -92,6 +94,8 @@ class CellSpace(Space):
             text = f"frees {count} columns of {self.row.name} from {self.show(address)} on, which no allocation made"
             warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, None, text, "free the whole allocation, once")
         del held[address]
+        if self.journal is not None:
+            self.journal.frees(warp, address)
         self._mark(warp, address, count, ABSENT)
 
     def _mark(self, warp: Warp, first: int, count: int, state: int) -> None:
@@ -178,5 +182,6 @@ class Memories:
             if not isinstance(space.form, Cells) or space.sharer is not Sharer.BLOCK:
                 text = f"the simulator lacks {space}: of memory that kernels allocate it has only cells of a block"
                 raise SimulationError(Code.SIM_UNSUPPORTED, text)
-            self.of_cells[space] = cell_space(space, self.shared.races)
+            made = self.of_cells[space] = cell_space(space, self.shared.races)
+            made.journal = self.global_.journal
         return self.of_cells[space]

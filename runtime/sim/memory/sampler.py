@@ -73,6 +73,8 @@ class Sampler(Journal):
         self.shared_start = shared.allocations[0].start if shared.allocations else 0
 
     def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+        if space not in self._sizes:
+            return
         sampled = self.sampled.get((site, space))
         if sampled is None:
             sampled = self.sampled[site, space] = Sampled(width, writes)

@@ -128,6 +128,8 @@ class TensorCells:
                 hint = "let a thread of the even block issue those of the pair"
             warp.fault(code, self.site, use.lane, text, hint, other=clash.before.site)
         order.add(use)
+        if self.outer.journal is not None:
+            self.outer.journal.uses(use)
 
     def read(self, warp: Warp, given: Area, lane: int = 0) -> Words:
         """The words of cells. The fault of undefined ones."""

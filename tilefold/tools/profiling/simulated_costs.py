@@ -52,7 +52,8 @@ def costs_of(program: Program, label: str, trial: Trial, *, tries: bool = True, 
         line = lines.setdefault((remedy.file, remedy.line), _line(program, remedy.file, remedy.line))
         line.notes.append(remedy.text)
     ordered = sorted(lines.values(), key=lambda line: (-line.cycles, line.file, line.line))
-    return Costs(label, target, trial.config.grid, trial.config.block, tuple(ordered), tuple(timeline.events))
+    of_launch = label, target, trial.config.grid, trial.config.block
+    return Costs(*of_launch, tuple(ordered), tuple(timeline.events), tuple(timeline.columns))
 
 
 def _line(program: Program, file: str, line: int) -> LineCost:

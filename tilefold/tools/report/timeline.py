@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
+from markupsafe import Markup
+
 from tilefold.compiler.reports.source_map import Spot
+from tilefold.driver.column_picture import column_picture
 from tilefold.driver.line_costs import Costs
 from tilefold.runtime.errors import Dim3
 from tilefold.runtime.sim.timeline import Event
@@ -76,6 +79,8 @@ class Chart:
     rows: tuple[Row, ...]
     acts: tuple[Act, ...]
     losses: tuple[Loss, ...]
+    cells: Markup | None
+    """The picture of tensor memory, for a launch that allocates some."""
 
     def ticks(self) -> Iterator[tuple[int, float]]:
         """The numbers of the axis, in cycles, and their columns."""
@@ -100,7 +105,9 @@ def chart_of(costs: Costs) -> Chart | None:
     acts: dict[Act, int] = {}
     roles = {block: roles_of(warps) for block, warps in blocks.items()}
     rows = tuple(_row(warp, roles[warp[0]][warp[1]], events, cycles, acts) for warp, events in shown.items())
-    return Chart(costs.label, cycles, costs.warps, rows, tuple(acts), _losses(shown.values()))
+    cells = column_picture(costs.label, costs.columns)
+    drawn = None if cells is None else Markup(cells.svg())  # its texts are escaped where it is drawn
+    return Chart(costs.label, cycles, costs.warps, rows, tuple(acts), _losses(shown.values()), drawn)
 
 
 def roles_of(warps: Mapping[int, Sequence[Event]]) -> dict[int, str]:
