@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerType, VectorType, i32, i64
+from xdsl.dialects.builtin import IntegerType, VectorType, i1, i32, i64
 from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import ptx
@@ -336,7 +336,10 @@ def _copy(r: Registers, i: Instruction) -> None:
                 raise r.refuse("the operands are not supported")
             bytes = size.value
             given = None
-            if more and not (isinstance(more[0], Integer) and more[0].value == bytes):
+            if more and r.is_predicate(more[0]):  # to be ignored
+                ignored = r.read(more[0], i1)
+                given = r.emit(arith.SelectOp(ignored, r.constant(0, i32), r.constant(bytes, i32)))
+            elif more and not (isinstance(more[0], Integer) and more[0].value == bytes):
                 given = r.read(more[0], i32)
             prefetch = next((word for word in rest if word.startswith("L2::") and word != _HINT), "")
             destination, origin = address(r, to, bytes, SHARED), address(r, source, bytes, GLOBAL)
@@ -359,12 +362,6 @@ def _fence(r: Registers, i: Instruction) -> None:
     r.add(ptx.FenceOp(order, scope=scope))
 
 
-def _prefetch(r: Registers, i: Instruction) -> None:
-    """A prefetch, a priority in a cache and an event of the profiler change nothing that is modelled."""
-    if i.opcode == "prefetch" and i.modifiers[-1] not in ("L1", "L2", "L2::evict_last", "L2::evict_normal"):
-        raise r.refuse("the instruction is not supported")
-
-
 def clear_reserved(r: Registers) -> None:
     """Zeros in the reserved shared memory, before any thread goes on: CUDA's runtime leaves no garbage there."""
     is_first = r.emit(arith.CmpiOp(r.thread(), r.constant(0, i32), "eq"))
@@ -380,7 +377,6 @@ def clear_reserved(r: Registers) -> None:
 
 
 MEMORY: Mapping[str, Rule] = MappingProxyType({
-    "ld": _load, "st": _store, "cp": _copy, "fence": _fence, "membar": _fence,
-    "prefetch": _prefetch, "prefetchu": _prefetch, "applypriority": _prefetch, "pmevent": _prefetch, "ldu": _load,
+    "ld": _load, "st": _store, "cp": _copy, "fence": _fence, "membar": _fence, "ldu": _load,
 })  # fmt: skip
 """The rules by opcode."""

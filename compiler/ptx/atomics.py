@@ -20,9 +20,9 @@ def atomic(r: Registers, i: Instruction) -> None:
         return
     order = next((word for word in words if word in ("relaxed", "acquire", "release", "acq_rel")), None)
     scope = next((word for word in words if word in SCOPES), None)
-    type = words[-1]
+    type = next(word for word in reversed(words) if word in TYPE_BITS)
     known = (order, scope, "noftz", "L2::cache_hint", *SPACES)
-    kind = next((word for word in words[:-1] if word not in known), "")
+    kind = next((word for word in words if word not in known and word != type), "")
     left = {*words} - {type, kind, *known}
     if left:
         raise r.refuse(f"the modifier .{sorted(map(str, left))[0]} is not supported")
@@ -57,7 +57,8 @@ def _elements(r: Registers, i: Instruction) -> None:
     targets = i.operands[0] if first else values
     if not isinstance(where, Address) or not isinstance(values, Vector) or not isinstance(targets, Vector):
         raise r.refuse("the operands are not supported")
+    type = next(word for word in reversed(words) if word in TYPE_BITS)
     for index, (target, value) in enumerate(zip(targets.items, values.items, strict=True)):
-        at = replace(where, offset=where.offset + TYPE_BITS[words[-1]] // 8 * index)
+        at = replace(where, offset=where.offset + TYPE_BITS[type] // 8 * index)
         operands = (target, at, value) if first else (at, value)
         atomic(r, replace(i, modifiers=words, operands=operands))

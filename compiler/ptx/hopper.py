@@ -23,6 +23,7 @@ from ...layout.atoms.numbers import MmaOperation
 from ...layout.atoms.wgmma import wgmma
 from .accesses import MEMORY, address, tensor_map
 from .atomics import atomic
+from .caches import CACHES
 from .clusters import CLUSTERS, fence_of_maps, reduce_async, reduce_bulk, store_async
 from .moves import Rule, address_of
 from .registers import Registers
@@ -229,6 +230,8 @@ def _proxy_fence(r: Registers, i: Instruction) -> bool:
         case ("proxy", "async", *rest):
             spaces = {"shared::cta": "shared", "global": "global"}
             r.add(ptx.FenceProxyAsyncOp(spaces[rest[0]] if rest else None))
+        case ("proxy", "alias"):  # no address has another name
+            pass
         case ("mbarrier_init", "release", "cluster"):
             r.add(ptx.FenceMbarrierInitOp())
         case _:
@@ -256,7 +259,7 @@ def _prefetch(r: Registers, i: Instruction) -> None:
     if i.modifiers == ("tensormap",):
         r.add(ptx.PrefetchTensorMapOp(tensor_map(r, i.operands[0])[0]))
     else:
-        MEMORY["prefetch"](r, i)
+        CACHES["prefetch"](r, i)
 
 
 def _store(r: Registers, i: Instruction) -> None:
@@ -274,7 +277,7 @@ def _reduce(r: Registers, i: Instruction) -> None:
 
 
 HOPPER: Mapping[str, Rule] = MappingProxyType({
-    **CLUSTERS, "st": _store, "red": _reduce, "atom": atomic,
+    **CLUSTERS, **CACHES, "st": _store, "red": _reduce, "atom": atomic,
     "mbarrier": _mbarrier, "wgmma": _wgmma, "setmaxnreg": _setmaxnreg, "cp": _copy, "fence": _fence,
     "prefetch": _prefetch,
 })  # fmt: skip

@@ -73,12 +73,15 @@ def with_carry(r: Registers, i: Instruction) -> bool:
 
 
 def saturated(r: Registers, i: Instruction) -> bool:
-    """Appends add.sat.s32 or sub.sat.s32; False for another instruction."""
-    if i.modifiers != ("sat", "s32") or i.opcode not in ("add", "sub"):
+    """Appends add.sat.s32, sub.sat.s32 or mad.hi.sat.s32; False for another instruction."""
+    form = (i.opcode, *i.modifiers)
+    if form not in (("add", "sat", "s32"), ("sub", "sat", "s32"), ("mad", "hi", "sat", "s32")):
         return False
-    kind: Binary = arith.AddiOp if i.opcode == "add" else arith.SubiOp
+    kind: Binary = arith.SubiOp if i.opcode == "sub" else arith.AddiOp
     target, *sources = i.operands
-    a, b = (r.resized(r.read(source, i32), 64, signed=True) for source in sources)
+    a, b, *more = (r.resized(r.read(source, i32), 64, signed=True) for source in sources)
+    if more:
+        a, b = r.emit(arith.ShRSIOp(r.emit(arith.MuliOp(a, b)), r.constant(32, i64))), more[0]
     total = r.emit(kind(a, b))
     least = r.emit(arith.MaxSIOp(total, _const(r, -(2**31), total)))
     r.write(target, r.resized(r.emit(arith.MinSIOp(least, _const(r, 2**31 - 1, total))), 32))

@@ -23,6 +23,7 @@ from .syntax import (
     Operand,
     Pair,
     Parameter,
+    Part,
     Pragma,
     Register,
     Symbol,
@@ -133,6 +134,8 @@ def _operand(operand: Operand) -> str:
             return _name(name) + _offset(offset)
         case Not(register):
             return f"!{_name(register.name)}"
+        case Part(register, parts, is_negated):
+            return f"{'-' if is_negated else ''}{_name(register.name)}{f'.{parts}' if parts else ''}"
         case Pair(first, second):
             return f"{_name(first.name)}|{_name(second.name)}"
         case Vector(items):

@@ -214,6 +214,12 @@ class Registers:
         own = TYPE_BITS.get(self.types.get(operand.name, "")) if isinstance(operand, Register) else None
         return self.resized(self.read(operand, IntegerType(own or bits)), bits)
 
+    def is_predicate(self, operand: Operand) -> bool:
+        """Whether an operand is a predicate, or its opposite."""
+        return isinstance(operand, Not) or (
+            isinstance(operand, Register) and self.types.get(operand.name, "") == "pred"
+        )
+
     def fragment(self, operand: Vector) -> SSAValue:
         """The address of the registers of an operand that are memory of the thread."""
         return self.fragments[operand]

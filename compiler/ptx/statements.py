@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Reads the statements of a function: declarations, labels, instructions and their operands; and variables."""
+"""Reads the statements of a function: declarations, labels, instructions and their operands."""
 
+import re
 from dataclasses import dataclass, field, replace
 
-from ...base.errors import Code
 from .lexer import Text
 from .syntax import (
     Address,
@@ -16,6 +16,7 @@ from .syntax import (
     Operand,
     Pair,
     Parameter,
+    Part,
     Pragma,
     Register,
     Statement,
@@ -24,14 +25,11 @@ from .syntax import (
     Variable,
     Vector,
 )
-from .tokens import Tokens
+from .variables import MAX_DEPTH, VariableParser
 
-MAX_DEPTH = 64
-"""How deep scopes and lists of operands may nest."""
+_PART = re.compile(r"(.+)\.([bh][0-7]{1,4})")
 MAX_REGISTERS = 1 << 20
 """How many registers of one name there may be: `%r<1048576>`."""
-MAX_BYTES = 1 << 30
-"""The largest variable."""
 
 
 @dataclass
@@ -50,8 +48,8 @@ class _Scope:
         return name if self.number == 0 else f"{name}@{self.number}"
 
 
-class StatementParser(Tokens):
-    """A parser of function bodies and of variables."""
+class StatementParser(VariableParser):
+    """A parser of function bodies."""
 
     def __init__(self, text: Text) -> None:
         super().__init__(text)
@@ -260,8 +258,13 @@ class StatementParser(Tokens):
             if register is None:
                 self.fail(f"'{name}' is not a register")
             return Not(register)
+        if self.accept("-"):
+            part = self._part(negated=True) if self.token.kind == "word" else None
+            return part or self.number(-1)
         if self.token.kind != "word":
             return self.number()
+        if (part := self._part()) is not None:
+            return part
         if (whole := self._vector(self.token.text)) is not None:
             self.advance()
             return whole
@@ -274,6 +277,17 @@ class StatementParser(Tokens):
                 self.fail(f"'{name}' is not a register")
             return Pair(Register(operand.name), second or Register("_"))
         return operand
+
+    def _part(self, *, negated: bool = False) -> Part | None:
+        """A part of a register, or the opposite of a whole one, which only video instructions have."""
+        match = _PART.fullmatch(self.token.text)
+        if match is None and not negated:
+            return None
+        register = self._register(self.token.text if match is None else match[1])
+        if register is None or register.name not in self._registers:
+            return None
+        self.advance()
+        return Part(register, "" if match is None else match[2], negated)
 
     def _list(self, first: str, last: str, depth: int) -> tuple[Operand, ...]:
         self.expect(first)
@@ -309,79 +323,3 @@ class StatementParser(Tokens):
             coordinates = self._list("{", "}", depth)
         self.expect("]")
         return Address(base, offset, coordinates)
-
-    def variables(self) -> list[Variable]:
-        """A declaration of variables, such as `.shared .align 16 .b8 s[64];`. PtxError (E1008) for other text."""
-        place, space, type, align, lanes = self.place(), "", "", 0, 1
-        while self.token.kind == "directive":
-            word = self.advance().text[1:]
-            if word in ("shared", "global", "const", "local", "param"):
-                space = word
-            elif word == "align":
-                align = self.integer()
-            elif word in ("v2", "v4"):
-                lanes = int(word[1])
-            elif self.is_type(word):
-                type = word
-            elif word in ("tex", "texref", "samplerref", "surfref"):
-                self.fail("textures and surfaces are not supported", Code.PTX_UNSUPPORTED, place=place)
-            else:
-                self.fail(f"unknown directive '.{word}'", place=place)
-        if not space or not type:
-            self.fail("expected a directive, a declaration or an instruction", place=place)
-        made: list[Variable] = []
-        while True:
-            name = self.word("the name of a variable")
-            element = self.type_bytes(type)
-            size, is_open = element * lanes, False
-            scalar = type if self.token.text != "[" and lanes == 1 else ""
-            while self.accept("["):
-                if self.token.text == "]":
-                    is_open = True
-                else:
-                    size *= self.integer()
-                self.expect("]")
-            self._addresses: dict[int, Symbol] = {}
-            initial = self._initial(element) if self.accept("=") else None
-            size = len(initial or b"") if is_open else size
-            if not 0 <= size <= MAX_BYTES:
-                self.fail(f"a variable of {size} bytes; at most {MAX_BYTES} are possible", place=place)
-            made.append(
-                Variable(name, space, size, align or element * lanes, initial, place, self._addresses, scalar=scalar)
-            )
-            if not self.accept(","):
-                break
-        self.expect(";")
-        return made
-
-    def _initial(self, element: int, at: int = 0, depth: int = 0) -> bytes:
-        """The bytes of an initialiser `at` bytes behind the first: a number, an address, or a list of them."""
-        if self.token.text != "{":
-            return self._bytes_of(element, at)
-        if depth > MAX_DEPTH:
-            self.fail(f"lists nest more than {MAX_DEPTH} deep")
-        self.expect("{")
-        whole = bytearray()
-        while not self.accept("}"):
-            if whole:
-                self.expect(",")
-            whole += self._initial(element, at + len(whole), depth + 1)
-        return bytes(whole)
-
-    def _bytes_of(self, element: int, at: int) -> bytes:
-        if self.token.kind == "word":
-            name = self.advance().text
-            if is_generic := name == "generic" and self.accept("("):
-                name = self.word("the name of a variable")
-            if is_generic:
-                self.expect(")")
-            if element != 8:
-                self.fail("an address has 8 bytes", Code.PTX_UNSUPPORTED)
-            self._addresses[at] = Symbol(name, self._offset())
-            return bytes(8)
-        number = self.number()
-        if isinstance(number, Integer):
-            return (number.value & ((1 << 8 * element) - 1)).to_bytes(element, "little")
-        import struct
-
-        return struct.pack("<f" if element == 4 else "<d", number.value)

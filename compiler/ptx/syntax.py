@@ -68,6 +68,15 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """Bytes or halves of a register, of a video instruction: `%r1.b0`, `%r1.h10`; also of its opposite."""
+
+    register: Register
+    parts: str
+    is_negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """Two destinations: `%p|%q`."""
 
@@ -98,7 +107,7 @@ class Arguments:
     items: "tuple[Operand, ...]"
 
 
-Operand: TypeAlias = Register | Integer | Float | Symbol | Not | Pair | Vector | Address | Arguments
+Operand: TypeAlias = Register | Integer | Float | Symbol | Not | Part | Pair | Vector | Address | Arguments
 
 
 @dataclass(frozen=True, slots=True)

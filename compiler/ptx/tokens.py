@@ -68,9 +68,8 @@ class Tokens:
             self.fail(f"expected an integer, got '{self.token.text[:40]}'")
         return sign * integer_of(self.advance().text)
 
-    def number(self) -> Integer | Float:
-        """Takes a constant, maybe with a sign."""
-        sign = 1
+    def number(self, sign: int = 1) -> Integer | Float:
+        """Takes a constant, maybe with a sign, behind one that has been read."""
         while self.token.text in ("-", "+"):
             sign *= -1 if self.advance().text == "-" else 1
         if self.token.kind == "float":

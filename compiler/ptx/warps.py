@@ -202,6 +202,11 @@ def _canonical(i: Instruction) -> str:
     words = list(i.modifiers)
     kind = next((word for word in words if word.startswith("kind::")), "")
     moved = [word for word in words if word == kind or word == "block_scale" or word.startswith("scale_vec::")]
+    if "popc" in words and i.opcode == "mma":  # of bits: ptxas takes them at either place
+        bits = [word for word in words if word in ("xor", "and", "popc")]
+        rest = [word for word in words if word not in bits]
+        at = rest.index("col") + 1 if "col" in rest else len(rest)
+        return ".".join((i.opcode, *rest[:at], *bits, *rest[at:]))
     if not kind:
         return i.name
     if moved[-1] == "block_scale" and kind in _ONLY_SCALES:

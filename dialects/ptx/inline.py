@@ -24,6 +24,9 @@ HEAP_CALLS: Mapping[str, str] = MappingProxyType({
 Programming Guide, Dynamic Global Memory Allocation and Operations).
 """
 
+DISCARD = "discard.global.L2 [$0], 128;"
+"""The text that makes 128 bytes of global memory undefined (PTX ISA, discard)."""
+
 _PLACES = re.compile(r"\$(\d+|\$)?")
 
 

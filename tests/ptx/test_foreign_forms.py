@@ -88,6 +88,33 @@ def test_printf_has_widths_and_strings(capsys: pytest.CaptureFixture[str]) -> No
         run(PRINTED, variables=variables.replace(_bytes("form", "%4d|%-5s|%.2f|%ld%%\n"), _bytes("form", "%n")))
 
 
+def test_words_in_another_order_and_special_registers() -> None:
+    add = """mov.f32 %f1, 1.0; mov.f32 %f2, 2.0; atom.global.v2.f32.add {%f4, %f5}, [%d2], {%f1, %f2};
+        fence.proxy.alias; ret;"""
+    assert run(add, elements=2) == [0x42000000, 0x42800000]
+    read = """mov.u64 %d5, %gridid; cvt.u32.u64 %r5, %d5; mov.u32 %r6, %envreg4; add.u32 %r5, %r5, %r6;
+        mad.hi.sat.s32 %r5, 0x70000000, 0x7fffffff, 0x7fffffff; st.global.u32 [%d4], %r5;"""
+    assert run(read) == [2**31 - 1] * 32
+
+
+def test_a_copy_of_threads_that_ignore_their_source() -> None:
+    body = """.shared .align 16 .b8 s[128]; mov.u32 %r9, s; mad.lo.u32 %r9, %r1, 4, %r9; st.global.u32 [%d4], %r1;
+        setp.lt.u32 %p1, %r1, 5; cp.async.ca.shared.global [%r9], [%d4], 4, %p1; cp.async.wait_all;
+        ld.shared.u32 %r5, [%r9]; st.global.u32 [%d4], %r5;"""
+    assert run(body) == [0] * 5 + list(range(5, 32))
+
+
+def test_discarded_bytes_are_undefined() -> None:
+    body = "setp.ne.u32 %p1, %r1, 0; @%p1 bra NEXT; discard.global.L2 [%d2], 128; NEXT: bar.sync 0;"
+    assert run(f"{body} st.global.u32 [%d4], %r1;") == list(range(32))
+    with pytest.raises(TilefoldError) as caught:
+        run(f"{body} ld.global.u32 %r5, [%d4]; st.global.u32 [%d4], %r5;")
+    assert caught.value.code is Code.SIM_UNINITIALISED
+    with pytest.raises(TilefoldError) as caught:
+        run(body.replace("[%d2]", "[%d2+128]"))
+    assert caught.value.code is Code.SIM_OUT_OF_BOUNDS
+
+
 def test_words_behind_the_type_and_breakpoints() -> None:
     body = "mov.b32 %r2, 0xFFFD0005; {min.s16x2.relu %r3, %r2, 0x00070003;} st.global.u32 [%d4], %r3;"
     assert run(body) == [3] * 32

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Instructions on parts of words, and on pairs of floats, against Python and NumPy."""
 
+import re
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
+from tilefold.base.target import Target
 
 import tilefold
 from tests.ptx.test_instructions import EDGES, M32
+from tests.ptx.test_printing import check_printed
 from tests.ptx.texts import HEAD, STORE_LANE, kernel
 
 
@@ -43,6 +46,38 @@ CASES: dict[str, Callable[[int, int, int], int]] = {
     "vmax2.s32.s32.s32 R, A, B, C": lambda a, b, c: _joined(_by_parts(a, b, 2, True, max), 2),
     "vmin.s32.s32.s32 R, A, B": lambda a, b, c: _by_parts(a, b, 1, True, min)[0],
     "vadd.u32.u32.u32.sat.max R, A, B, C": lambda a, b, c: max(min(a + b, M32), c),
+    "vadd.s32.u32.s32.sat R, A.b1, B.h1": lambda a, b, c: (a >> 8 & 255) + _parts(b, 2, signed=True)[1],
+    "vsub.u32.u32.u32.sat.min R, A.h0, B.b3, C": lambda a, b, c: min(max((a & 0xFFFF) - (b >> 24), 0), c),
+    "vabsdiff.s32.s32.s32.add R, A, B.b2, C": lambda a, b, c: (
+        abs(_parts(a, 1, signed=True)[0] - _parts(b, 4, signed=True)[2]) + c
+    ),
+    "vmax.s32.u32.s32.sat R.b1, A.b2, B, C": lambda a, b, c: (
+        c & ~0xFF00 | min(max(a >> 16 & 255, _parts(b, 1, signed=True)[0]), 127) << 8
+    ),
+    "vshl.u32.u32.u32.clamp R, A, B": lambda a, b, c: a << min(b, 32),
+    "vshl.u32.u32.u32.wrap.add R, A, B.b0, C": lambda a, b, c: (a << (b & 31) & M32) + c,
+    "vshr.s32.s32.u32.clamp R, A.h1, B": lambda a, b, c: _parts(a, 2, signed=True)[1] >> min(b, 32),
+    "vmad.s32.u32.s32.sat.shr7 R, A.b1, B.b2, C": lambda a, b, c: (
+        (a >> 8 & 255) * _parts(b, 4, signed=True)[2] + _parts(c, 1, signed=True)[0]
+    ) >> 7,
+    "vmad.u32.u32.u32.po R, A.h0, B.h0, C": lambda a, b, c: (a & 0xFFFF) * (b & 0xFFFF) + c + 1,
+    "vmad.s32.s32.s32 R, A.b0, -B.b0, C": lambda a, b, c: (
+        c - _parts(a, 4, signed=True)[0] * _parts(b, 4, signed=True)[0]
+    ),
+    "vset.u32.s32.lt R, A.b0, B": lambda a, b, c: int((a & 255) < _parts(b, 1, signed=True)[0]),
+    "vset.s32.s32.ge.add R, A, B, C": lambda a, b, c: c + int(_parts(a, 1, signed=True) >= _parts(b, 1, signed=True)),
+    "vadd2.u32.u32.u32.sat R.h1, A.h10, B.h23, C": lambda a, b, c: (
+        c & 0xFFFF | min((a >> 16) + (b & 0xFFFF), 0xFFFF) << 16
+    ),
+    "vsub4.s32.s32.s32 R.b20, A.b7012, B.b7654, C": lambda a, b, c: (
+        c & 0xFF00FF00 | ((a >> 16) - b & 255) | (a - (b >> 16) & 255) << 16
+    ),
+    "vavrg4.u32.u32.u32 R, A, B, C": lambda a, b, c: _joined(_by_parts(a, b, 4, False, lambda x, y: x + y + 1 >> 1), 4),
+    "vavrg2.s32.s32.s32.add R, A, B, C": lambda a, b, c: c + sum(
+        _by_parts(a, b, 2, True, lambda x, y: x + y + (x + y >= 0) >> 1)
+    ),
+    "vset2.u32.u32.ne R, A, B, C": lambda a, b, c: _joined(_by_parts(a, b, 2, False, lambda x, y: int(x != y)), 2),
+    "vset4.u32.u32.lt.add R, A, B, C": lambda a, b, c: c + sum(_by_parts(a, b, 4, False, lambda x, y: int(x < y))),
     "bmsk.clamp.b32 R, A, B": lambda a, b, c: ((1 << min(b, 32)) - 1) << min(a, 32),
     "bmsk.wrap.b32 R, A, B": lambda a, b, c: ((1 << (b & 31)) - 1) << (a & 31),
     "szext.clamp.u32 R, A, B": lambda a, b, c: a & (1 << min(b, 32)) - 1,
@@ -51,6 +86,21 @@ CASES: dict[str, Callable[[int, int, int], int]] = {
     ),
     "cnot.b32 R, A": lambda a, b, c: int(a == 0),
 }  # fmt: skip
+
+
+def test_what_is_printed_assembles() -> None:
+    names = {"R": "%r13", "A": "%r1", "B": "%r2", "C": "%r3"}
+    lines = [re.sub(r"\b[RABC]\b", lambda found: names[found[0]], text) for text in CASES]
+    body = "; ".join(f"{line}; st.volatile.global.u32 [%d4], %r13" for line in lines)
+    text = kernel(f"{STORE_LANE} mov.u32 %r2, %ctaid.x; mov.u32 %r3, %nctaid.x; {body}; ret;")
+    check_printed(text, Target("sm_80"))
+
+
+@pytest.mark.parametrize("form", ["vadd.u32.u32.u32 %r3, %r1.b4, %r2", "vadd2.u32.u32.u32 %r3, %r1.b10, %r2, %r2",
+                                  "vmin.u32.u32.u32 %r3, %r1.b10, %r2", "vset.u32.u32 %r3, %r1, %r2"])  # fmt: skip
+def test_other_parts_are_refused(form: str) -> None:
+    with pytest.raises(TilefoldError, match="E1009"):
+        tilefold.load_ptx(kernel(f"{STORE_LANE} {form}; ret;"))["k"](np.zeros(32, np.int32)).launch(1, 32)
 
 
 @pytest.mark.parametrize("text", CASES)

@@ -105,7 +105,7 @@ _OTHERS: Mapping[str, Reader] = MappingProxyType(
         "lanemask_ge": lambda warp: -(1 << _lane(warp)),
         "warpid": lambda warp: _number(warp) // WARP,
         "nwarpid": lambda warp: 64,
-        "smid": lambda warp: 0,
+        **dict.fromkeys(("smid", "gridid", *(f"envreg{number}" for number in range(32))), lambda warp: 0),
         "nsmid": lambda warp: 1,
         **dict.fromkeys(("clock", "clock64", "globaltimer", "globaltimer_lo"), _time),
         **dict.fromkeys(("clock_hi", "globaltimer_hi"), lambda warp: 0),

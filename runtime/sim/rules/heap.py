@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The heap of a kernel: malloc and free (CUDA C++ Programming Guide, Dynamic Global Memory Allocation and Operations).
+"""The heap of a kernel: malloc and free (CUDA C++ Programming Guide, Dynamic Global Memory Allocation and Operations);
+and discard, which makes bytes undefined (PTX ISA, discard).
 
 An allocation lies behind a gap that no access may touch, and memory that was freed is not given again, so that an
 access beyond an allocation, or after free, is a fault as elsewhere. The gap holds what the heap knows of it.
@@ -21,6 +22,8 @@ from ..warp import Warp
 
 ALIGN = 16
 """The alignment of allocations, and the bytes of a gap."""
+DISCARDED = 128
+"""The bytes that one discard makes undefined."""
 _LIVE, _FREED = 1, 2
 
 
@@ -68,6 +71,20 @@ class _Heap:
         self.space.arena.remove(offset, int(known[0]))
         known[1] = _FREED
         return None
+
+
+def discard(op: ptx.InlineOp, t: Translator) -> Step:
+    """The step of the text DISCARD."""
+    space = t.spaces.of(ptx.GLOBAL.space.data)
+    assert space is not None
+    access, (pointer,) = t.access(op, space.row, "store", ALIGN), t.slots(op.args)
+
+    def step(warp: Warp) -> None:
+        for part in range(0, DISCARDED, ALIGN):
+            rows = space.claim(warp, access, warp.registers[pointer] + part)
+            space.arena.state[ALIGN][rows] = UNWRITTEN
+
+    return step
 
 
 def heap_call(op: ptx.InlineOp, t: Translator) -> Step:

@@ -12,13 +12,13 @@ import numpy as np
 
 from ....base.errors import Code
 from ....dialects import ptx
-from ....dialects.ptx.inline import HEAP_CALLS
+from ....dialects.ptx.inline import DISCARD, HEAP_CALLS
 from ..events import Step
 from ..faults import Site, site_of
 from ..translate import Rules, Translator
 from ..warp import Warp
 from .gpu import Reader, register_of
-from .heap import heap_call
+from .heap import discard, heap_call
 from .inline_instructions import Instruction, instruction_of
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -141,6 +141,8 @@ def _of_type(x: Any, dtype: Any) -> Any:
 def _inline(op: ptx.InlineOp, t: Translator) -> Step:
     if op.text.data in HEAP_CALLS.values():
         return heap_call(op, t)
+    if op.text.data == DISCARD:
+        return discard(op, t)
     site, text = site_of(op), op.text.data
     shown = text if len(text) <= 60 else text[:57] + "..."
     operands = [(t.slot(value), t.kind(value).dtype) for value in op.args]

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Reads declarations of variables and their initial values (PTX ISA, Variables)."""
+
+import struct
+
+from ...base.errors import Code
+from .syntax import Integer, Symbol, Variable
+from .tokens import Tokens
+
+MAX_DEPTH = 64
+"""How deep scopes and lists of operands may nest."""
+MAX_BYTES = 1 << 30
+"""The largest variable."""
+
+
+class VariableParser(Tokens):
+    """A parser of variables."""
+
+    def variables(self) -> list[Variable]:
+        """A declaration of variables, such as `.shared .align 16 .b8 s[64];`. PtxError (E1008) for other text."""
+        place, space, type, align, lanes = self.place(), "", "", 0, 1
+        while self.token.kind == "directive":
+            word = self.advance().text[1:]
+            if word in ("shared", "global", "const", "local", "param"):
+                space = word
+            elif word == "align":
+                align = self.integer()
+            elif word in ("v2", "v4"):
+                lanes = int(word[1])
+            elif self.is_type(word):
+                type = word
+            elif word in ("tex", "texref", "samplerref", "surfref"):
+                self.fail("textures and surfaces are not supported", Code.PTX_UNSUPPORTED, place=place)
+            else:
+                self.fail(f"unknown directive '.{word}'", place=place)
+        if not space or not type:
+            self.fail("expected a directive, a declaration or an instruction", place=place)
+        made: list[Variable] = []
+        while True:
+            name = self.word("the name of a variable")
+            element = self.type_bytes(type)
+            size, is_open = element * lanes, False
+            scalar = type if self.token.text != "[" and lanes == 1 else ""
+            while self.accept("["):
+                if self.token.text == "]":
+                    is_open = True
+                else:
+                    size *= self.integer()
+                self.expect("]")
+            self._addresses: dict[int, Symbol] = {}
+            initial = self._initial(element) if self.accept("=") else None
+            size = len(initial or b"") if is_open else size
+            if not 0 <= size <= MAX_BYTES:
+                self.fail(f"a variable of {size} bytes; at most {MAX_BYTES} are possible", place=place)
+            made.append(
+                Variable(name, space, size, align or element * lanes, initial, place, self._addresses, scalar=scalar)
+            )
+            if not self.accept(","):
+                break
+        self.expect(";")
+        return made
+
+    def _initial(self, element: int, at: int = 0, depth: int = 0) -> bytes:
+        """The bytes of an initialiser `at` bytes behind the first: a number, an address, or a list of them."""
+        if self.token.text != "{":
+            return self._bytes_of(element, at)
+        if depth > MAX_DEPTH:
+            self.fail(f"lists nest more than {MAX_DEPTH} deep")
+        self.expect("{")
+        whole = bytearray()
+        while not self.accept("}"):
+            if whole:
+                self.expect(",")
+            whole += self._initial(element, at + len(whole), depth + 1)
+        return bytes(whole)
+
+    def _bytes_of(self, element: int, at: int) -> bytes:
+        if self.token.kind == "word":
+            name = self.advance().text
+            if is_generic := name == "generic" and self.accept("("):
+                name = self.word("the name of a variable")
+            if is_generic:
+                self.expect(")")
+            if element != 8:
+                self.fail("an address has 8 bytes", Code.PTX_UNSUPPORTED)
+            self._addresses[at] = Symbol(name, self._offset())
+            return bytes(8)
+        number = self.number()
+        if isinstance(number, Integer):
+            return (number.value & ((1 << 8 * element) - 1)).to_bytes(element, "little")
+        return struct.pack("<f" if element == 4 else "<d", number.value)
