@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     gpu = CudaEngine() if options.gpu else None
     totals = Totals()
-    faults = search(options.only.split(","), range(options.seed, options.seed + options.count), totals, gpu)
+    names = [name for name in options.only.split(",") if gpu is None or GENERATORS[name].on_gpus]
+    faults = search(names, range(options.seed, options.seed + options.count), totals, gpu)
     print(f"seeds {options.seed} to {options.seed + options.count - 1}: {totals}, {len(faults)} failed")
     return 1 if faults else 0
 

@@ -18,6 +18,7 @@ from tilefold.layout.algebra.scalars import scalars_of
 from tilefold.runtime.compiled.artifact import make_artifact
 from tilefold.runtime.cuda import CudaEngine
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
+from tilefold.runtime.options import launch_attributes
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.sim_engine import SimEngine
 
@@ -109,10 +110,15 @@ def _bound(problem: Problem, copies: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def config_of(problem: Problem) -> LaunchConfig:
+    """The launch of a problem."""
+    return LaunchConfig(problem.grid, problem.block, attributes=launch_attributes(problem.cluster))
+
+
 def on_simulator(problem: Problem, totals: Totals) -> None:
     """Executes the kernel at every stage; the last one must cost what was said before the run, if the problem asks."""
     program, target = _program(problem), Target(problem.target)
-    simulator, config = SimEngine(sink=lambda _: None), LaunchConfig(problem.grid, problem.block)
+    simulator, config = SimEngine(sink=lambda _: None), config_of(problem)
     for stage, module in [(stage, program.reached(stage, target)) for stage in STAGE_NAMES]:
         kernel = SimProgram(module, problem.kernel)
         run = partial(_simulate, simulator, kernel, config, problem, stage)
@@ -140,7 +146,7 @@ def on_dump(problem: Problem, totals: Totals, last: int = 0) -> None:
         each.apply(program.context, module)
     text = print_program(module, locations=True, header=True)
     again = load(plain_source(text, "dump.cute"), problem.target).reached("instr", target)
-    simulator, config = SimEngine(sink=lambda _: None), LaunchConfig(problem.grid, problem.block)
+    simulator, config = SimEngine(sink=lambda _: None), config_of(problem)
     run = partial(_simulate, simulator, SimProgram(again, problem.kernel), config, problem, DUMP)
     _compare(problem, DUMP, totals, run)
 
@@ -188,6 +194,6 @@ def _interpret(ptx: str, problem: Problem, given: Callable[[Mapping[str, Any]], 
 def on_gpu(problem: Problem, totals: Totals, gpu: CudaEngine) -> None:
     """Executes the machine code."""
     program, target = _program(problem), gpu.driver.target
-    config = LaunchConfig(problem.grid, problem.block)
+    config = config_of(problem)
     artifact = program.artifact(problem.kernel, target)
     _compare(problem, GPU, totals, lambda copies: gpu.launch(artifact, config, _bound(problem, copies)))

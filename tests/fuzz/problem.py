@@ -51,6 +51,8 @@ class Problem:
     """Targets whose PTX is interpreted: of a kernel whose threads do not exchange anything."""
     source: str = ""
     """What the text was made of, to be shown where it fails."""
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    """The blocks of a cluster."""
     names: frozenset[str] = field(default_factory=lambda: frozenset[str]())
     """Arguments that are compared; all tensors where there are none."""
 
@@ -92,3 +94,5 @@ class Generator:
 
     make: Callable[[int], Problem]
     refusals: frozenset[str] = frozenset()
+    on_gpus: bool = True
+    """Whether the GPUs at hand have what its kernels need."""
