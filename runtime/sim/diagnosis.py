@@ -81,6 +81,8 @@ class Diagnosis:
     """The lines and arms that the launch has executed, where it came to its end."""
     unfinished: Finding | None = None
     """Why the launch did not come to its end, where that is no fault of the kernel."""
+    outdated: Mapping[Site, str] = field(default_factory=dict[Site, str])
+    """The loads that have found outdated values, each with a place that it has read."""
     is_cut: bool = False
     """Whether the search ended at its limit of faults."""
 
@@ -122,7 +124,7 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
         except SimulationError as fault:
             if fault.code in UNFINISHED:
                 unfinished = Finding(fault.code, fault.fault, fault.hint, fault.site)
-                return Diagnosis(tuple(findings), None, unfinished=unfinished)
+                return Diagnosis(tuple(findings), None, unfinished=unfinished, outdated=journal.outdated)
             known = fault.origin is not None and (fault.code, fault.origin) in forgiven
             finding = _explain(launch, fault)
             pair = frozenset((fault.origin, finding.other))
@@ -138,7 +140,7 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
                 ]
             findings = [_widen(finding, journal) for finding in findings]
             if known or fault.origin is None or fault.code not in FORGIVABLE:
-                return Diagnosis(tuple(findings), None)
+                return Diagnosis(tuple(findings), None, outdated=journal.outdated)
             forgiven |= {(fault.code, fault.origin)}
         else:
             findings = [_widen(finding, journal) for finding in findings]
@@ -151,7 +153,9 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
                 for site, text, hint in find_uncovered(launch.program.find(), launch.config)
             ]
             diagnoses = *findings, *left, *missed, *remarks
-            return Diagnosis(diagnoses, arguments, result.counters.steps, result.exact, journal.reached)
+            return Diagnosis(
+                diagnoses, arguments, result.counters.steps, result.exact, journal.reached, outdated=journal.outdated
+            )
     return Diagnosis(tuple(findings), None, is_cut=True)
 
 

@@ -61,6 +61,18 @@ class Completion(Enum):
     RANDOM = "random"
 
 
+@dataclass(frozen=True, slots=True)
+class Loads:
+    """How atomic loads find their values. Usually a load lets other warps go on first, and finds the newest value. Here
+    one in two of the first ones of a warp at a place of the kernel does not wait, as the seed `hurry` chooses, or loads
+    find outdated values as `seed` chooses, maybe only those at a `site`.
+    """
+
+    hurry: int | None = None
+    seed: int | None = None
+    site: Site | None = None
+
+
 class OutOfStepError(Exception):
     """A launch whose warps run in step has come to something that they must do one after the other; `always` where that
     is sure before it begins. `is_fault` where it is a fault, which the report of the first thread names.
@@ -133,6 +145,8 @@ class LaunchState:
     completion: Completion = Completion.LATE
     chance: Random | None = None
     """The source of the times at which operations complete, where these are random."""
+    loads: Loads | None = None
+    """How atomic loads find their values, where that is not the usual way."""
     numbers: bool = False
     """Whether numbers that go wrong are looked for."""
     tensor_cores: Target | None = None

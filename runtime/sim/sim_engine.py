@@ -22,7 +22,7 @@ from ..engine import Argument, Counters, LaunchConfig, RunResult, sum_counts
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
 from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
-from .launch import Completion, Forgiven, LaunchState, OutOfStepError, refuse_output, unknown_registers
+from .launch import Completion, Forgiven, LaunchState, Loads, OutOfStepError, refuse_output, unknown_registers
 from .memory.memories import Memories
 from .memory.provenance import Fragments, Tiles
 from .ordering.liveness import Watch
@@ -85,7 +85,8 @@ class SimEngine:
     reach the host memory that `memory` returns, by its addresses. `fragments` are the types of the kernel's fragments
     and `tiles` the tiles that do not fit, for messages; `registers` are those of a thread once it is assembled. With
     `any_fault`, the first fault of warps in step ends a launch by an OutOfStepError, and is not looked for again for
-    its report. `multicasts` is memory of several devices. `display` is where a long launch shows its `progress`.
+    its report. `loads` is an unusual way of atomic loads, `multicasts` memory of several devices, and `display` where a
+    long launch shows its `progress`.
     """
 
     options: SimOptions = field(default_factory=SimOptions)
@@ -103,6 +104,7 @@ class SimEngine:
     tiles: Tiles = dict
     registers: Callable[[], int | None] = unknown_registers
     any_fault: bool = False
+    loads: Loads | None = None
     multicasts: Sequence[Multicast] = ()
     display: "Display | None" = field(default_factory=_display_of_process)
     progress: "Progress | None" = None
@@ -119,15 +121,11 @@ class SimEngine:
 
     @property
     def processes(self) -> int | None:
-        """How many processes may share out clusters that do not order themselves; None is one for each core, where it
-        is worth it.
-        """
+        """How many processes may share out clusters that do not order themselves; None is one a core, or fewer."""
         return simulator_processes() if self.options.processes is None else self.options.processes
 
     def launch(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
-        """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a
-        fault.
-        """
+        """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a fault."""
         return self.launch_on_devices([(program, args)], config)
 
     def launch_on_devices(
@@ -236,7 +234,7 @@ class SimEngine:
         watched = self.journal is not None and self.journal.is_watching
         options = self.options
         others = any(code is not ErrorCode.SIM_RACE for code, _ in self.forgiven or ())
-        return bool(options.seed or watched or self.watch or others or options.exact or options.numbers)
+        return bool(options.seed or watched or self.watch or self.loads or others or options.exact or options.numbers)
 
     def _is_together(self, grids: Sequence[Grid], config: LaunchConfig) -> bool:
         """Whether clusters run at the same time, so that they may wait for each other."""
@@ -275,6 +273,7 @@ class SimEngine:
             chance=chance,
             forgiven=self.forgiven,
             numbers=self.options.numbers,
+            loads=self.loads,
             devices=len(grids),
             tensor_fences=wants_tensor_fences(),
             tensor_cores=self.tensor_cores if self.options.numerics == "hardware" else None,
@@ -282,6 +281,7 @@ class SimEngine:
         races = self.options.races or in_step > 0  # nothing but the lack of races makes any order as good
         spaces = Memories.make(races=races, global_base=GLOBAL_BASE, shared_base=SHARED_BASE, guard=GLOBAL_GUARD)
         launch.races = races
+        spaces.keep_versions(self.loads)
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(grids, config))
         placing = Placing.of([grid.args for grid in grids], self.multicasts)
         translators = [self._translator(launch, spaces, grid) for grid in grids]

@@ -62,6 +62,8 @@ class Journal:
     sightings: list[Sighting] = field(default_factory=list[Sighting])
     remarks: dict[Site, str] = field(default_factory=dict[Site, str])
     """The remarks about an operation."""
+    outdated: dict[Site, str] = field(default_factory=dict[Site, str])
+    """The loads that have found outdated values, each with a place that it has read."""
     wider: set[Site] = field(default_factory=set[Site])
     """Operations with forgiven races with threads of other warps."""
     reached: Reached | None = None

@@ -14,6 +14,8 @@ from ....base.errors import Code
 from ....base.spaces import GMEM, LANE_SHIFT, SMEM, Allocation, Cells, Sharer
 from ....base.spaces import Space as MemorySpace
 from ..faults import SimulationError, Site
+from ..launch import Loads
+from ..ordering.outdated import Outdated
 from ..warp import Cluster, Warp
 from .arena import ABSENT, UNWRITTEN, Arena
 from .local import LocalSpace
@@ -139,6 +141,11 @@ class Memories:
         """
         global_, shared = Space(GMEM, global_base, races, Arena(guard)), Space(SMEM, shared_base, races)
         return Memories(global_, shared, LocalSpace())
+
+    def keep_versions(self, loads: Loads | None) -> None:
+        """Keeps the values that places have held, if loads find outdated ones."""
+        if loads is not None and loads.seed is not None and self.global_.races:
+            self.global_.outdated = self.shared.outdated = Outdated(loads)
 
     @property
     def of_blocks(self) -> tuple[Space, ...]:

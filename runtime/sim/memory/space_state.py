@@ -25,6 +25,7 @@ from ..warp import Warp
 from .arena import Allocation, Arena
 
 if TYPE_CHECKING:
+    from ..ordering.outdated import Outdated
     from ..ordering.releases import Releases
     from .journal import Journal
 
@@ -118,6 +119,8 @@ class SpaceState:
     """The swizzle of the last tensor copy to each 16 bytes of shared memory, as its bits plus 1; 0 without a copy."""
     origins: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """The place in global memory from which the last tensor copy has brought each 16 bytes of shared memory, or 0."""
+    outdated: "Outdated | None" = None
+    """The versions of places, where loads may find outdated ones."""
     journal: "Journal | None" = None
     """The observer of writes, if there is one."""
     name: str = field(init=False)
@@ -171,6 +174,12 @@ class SpaceState:
 
             self.released = Releases()
         return self.released
+
+    def entries(self, row: int, width: int) -> bytes:
+        """The last writes of the bytes of a row, as the race check keeps them."""
+        if self.shadow is None or not self.shadow.written(np.array([row]), width).any():
+            return b""
+        return self.shadow.write_rows[width][row].tobytes()
 
     def offsets(self, at: NDArray[Any]) -> NDArray[Any]:
         """The bytes before some addresses."""

@@ -3,7 +3,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,14 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.spaces import Traffic
 from ..ordering.asynchronous import readers
-from ..ordering.knowledge import knowing_executed
+from ..ordering.knowledge import active_only, knowing_executed
 from ..values import Value
 from ..warp import Warp
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN
 from .space_state import Access, Bytes, Promises, SpaceState, sectors, wavefronts
+
+if TYPE_CHECKING:
+    from ..ordering.outdated import Outdated
 
 
 def _refusals():
@@ -201,6 +204,8 @@ class Space(SpaceState):
         if not (arena.state[width][rows] == READY).all():
             _refusals().refuse(self, warp, access, rows, loading=True)
         self.check_writable(warp, access, rows)
+        if self.outdated is not None:
+            self.outdated.begin(self, rows, width)
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width, access.scope, how.is_seen)
             if conflict is not None:
@@ -215,6 +220,8 @@ class Space(SpaceState):
         if len(rows) > 1 and len(np.unique(rows)) < len(rows):  # lanes hear each other
             self._hear(warp, access, rows, how.acquires, how.is_seen)
         self._tell(warp, access, rows, data[rows])
+        if self.outdated is not None:
+            self.outdated.end(warp, self, rows, width)
         return before
 
     def _hear(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool, is_seen: bool = True) -> None:
@@ -239,14 +246,38 @@ class Space(SpaceState):
             conflict = self.shadow.observe(warp, rows, width, access.scope)
             if conflict is not None:
                 _refusals().race(self, warp, access, rows, conflict, "reads")
+        if self.outdated is not None:
+            return self._version(warp, access, rows, acquires, self.outdated)
         self._hear(warp, access, rows, acquires)
         return self.arena.data[width][rows]
+
+    def _version(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool, outdated: "Outdated") -> Bytes:
+        """As `observe`: the bytes that the rows hold, or have held."""
+        content = self.arena.data[access.width][rows].copy()
+        found = dict(outdated.find(warp, self, rows, access.width, access.site))
+        newest = np.array([index for index in range(len(rows)) if index not in found], np.int64)
+        if len(newest):
+            with active_only(warp, newest):
+                self._hear(warp, access, rows[newest], acquires)
+        for index, version in found.items():
+            content[index] = version.content
+            address = int(rows[index]) * access.width
+            now = self.releases.kept(address)
+            self.releases.put(address, version.releases)
+            with active_only(warp, np.array([index])):
+                self._hear(warp, access, rows[[index]], acquires)
+            self.releases.put(address, now)
+            if self.journal is not None:
+                self.journal.outdated.setdefault(access.site, self.show_row(int(rows[index]), access.width))
+        return content
 
     def publish(self, warp: Warp, access: Access, address: Value, content: Bytes, releases: bool) -> None:
         """Writes an array (active, width) of bytes at `address` in each active lane atomically."""
         rows = self.rows(warp, access, address)
         width = access.width
         self.check_writable(warp, access, rows)
+        if self.outdated is not None:
+            self.outdated.begin(self, rows, width)
         if self.shadow is not None:
             conflict = self.shadow.update(warp, rows, width, access.scope)
             if conflict is not None:
@@ -256,6 +287,8 @@ class Space(SpaceState):
             self.arena.data[width][row] = value
             self.releases.write(warp, row * width, lane, releases, True, access.scope, access.site)
         self.arena.state[width][rows] = READY
+        if self.outdated is not None:
+            self.outdated.end(warp, self, rows, width)
 
     def make_mbarrier(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """The rows at `address` in each active lane, which from now on hold mbarriers."""

@@ -117,6 +117,16 @@ def knowing_executed(warp: Warp) -> Generator[None]:
     warp.own.update(own)
 
 
+@contextmanager
+def active_only(warp: Warp, indices: NDArray[np.int64]) -> Generator[None]:
+    """Within it, only these of the active lanes, by their index among them, are active."""
+    before, chosen = warp.mask_state(), np.zeros(warp.lanes, bool)
+    chosen[warp.lane_numbers()[indices]] = True
+    warp.narrow(chosen)
+    yield
+    warp.restore(before)
+
+
 def whole_snapshot(warp: Warp) -> Clock:
     """The clock of all lanes of a warp now."""
     return snapshot(warp, np.arange(warp.lanes))

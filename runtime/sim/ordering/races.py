@@ -75,7 +75,7 @@ class RaceShadow:
     def _view(self) -> None:
         """The tables as rows of each width."""
         counts = {width: width // self._granule for width in WIDTHS if width >= self._granule}
-        self._write_rows = {width: self._writes.reshape(-1, count) for width, count in counts.items()}
+        self.write_rows = {width: self._writes.reshape(-1, count) for width, count in counts.items()}
         self._latest_rows = {width: self._latest.reshape(-1, count) for width, count in counts.items()}
         shape = len(self._reads), -1
         self._read_rows = {width: self._reads.reshape(*shape, count) for width, count in counts.items()}
@@ -99,7 +99,7 @@ class RaceShadow:
         """Which rows have been written since the shadow began."""
         if width < self._granule:
             self._refine(width)
-        return (self._write_rows[width][rows] != 0).any(axis=1)
+        return (self.write_rows[width][rows] != 0).any(axis=1)
 
     def since(self, time: int) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
         """The bytes of a granule, and those granules that have been written and read since a time."""
@@ -108,11 +108,11 @@ class RaceShadow:
 
     def by_async(self, rows: NDArray[Any], width: int) -> NDArray[np.bool_]:
         """Which rows the async proxy has written last."""
-        return (self._write_rows[width][rows] & PROXIED != 0).all(axis=1)
+        return (self.write_rows[width][rows] & PROXIED != 0).all(axis=1)
 
     def date(self, rows: NDArray[Any], width: int, time: int, agents: NDArray[Any]) -> None:
         """Records a write by `agents` at a time without a check, as when a copy that was checked completes."""
-        self._write_rows[width][rows] = ((time << 32) | agents)[:, None]
+        self.write_rows[width][rows] = ((time << 32) | agents)[:, None]
 
     def attribute(self, warp: "Warp", rows: NDArray[Any], width: int, agent: int) -> None:
         """Records that the atomic writes of rows that the active lanes have just made are those of an asynchronous
@@ -120,7 +120,7 @@ class RaceShadow:
         """
         cluster = warp.block.cluster
         cluster.finished[agent] = warp.launch.clock  # so that no horizon hides them
-        self._write_rows[width][rows] = warp.launch.clock << 32 | ATOMIC | cluster.agent_of(agent)
+        self.write_rows[width][rows] = warp.launch.clock << 32 | ATOMIC | cluster.agent_of(agent)
 
     def _unordered(
         self, warp: "Warp", entries: Entries, atomic: bool = False, over: "NDArray[np.bool_] | None" = None
@@ -157,7 +157,7 @@ class RaceShadow:
         """
         if width < self._granule:
             self._refine(width)
-        entries = self._write_rows[width].take(rows, axis=0)
+        entries = self.write_rows[width].take(rows, axis=0)
         ended = (entries & (PROXIED | ASYNC)) != 0 if over else None
         bad = self._unordered(warp, entries & ~SEVERAL, atomic, ended)
         if bad is not None:
@@ -323,7 +323,7 @@ class RaceShadow:
 
     def unfenced(self, warp: "Warp", rows: NDArray[Any], width: int, proxy: str) -> Conflict | None:
         """The first write of rows by the generic proxy behind which the active lanes know no fence of a proxy."""
-        entries = self._write_rows[width][rows]
+        entries = self.write_rows[width][rows]
         bad = (entries != 0) & (entries & PROXIED == 0)
         fenced = known(warp).proxies.get(proxy)
         if fenced is not None and bad.any():
@@ -357,7 +357,7 @@ class RaceShadow:
         """
         conflict = self._first_access(warp, rows, width, True, scope)
         if conflict is None:
-            table = self._write_rows[width]
+            table = self.write_rows[width]
             more = self._cover(warp, rows, table[rows], reads)
             flags = ATOMIC | (0 if warp.launch.is_widest(scope) else SCOPES[scope])
             table[rows] = np.where(more, MORE, 0) | warp.stamps() | flags
@@ -371,7 +371,7 @@ class RaceShadow:
         if conflict is not None:
             return conflict
         if scope == "sys" and self._forgets:
-            bad = self._unordered(warp, entries := self._write_rows[width][rows] & ~SEVERAL)
+            bad = self._unordered(warp, entries := self.write_rows[width][rows] & ~SEVERAL)
             if bad is not None and (bad := bad & of_own_warp(warp, entries)).any():
                 return first_conflict(bad, entries, True, width)
         table = self._own_reads(warp, rows, width)
@@ -392,7 +392,7 @@ class RaceShadow:
         conflict = self._first_access(warp, rows, width)
         if conflict is not None:
             return conflict
-        table, now = self._write_rows[width], warp.stamps()
+        table, now = self.write_rows[width], warp.stamps()
         table[rows] = now
         lost = table[rows, 0] != now[:, 0]
         if lost.any():  # lanes of this request write the same bytes

@@ -239,6 +239,10 @@ def fenced_knowledge(warp: Warp) -> Clock | None:
     return join_clocks(fence.of(warp, lane) for fence in warp.state(Fences).last for lane in lanes if fence.lanes[lane])
 
 
+Kept: TypeAlias = tuple[Clock | None, Mapping[tuple[Home, str], Clock], Mapping[int, Flag]]
+"""The releases at an address at some time."""
+
+
 @dataclass(slots=True)
 class Releases:
     """The clocks that were released at the addresses of a state space: of scopes with all threads, and those of
@@ -279,6 +283,20 @@ class Releases:
             by_agent[key] = clock.joined(by_agent.get(key))
             if warp.launch.is_widest(reach):
                 self._wide[address] = clock.joined(self._wide.get(address))
+
+    def kept(self, address: int) -> Kept | None:
+        """The releases at an address now; None without any."""
+        if address not in self._of and address not in self._flags:
+            return None
+        return self._wide.get(address), dict(self._of.get(address, {})), dict(self._flags.get(address, {}))
+
+    def put(self, address: int, kept: Kept | None) -> None:
+        """Makes the releases at an address those of another time."""
+        wide, of, flags = kept or (None, {}, {})
+        for table, value in ((self._wide, wide), (self._of, of), (self._flags, flags)):
+            table.pop(address, None)
+            if value:
+                table[address] = value
 
     def read(self, warp: Warp, address: int, acquires: bool, scope: str, is_seen: bool = True) -> None:
         """An atomic read: it joins the clocks that were left at the address, at once or at the next fence. Where its

@@ -5,6 +5,7 @@ An atomic operation of several lanes is executed lane by lane, in their order.
 """
 
 from collections.abc import Callable, Mapping
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from ....dialects import ptx
+from ...errors import Dim3
 from ..events import Pause, Step, Suspending, Suspension
 from ..faults import site_of
 from ..memory.spaces import Atomic, Space
@@ -146,8 +148,15 @@ def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
     access.scope = op.scope_name
     pause, acquires = Pause(site_of(op), _look(space, pointer), space.name, idle_slots(op, t)), op.relaxed is None
 
+    loads = t.launch.loads
+    chance = None if loads is None or loads.hurry is None else Random(loads.hurry)
+    hurried: set[tuple[Dim3, int]] = set()
+
     def run(warp: Warp) -> Suspension:
-        yield pause  # a loop that waits for another warp's store lets that warp go on
+        key = warp.block.coordinate, warp.index
+        if chance is None or key in hurried or chance.random() < 0.5:
+            yield pause  # a loop that waits for another warp's store lets that warp go on
+        hurried.add(key)
         content = space.observe(warp, access, warp.registers[pointer], acquires=acquires)
         warp.registers[result] = from_bytes(warp, content, kind)
 
@@ -173,7 +182,14 @@ def _fence(op: ptx.FenceOp, t: Translator) -> Step:
     acquires, releases = op.order.data != "release", op.order.data != "acquire"
     if acquires:
         t.launch.fences.add(scope)
-    return lambda warp: fence(warp, scope, acquires=acquires, releases=releases)
+    space, is_sequential = t.spaces.shared, op.order.data == "sc"
+
+    def step(warp: Warp) -> None:
+        fence(warp, scope, acquires=acquires, releases=releases)
+        if is_sequential and space.outdated is not None:
+            space.outdated.fence(warp, scope)
+
+    return step
 
 
 def _nanosleep(op: ptx.NanosleepOp, t: Translator) -> Suspending:

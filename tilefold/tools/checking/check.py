@@ -15,6 +15,7 @@ from tilefold.driver.gaps import Gap, GapKind, assumed_by, gap_for, gap_of, plac
 from tilefold.driver.lowering import Program
 from tilefold.runtime.engine import Argument, LaunchConfig
 from tilefold.runtime.sim.diagnosis import MOST, DiagnosedLaunch, Diagnosis, Finding, diagnose
+from tilefold.runtime.sim.outdated_values import DEPENDS, ORDER, examine_outdated
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.reached import Reached
 from tilefold.runtime.sim.sim_engine import SimEngine
@@ -89,9 +90,15 @@ def examined(label: str, stage: str, launch: DiagnosedLaunch, source: Source, ju
     """The faults and gaps of a launch. LaunchError for a launch that cannot begin."""
     diagnosis = diagnose(launch)
     faults = [make_report_finding(label, stage, finding, source) for finding in diagnosis.findings]
+    gaps: list[Gap] = []
     if diagnosis.arguments is not None and all(finding.is_remark for finding in diagnosis.findings):
         faults += [Fault(label, (stage,), Code.CHECK_FAILED, text, place=place) for text, place in judge(diagnosis)]
-    gaps: list[Gap] = []
+        if all(fault.is_remark for fault in faults):
+            found = examine_outdated(launch, diagnosis, lambda other: next((text for text, _ in judge(other)), None))
+            faults += [make_report_finding(label, stage, finding, source) for finding in found.findings]
+            for site in found.depends:
+                place = place_of_site(site, source)
+                gaps.append(Gap(GapKind.ASSUMPTION, DEPENDS, label, place=place, hint=ORDER))
     if (ended := diagnosis.unfinished) is not None:
         message, hint = source.spelled(ended.message), source.spelled(ended.hint)
         gaps.append(gap_for(ended.code, message, hint, place_of_site(ended.site, source), label))
