@@ -173,6 +173,22 @@ class CopyBulkTensorTileS2GOp(TensorCopyOp):
     FACTS: ClassVar[TensorFacts] = TensorFacts(loads=False, multicast=False, reduction="")
 
 
+class CopyBulkTensorGather4G2SOp(TensorCopyOp):
+    """Loads four rows of a matrix by their numbers to shared memory (cp.async.bulk.tensor, tile::gather4, sm_100a), for
+    `gather4`.
+    """
+
+    FACTS: ClassVar[TensorFacts] = TensorFacts(loads=True, multicast=False, reduction="", by_rows=True)
+
+
+class CopyBulkTensorScatter4S2GOp(TensorCopyOp):
+    """Stores four rows of shared memory as rows of a matrix by their numbers (cp.async.bulk.tensor, tile::scatter4,
+    sm_100a), for `scatter4`.
+    """
+
+    FACTS: ClassVar[TensorFacts] = TensorFacts(loads=False, multicast=False, reduction="", by_rows=True)
+
+
 @dataclass(frozen=True, slots=True)
 class CopyReduceBulkTensorTileS2GOp(TensorCopyOp):
     """Combines tiles of shared memory with global memory (cp.reduce.async.bulk.tensor): adds by default."""

@@ -3,7 +3,7 @@
 copy_traits_sm90_tma.hpp).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -15,16 +15,17 @@ from ...base.element_types import BY_NAME
 from ...base.errors import Code, TilefoldError
 from ...dialects import ptx
 from ...dialects.cute import LayoutAttr, TilerAttr
-from ...dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaPartitionOp, TmaTensorOp, TmaType
+from ...dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp, TmaType
 from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
 from ...layout.algebra.inttuple import wrap
 from ...layout.algebra.slicing import slice_
 from ...layout.algebra.swizzle import Swizzle
+from ...layout.atoms.instructions import ROWS
 from ...layout.atoms.tensor_copy import TENSOR_COPIES
 from ...layout.tma.partition import compute_multicast_mask
 from ...layout.tma.recipe import MAP_ELEMENTS
 from ..scalars.dtypes import DType, Int64, Uint16, dtype_of
-from ..scalars.values import convert
+from ..scalars.values import convert, index_of
 from ..tracing.state import emit
 from . import nvgpu
 from .coordinates import as_layout, check_static, split_coordinate, tuples
@@ -56,6 +57,8 @@ class TmaAtom:
     def op(self) -> nvgpu.TensorCopyOp:
         """The instruction."""
         facts = TENSOR_COPIES[self.name]
+        if facts.by_rows:
+            return nvgpu.CopyBulkTensorGather4G2SOp() if facts.loads else nvgpu.CopyBulkTensorScatter4S2GOp()
         if facts.reduction:
             return nvgpu.CopyReduceBulkTensorTileS2GOp(ReductionOp(facts.reduction))
         if not facts.loads:
@@ -179,6 +182,47 @@ def tma_partition(
         return as_tensor(tensor).view_of(TmaPartitionOp, [_atom(atom).ssa, tensor.ssa, operands], properties)
 
     return part(smem_tensor), part(gmem_tensor)
+
+
+def gather4(
+    atom: TmaAtom, column: object, rows: Sequence[object], smem: Tensor, tma_bar_ptr: Any, cache_policy: Any = None
+) -> None:
+    """Starts loading four rows of a matrix by their numbers, from a column on, to shared memory: one thread has it done
+    by a map of `CopyBulkTensorGather4G2SOp`, whose tile is (4,n). An mbarrier counts the bytes. Rows and columns
+    outside the matrix are zero (PTX ISA, cp.async.bulk.tensor: tile::gather4).
+
+    Raises TilefoldError for another atom or number of rows (E5002).
+    """
+    bar = address_of(tma_bar_ptr).ssa
+    _move_rows(atom, nvgpu.CopyBulkTensorGather4G2SOp, column, rows, smem, bar, cache_policy)
+
+
+def scatter4(atom: TmaAtom, smem: Tensor, column: object, rows: Sequence[object], cache_policy: Any = None) -> None:
+    """Starts storing four rows of shared memory as rows of a matrix by their numbers, from a column on, as part of the
+    thread's bulk group: by a map of `CopyBulkTensorScatter4S2GOp`. Rows outside the matrix are left out (PTX ISA,
+    cp.async.bulk.tensor: tile::scatter4).
+
+    Raises TilefoldError for another atom or number of rows (E5002).
+    """
+    _move_rows(atom, nvgpu.CopyBulkTensorScatter4S2GOp, column, rows, smem, None, cache_policy)
+
+
+def _move_rows(
+    atom: TmaAtom,
+    kind: type[nvgpu.TensorCopyOp],
+    column: object,
+    rows: Sequence[object],
+    smem: Tensor,
+    bar: SSAValue | None,
+    policy: object,
+) -> None:
+    if not isinstance(_atom(atom).op, kind):
+        text = f"{atom.name} does not move rows by their numbers to this side"
+        raise TilefoldError(Code.BUILD_VALUE, text, f"make the map with {kind.__name__}()")
+    if len(rows) != ROWS:
+        raise TilefoldError(Code.BUILD_VALUE, f"an instruction moves {ROWS} rows, not {len(rows)}", "give four numbers")
+    coords = [index_of(x).ssa for x in (column, *rows)]
+    emit(TmaCallOp(atom.ssa, coords, as_tensor(smem).ssa, bar, None, policy_of(policy)))
 
 
 def tensor_prefetch(atom: object, src: CoordTensor, policy: object) -> None:

@@ -25,6 +25,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import Target, TargetFamily, Targets
+from ...layout.atoms.instructions import MATRIX, ROWS
 from ...layout.atoms.ptx_text import tensor_mnemonic
 from ...layout.tma.recipe import REDUCTIONS, MapRecipe
 from ...layout.tma.tensor_map import MAX_RANK
@@ -37,8 +38,6 @@ from .entry import EntryOp
 from .tcgen05.base import TCGEN05
 from .warp import check_word
 
-ROWS, MATRIX = 4, 2
-"""The rows that gather4 and scatter4 move, and the dimensions of their maps."""
 _BAR = Mbarrier("bar")
 _BLOCKS_ALONE = 12
 """The generation of GPUs whose clusters have one block."""
@@ -63,10 +62,7 @@ class TensorCopyOp(BulkOp):
     def spelled(self, *, loads: bool, multicast: bool = False, reduction: str = "", pair: bool = False) -> str:
         """The instruction with its rank and modifiers."""
         rank = MATRIX if self.by_rows else len(self.coords)
-        words = tensor_mnemonic(rank, loads, multicast, reduction, pair)
-        return self.hinted(
-            words.replace(".tile", f".tile::{'gather4' if loads else 'scatter4'}") if self.by_rows else words
-        )
+        return self.hinted(tensor_mnemonic(rank, loads, multicast, reduction, pair, self.by_rows))
 
     def hinted(self, mnemonic: str) -> str:
         """The instruction with the word for its cache policy, if it has one."""

@@ -27,6 +27,7 @@ from ...layout.algebra.compose import composition
 from ...layout.algebra.core import Layout, LayoutLike, cosize, join, plain_layout
 from ...layout.algebra.integers import Coord, is_static
 from ...layout.algebra.inttuple import is_fully_static, leaves, product_each, transform_leaves
+from ...layout.atoms.instructions import ROWS
 from ...layout.tiling.copy_loops import with_outer
 from ...layout.tma.partition import by_instructions
 from ...layout.tma.tensor_map import UNIT
@@ -41,7 +42,14 @@ from .directives import TileOp
 from .folded import ViewOp
 from .recast import RecastOp
 from .results import InferringOp
-from .tma_rules import check_alignment, check_box, check_operands_of, cluster_around, split_by_instructions
+from .tma_rules import (
+    check_alignment,
+    check_box,
+    check_boxes,
+    check_operands_of,
+    cluster_around,
+    split_by_instructions,
+)
 from .tma_types import TmaType, make_tensor_copies
 from .types import TensorType
 from .view_base import RESULT, VIEWED, SlicedViewOp
@@ -276,7 +284,13 @@ class PrefetchOp(TileOp):
         if self.tiles is not None:
             assert isinstance(self.tiles.type, CoordTensorType)
             with refusing():
+                check_boxes(self.tma.type)
                 _ = split_by_instructions(self.tma.type, self.tiles.type)
+
+
+def coordinates_of(type: TmaType) -> int:
+    """The coordinates that an instruction takes: one for each dimension of the map, or a column and four rows."""
+    return 1 + ROWS if type.tma_copy.atom.by_rows else len(type.tma_copy.basis)
 
 
 def instruction_of(
@@ -294,10 +308,11 @@ def instruction_of(
         return TensorPrefetchOp(map, coords, policy)
     if copy.loads:
         assert mbarrier is not None, "the verifiers check this"
-        return TensorLoadOp(map, coords, smem, mbarrier, multicast, policy, pair=copy.atom.is_paired)
+        is_paired, by_rows = copy.atom.is_paired, copy.atom.by_rows
+        return TensorLoadOp(map, coords, smem, mbarrier, multicast, policy, pair=is_paired, gather4=by_rows)
     if copy.atom.reduction:
         return TensorReduceOp(copy.atom.reduction, map, coords, smem, policy)
-    return TensorStoreOp(map, coords, smem, policy)
+    return TensorStoreOp(map, coords, smem, policy, scatter4=copy.atom.by_rows)
 
 
 @irdl_op_definition
@@ -306,6 +321,10 @@ class TmaCallOp(TileOp):
     at a coordinate of the map, to or from shared memory. Without `%s` it is a prefetch of the box.
 
     The thread that executes it issues it. `%s` is the part of shared memory of one instruction.
+
+    With a map of single rows, as of SM100_TMA_LOAD_2D_GATHER4, the coordinates are a column and the numbers of four
+    rows, `tile.tma_call %a(%j, %i0, %i1, %i2, %i3), %s mbarrier %bar`: their parts from the column on come one behind
+    the other.
     """
 
     name = "tile.tma_call"
@@ -340,11 +359,13 @@ class TmaCallOp(TileOp):
 
     def verify_(self) -> None:
         type = self.tma.type
-        rank = len(type.tma_copy.basis)
+        rank = coordinates_of(type)
         if len(self.coords) != rank:
-            raise VerifyException(f"the map has {rank} dimensions, the coordinate {len(self.coords)}")
+            takes = "takes a column and four rows" if type.tma_copy.atom.by_rows else f"has {rank} dimensions"
+            raise VerifyException(f"the map {takes}, the coordinate {len(self.coords)}")
         with refusing():
             if self.smem is None:
+                check_boxes(type)
                 check_operands_of(self, None, self.mbarrier, self.multicast)
                 return
             assert isinstance(self.smem.type, TensorType)

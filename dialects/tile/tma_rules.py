@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from ...base.errors import Code, LayoutError
 from ...base.spaces import SMEM
 from ...layout.algebra.coalesce import coalesce, steps
-from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout, size
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, join, plain_layout, size
 from ...layout.algebra.integers import ScaledBasis, divisor
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.atoms.contract import Role
@@ -74,7 +74,8 @@ def check_box(tma: TmaType, tensor: AnyTensor, values: LayoutLike) -> None:
             f"the map swizzles shared memory as {tma.smem.data}, the tensor as {tensor.layout.data}",
             "make the map with the layout of the tensor in shared memory",
         )
-    if coalesce(layout) != Layout(copy.values, 1):
+    rows_first = join([layout[i] for i in reversed(range(len(layout)))]) if copy.atom.by_rows else layout
+    if Layout(copy.values, 1) not in (coalesce(layout), coalesce(rows_first)):
         raise LayoutError(
             Code.TMA_BOX,
             f"an instruction moves {copy.values} neighbours in shared memory, but the tensor has {coalesce(layout)}",
@@ -106,9 +107,17 @@ def check_alignment(tma: TmaType, tensor: TensorType, rest: list[Layout]) -> Non
         )
 
 
+def check_boxes(tma: TmaType) -> None:
+    """Raises `LayoutError` (E0324) for a map of single rows, which copies of tiles and prefetches do not take."""
+    if tma.tma_copy.atom.by_rows:
+        text = f"{tma.kind.data} moves rows by their numbers, not a tile"
+        raise LayoutError(Code.TMA_OPERANDS, text, "name a column and four rows: tile.tma_call %a(%j, %i, ...), %s")
+
+
 def check_tensor_copy(tma: TmaType, src: AnyTensor, dst: AnyTensor) -> None:
     """Checks source and destination of a tensor copy. Raises `LayoutError` naming the misfit."""
     gmem, smem = (src, dst) if tma.tma_copy.loads else (dst, src)
+    check_boxes(tma)
     if not isinstance(gmem, CoordTensorType) or not isinstance(smem, TensorType):
         sides = "from tile.tma_tensor to smem" if tma.tma_copy.loads else "from smem to tile.tma_tensor"
         raise LayoutError(Code.ATOM_SPACE, f"{tma.kind.data} copies {sides}", _PARTITION)

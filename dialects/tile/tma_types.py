@@ -151,7 +151,7 @@ def make_tensor_copies(
             "see cp.reduce.async.bulk.tensor in the PTX ISA",
         )
         raise LayoutError(Code.ATOM_OPERAND, text, hint)
-    if not 1 <= multicast <= MAX_CLUSTER or (multicast > 1 and not facts.multicast):
+    if not 1 <= multicast <= MAX_CLUSTER or (multicast > 1 and (not facts.multicast or facts.by_rows)):
         raise LayoutError(
             Code.TMA_BOX,
             f"{kind} does not load tiles for {multicast} blocks",
@@ -162,6 +162,8 @@ def make_tensor_copies(
         bits = held.type.bits
         return _checked(make_tma_copy(facts, gmem, smem, tiler, val_bits=bits, multicast=multicast, merge=merge))
 
+    if facts.by_rows:
+        return make(merge=False)
     try:
         apart = make(merge=False)
     except LayoutError as error:

@@ -186,6 +186,11 @@ class CopyAtom(Displayed):
         return isinstance(self.instruction, TensorCopy) and self.instruction.pair
 
     @property
+    def by_rows(self) -> bool:
+        """Whether it moves four rows of a matrix by their numbers."""
+        return isinstance(self.instruction, TensorCopy) and self.instruction.by_rows
+
+    @property
     def reduction(self) -> str:
         """How it combines elements with those of the destination; empty if it overwrites them."""
         return self.contract.numbers.operation if isinstance(self.contract.numbers, Reduced) else ""

@@ -104,10 +104,16 @@ class MovMatrix:
 @dataclass(frozen=True, slots=True)
 class TensorCopy:
     """A thread has a box of a tensor copied between global and shared memory (PTX ISA, cp.async.bulk.tensor and
-    cp.reduce.async.bulk.tensor). An mbarrier of either block of a `pair` may count the bytes of a load.
+    cp.reduce.async.bulk.tensor). An mbarrier of either block of a `pair` may count the bytes of a load. It moves four
+    rows of a matrix `by_rows`.
     """
 
     pair: bool = False
+    by_rows: bool = False
+
+
+ROWS, MATRIX = 4, 2
+"""The rows that a tensor copy by rows moves, and the dimensions of its map."""
 
 
 @final

@@ -7,6 +7,7 @@ from ...base.element_types import BY_PTX
 from .contract import Major, Named, Role
 from .copy_atom import CopyAtom
 from .instructions import (
+    MATRIX,
     Absent,
     AutoMove,
     BulkCopy,
@@ -47,15 +48,18 @@ def matrix_mnemonic(instruction: LdMatrix | StMatrix) -> str:
     return f"{opcode}.sync.aligned.{instruction.shape}.x{instruction.num}{trans}.shared.{instruction.element}"
 
 
-def tensor_mnemonic(rank: int | str, loads: bool, multicast: bool, reduction: str, pair: bool = False) -> str:
+def tensor_mnemonic(
+    rank: int | str, loads: bool, multicast: bool, reduction: str, pair: bool = False, by_rows: bool = False
+) -> str:
     """A tensor copy of `rank` dimensions with its modifiers."""
     if loads:
-        route = "shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        form = "tile::gather4" if by_rows else "tile"
+        route = f"shared::cluster.global.{form}.mbarrier::complete_tx::bytes"
         blocks = f"{'.multicast::cluster' if multicast else ''}{'.cta_group::2' if pair else ''}"
         return f"cp.async.bulk.tensor.{rank}d.{route}{blocks}"
     if reduction:
         return f"cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.{reduction}.tile.bulk_group"
-    return f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group"
+    return f"cp.async.bulk.tensor.{rank}d.global.shared::cta.{'tile::scatter4' if by_rows else 'tile'}.bulk_group"
 
 
 def copy_mnemonic(atom: CopyAtom) -> str:
@@ -83,8 +87,9 @@ def copy_mnemonic(atom: CopyAtom) -> str:
             return matrix_mnemonic(matrix)
         case MovMatrix():
             return MOVMATRIX
-        case TensorCopy(pair):
-            return tensor_mnemonic("N", bool(atom.loads), atom.is_multicast, atom.reduction, pair)
+        case TensorCopy(pair, by_rows):
+            rank = MATRIX if by_rows else "N"
+            return tensor_mnemonic(rank, bool(atom.loads), atom.is_multicast, atom.reduction, pair, by_rows)
         case BulkCopy():
             return {True: BULK_LOAD, False: BULK_STORE, None: "cp.async.bulk"}[atom.loads]
         case TmemLoad(shape, num, packs):

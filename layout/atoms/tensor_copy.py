@@ -8,14 +8,17 @@ from typing import final
 
 from ...base.errors import Code, LayoutError
 from ...base.spaces import GMEM, SMEM
+from ...base.target import targets
 from ..algebra.core import Layout
 from .bulk_copy import BULK_TARGETS, counting_mbarrier
 from .contract import ANY_BITS, BULK_GROUP, BULK_GROUP_READ, Act, Agent, Named, OnBytes, Proxy, Role, Whose
 from .copy_atom import CopyAtom
 from .copy_of_thread import Side, copy_of_thread, other_operand
-from .instructions import TensorCopy
+from .instructions import ROWS, TensorCopy
 from .numbers import Copied, Reduced
 
+_OF_ROWS = targets(100, 86, "f")
+"""The targets whose tensor copies move rows by their numbers."""
 REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
 """How a tensor copy to global memory may combine elements, of the type that the tensor map has."""
 
@@ -25,17 +28,19 @@ REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
 class TensorFacts:
     """The facts of a tensor copy that its name tells: whether it `loads` to shared memory, whether it does so in the
     blocks of a mask, and how a store combines elements; whether an mbarrier of either block of a `pair` counts the
-    bytes of a load. Raises `LayoutError` (E0301) for other combinations.
+    bytes of a load; whether it moves four rows of a matrix `by_rows`, by their numbers (PTX ISA, tile::gather4 and
+    tile::scatter4). Raises `LayoutError` (E0301) for other combinations.
     """
 
     loads: bool
     multicast: bool
     reduction: str
     pair: bool = False
+    by_rows: bool = False
 
     def __post_init__(self) -> None:
         wrong = self.reduction not in ("", *REDUCTIONS) or ((self.multicast or self.pair) and not self.loads)
-        if wrong or (self.reduction and self.loads):
+        if wrong or (self.reduction and (self.loads or self.by_rows)) or (self.pair and self.by_rows):
             raise LayoutError(
                 Code.ATOM_INVALID,
                 f"PTX has no tensor copy {self}",
@@ -45,6 +50,9 @@ class TensorFacts:
     @property
     def name(self) -> str:
         """CuTe's name; of the reductions, CuTe names only the addition."""
+        if self.by_rows:
+            verb = "LOAD_MULTICAST" if self.multicast else "LOAD" if self.loads else "STORE"
+            return f"SM100_TMA_{verb}_2D_{'GATHER' if self.loads else 'SCATTER'}{ROWS}"
         if self.loads:
             return f"{'SM100_TMA_2SM' if self.pair else 'SM90_TMA'}_LOAD{'_MULTICAST' if self.multicast else ''}"
         return f"SM90_TMA_REDUCE_{self.reduction.upper()}" if self.reduction else "SM90_TMA_STORE"
@@ -57,6 +65,9 @@ _ALL = (
     TensorFacts(True, True, "", True),
     TensorFacts(False, False, ""),
     *[TensorFacts(False, False, reduction) for reduction in REDUCTIONS],
+    TensorFacts(True, False, "", by_rows=True),
+    TensorFacts(True, True, "", by_rows=True),
+    TensorFacts(False, False, "", by_rows=True),
 )
 TENSOR_COPIES: Mapping[str, TensorFacts] = MappingProxyType({facts.name: facts for facts in _ALL})
 """The tensor copies by CuTe's names."""
@@ -83,8 +94,8 @@ def tensor_copy_atom(facts: TensorFacts, bits: int) -> CopyAtom:
         Proxy.ASYNC,
         (map, *others),
         Reduced(facts.reduction) if facts.reduction else Copied(),
-        BULK_TARGETS,
-        TensorCopy(facts.pair),
+        _OF_ROWS if facts.by_rows else BULK_TARGETS,
+        TensorCopy(facts.pair, facts.by_rows),
         "PTX ISA, Data Movement and Conversion Instructions: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor",
     )
     return CopyAtom(facts.name, contract)

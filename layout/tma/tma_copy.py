@@ -16,6 +16,7 @@ from ..algebra.recast import recast_layout
 from ..algebra.run_time_int import value_of
 from ..algebra.swizzle import Swizzle
 from ..atoms.copy_atom import CopyAtom
+from ..atoms.instructions import MATRIX, ROWS
 from ..atoms.tensor_copy import TensorFacts, tensor_copy_atom
 from ..tiling.tiled_copy import TiledCopy
 from .box import Path, at_path, compute_box, unit_bases
@@ -77,7 +78,7 @@ class TmaCopy:
                     Code.TMA_BOX, problem, "share it among a power of two of blocks, or use a larger tile"
                 )
             box[mode], left = -(-box[mode] // left), -(-left // box[mode])
-        return tuple(box)
+        return (box[0], 1) if self.atom.by_rows else tuple(box)
 
     @property
     def shared_dimensions(self) -> tuple[int, ...]:
@@ -252,6 +253,9 @@ def copy_of_tile(
     places: Layout = tile_to_shape(join([composition(order, values)]), outer.size)
     tiled = TiledCopy(atom, join([Layout(1, 0), places]), product_each(to_gmem.shape))
     copy = TmaCopy(gmem, val_bits, bits, basis, swizzle_bits, multicast, tiled)
+    if atom.by_rows and (len(basis) != MATRIX or basis[1].size != ROWS or copy.instructions != 1):
+        problem = f"{atom.name} moves {ROWS} whole rows of a matrix, not a tile {show(to_gmem.shape)} to {outer}"
+        raise LayoutError(Code.TMA_BOX, problem, f"make a map of a tile ({ROWS},n), whose rows are contiguous")
     _ = copy.box  # raises where the blocks of a multicast cannot share it
     _check_addresses(copy, outer, placed)
     return copy

@@ -14,8 +14,8 @@ from ....base.spaces import GMEM, SMEM
 from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
 from ....dialects.ptx.effects import Act, Group, does, proxy_of
-from ....dialects.ptx.tensor_copy import MATRIX
 from ....layout.algebra.inttuple import show
+from ....layout.atoms.instructions import MATRIX
 from ....layout.tma.recipe import PlacedMap
 from ....layout.tma.tensor_map import SHARED_ALIGNMENT
 from ..events import Step

@@ -14,7 +14,7 @@ from ....base.parameters import TENSOR_MAP
 from ....dialects import tile
 from ....dialects.arith.integer_range import limits
 from ....dialects.ptx import MAP, MAP_FIELDS, SHARED, CopyTensorMapOp, TensorMapReplaceOp
-from ....dialects.tile.tma import instruction_of
+from ....dialects.tile.tma import coordinates_of, instruction_of
 from ....dialects.tile.tma_rules import split_by_instructions
 from ....layout.algebra.axes import along
 from ....layout.algebra.core import Layout, join
@@ -88,7 +88,7 @@ class _Instruction:
         tma = op.tma
         assert tma is not None
         self._site = site_of(op)
-        self.rank = len(tma.type.tma_copy.basis)
+        self.rank = coordinates_of(tma.type)
         descriptor = None if isinstance(op, tile.PrefetchOp) else op.descriptor
         self._map = t.slot(tma if descriptor is None else descriptor)
         rest = (op.policy,) if isinstance(op, tile.PrefetchOp) else (op.mbarrier, op.multicast, op.policy)

@@ -13,6 +13,8 @@ from tilefold.builder.tensors.fragments import ReductionOp
 from tilefold.builder.tensors.nvgpu import (
     CopyBulkG2SOp,
     CopyBulkS2GOp,
+    CopyBulkTensorGather4G2SOp,
+    CopyBulkTensorScatter4S2GOp,
     CopyBulkTensorTileG2SMulticastOp,
     CopyBulkTensorTileG2SOp,
     CopyBulkTensorTileS2GOp,
@@ -23,8 +25,10 @@ from tilefold.builder.tensors.nvgpu import (
 from tilefold.builder.tensors.tma import (
     TmaInfo,
     create_tma_multicast_mask,
+    gather4,
     make_tiled_tma_atom,
     prefetch_descriptor,
+    scatter4,
     tma_partition,
 )
 
@@ -34,11 +38,12 @@ ReductionKind = ReductionOp
 """How a tensor copy combines elements with those of global memory."""
 
 __all__ = [
-    "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SNonExecTrait",
+    "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorGather4G2SOp", "CopyBulkTensorScatter4S2GOp",
+    "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SNonExecTrait",
     "CopyBulkTensorTileG2SOp", "CopyBulkTensorTileS2GOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode",
     "ReductionKind", "ReductionOp", "TmaInfo", "copy_tensormap", "cp_fence_tma_desc_release",
-    "create_tma_multicast_mask", "fence_tma_desc_acquire", "fence_tma_desc_release", "make_tiled_tma_atom",
-    "make_tma_tile_atom", "prefetch_descriptor", "tma_partition", "update_tma_descriptor",
+    "create_tma_multicast_mask", "fence_tma_desc_acquire", "fence_tma_desc_release", "gather4", "make_tiled_tma_atom",
+    "make_tma_tile_atom", "prefetch_descriptor", "scatter4", "tma_partition", "update_tma_descriptor",
 ]  # fmt: skip
 
 make_tma_tile_atom = make_tiled_tma_atom
