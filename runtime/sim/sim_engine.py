@@ -286,7 +286,9 @@ class SimEngine:
         placing = Placing.of([grid.args for grid in grids], self.multicasts)
         translators = [self._translator(launch, spaces, grid) for grid in grids]
         bindings = bind_multicasts(self.multicasts, translators[0], placing)
+        shared = spaces.shared.arena
         for grid, each in zip(grids, translators, strict=True):
+            shared.begin_again(0)
             bindings += bind(grid.kernel, grid.args, each, placing, self.memory)
         kernel = grids[0].kernel
         if self.journal is not None:
@@ -294,7 +296,11 @@ class SimEngine:
             places = [(binding.argument.storage, binding.offset) for binding in bindings]
             self.journal.begin(spaces.global_.arena, places, spaces.shared.arena)
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
-            codes = [body_of(grid.kernel, each) for grid, each in zip(grids, translators, strict=True)]
+            codes: list[Body] = []
+            bound = len(shared.allocations)
+            for grid, each in zip(grids, translators, strict=True):
+                shared.begin_again(bound)
+                codes.append(body_of(grid.kernel, each))
             if self.progress is not None:
                 self.progress.begin([loop for each in translators for loop in each.loops])
             seats = Seats(spaces)

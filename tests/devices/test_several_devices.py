@@ -57,6 +57,30 @@ def reduced(dtype: Any, scope: str, rank: int) -> tuple[NDArray[Any], NDArray[An
     return outputs, np.stack(peers(inputs)).astype(np.float32).sum(0).astype(numpy_type)
 
 
+@cute.kernel
+def address_of_shared(out: cute.Tensor, rank: cute.Constexpr[int]):
+    t, _, _ = cute.arch.thread_idx()
+    values = cute.make_smem_tensor(30000, cute.Float32)
+    values[t] = cute.Float32(t + rank)
+    cute.arch.sync_threads()
+    out[t] = cute.Int32(values.iterator.toint()) * 0 + cute.Int32(values[t ^ 1])
+    if t == 0:
+        out[THREADS] = cute.Int32(values.iterator.toint())
+
+
+def test_blocks_of_each_device_have_shared_memory_at_the_same_addresses() -> None:
+    def program(rank: int) -> NDArray[Any]:
+        out = np.zeros(THREADS + 1, np.int32)
+        address_of_shared(out, rank).launch(grid=1, block=THREADS)
+        return out
+
+    first, *others = run_on_devices(N, program)
+    assert first[THREADS] < 1 << 18  # what a descriptor of shared memory can name
+    for rank, other in enumerate(others, 1):
+        assert other[THREADS] == first[THREADS]
+        assert (other[:THREADS] == first[:THREADS] + rank).all()
+
+
 def test_a_kernel_reads_the_memory_of_its_peers() -> None:
     def program(rank: int) -> NDArray[Any]:
         own, out = symmetric(THREADS), np.zeros(THREADS, np.float32)
