@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The participants of a pipeline: agents, groups of them, the two sides, and the kinds of work."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
 from ...base.errors import Code, TilefoldError
@@ -65,6 +65,10 @@ class CooperativeGroup:
         if type(self.size) is not int or not 0 < self.size < 1 << 20:
             problem = f"a group cannot have {self.size!r} arrivals"
             raise pipeline_error(problem, "an mbarrier counts 1 to 2^20 - 1 arrivals")
+
+    def times(self, blocks: int) -> "CooperativeGroup":
+        """The group with the arrivals of as many alike in other blocks. Raises TilefoldError (E5011) for too many."""
+        return replace(self, size=self.size * blocks)
 
     def check_threads(self, side: str) -> None:
         """Raises TilefoldError (E5011) if each thread arrives once, but the block has fewer threads."""

@@ -272,6 +272,7 @@ class PipelineTmaAsync(CountedStages):
         cta_layout_vmnk: Layout | None = None,
         tidx: object = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
+        enable_multicast_signaling: bool = False,
         defer_sync: bool = False,
         name: str = "",
     ) -> Self:
@@ -279,13 +280,16 @@ class PipelineTmaAsync(CountedStages):
 
         `cta_layout_vmnk` is the layout (1,M,N,1) of a cluster whose blocks copy into each other's stages: along M (B)
         and along N (A), unless `mcast_mode_mn` has a 0 for one of them. A consumer warp tells each of these blocks that
-        it is done: the group has M + N - 1 arrivals for each warp. Lanes are chosen for that whatever `tidx`; with a
-        constant in its place each thread of the group arrives.
+        it is done: the group has M + N - 1 arrivals for each warp, or one, which is multiplied here, with
+        `enable_multicast_signaling`. Lanes are chosen for that whatever `tidx`; with a constant in its place each
+        thread of the group arrives.
 
         Raises TilefoldError (E5011) for producers of more warps than the block has, for another layout of a cluster,
         and for a number of bytes that no copies have.
         """
         peers = peers_of(cta_layout_vmnk, mcast_mode_mn)
+        if enable_multicast_signaling and peers is not None:
+            consumer_group = consumer_group.times(peers.told_blocks)
         producer_group.check_warps("producer")
         each_thread = type(tidx) is int and peers is None
         if each_thread:

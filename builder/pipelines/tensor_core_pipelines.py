@@ -93,6 +93,13 @@ class MmaCluster:
                     mask = mask | create_tma_multicast_mask(self.layout, (part, *rest), mode)
         return mask
 
+    def count_sharing(self, modes: tuple[int, int]) -> int:
+        """The blocks, or pairs, whose copies fill stages of this block, or of its pair, with itself
+        (cutlass/pipeline/sm100_pipeline.hpp, PipelineTmaUmmaAsync).
+        """
+        along = [self.layout[mode].size for mode, shared in zip((1, 2), modes, strict=True) if shared]
+        return max(sum(along) - len(along) + 1, 1)
+
 
 def _before() -> None:
     emit(ptx.TensorFenceOp("before_thread_sync"))
@@ -157,15 +164,19 @@ class PipelineTmaUmma(_TensorCoreStages, CountedStages):
         barrier_storage: Pointer | Tensor | None = None,
         cta_layout_vmnk: Layout | None = None,
         mcast_mode_mn: tuple[int, int] = (1, 1),
+        enable_multicast_signaling: bool = False,
         defer_sync: bool = False,
         name: str = "",
     ) -> Self:
         """A pipeline of `num_stages` stages. The consumer group has an arrival for each block, or pair, whose
         multiplications read the copies of a block: M + N - 1 in a cluster whose blocks copy along M (B) and N (A),
-        unless `mcast_mode_mn` has a 0 for one of them.
+        unless `mcast_mode_mn` has a 0 for one of them. With `enable_multicast_signaling` the group has the arrivals of
+        one block, and they are multiplied here.
 
         Raises TilefoldError (E5011) for another layout of a cluster, and for a number of bytes that no copies have.
         """
+        if enable_multicast_signaling:
+            consumer_group = consumer_group.times(MmaCluster.of(cta_layout_vmnk).count_sharing(mcast_mode_mn))
         made = cls._create(
             num_stages, producer_group, consumer_group, barrier_storage, cta_layout_vmnk, defer_sync, tx_count
         )

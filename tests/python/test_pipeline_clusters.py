@@ -60,7 +60,7 @@ def test_tensor_copies_of_other_bytes_than_the_pipeline_expects() -> None:
 
 
 @cute.kernel(cluster=(2, 2))
-def in_a_cluster(A, B, modes: cute.Constexpr, told: cute.Constexpr):
+def in_a_cluster(A, B, modes: cute.Constexpr, told: cute.Constexpr, signals: cute.Constexpr = False):
     """Each block loads its own stages, but fills one only when the blocks that share tiles with it have read theirs."""
     t, _, _ = cute.arch.thread_idx()
     x, y, _ = cute.arch.block_idx()
@@ -72,6 +72,7 @@ def in_a_cluster(A, B, modes: cute.Constexpr, told: cute.Constexpr):
         tx_count=4 * TILE,
         cta_layout_vmnk=cute.make_layout((1, 2, 2, 1)),
         mcast_mode_mn=modes,
+        enable_multicast_signaling=signals,
         defer_sync=True,
     )
     pipeline.pipeline_init_arrive((2, 2), is_relaxed=True)
@@ -92,12 +93,14 @@ def in_a_cluster(A, B, modes: cute.Constexpr, told: cute.Constexpr):
             stage.release()
 
 
-@pytest.mark.parametrize(("modes", "told"), [((1, 0), 2), ((0, 1), 2)])
-def test_blocks_of_a_cluster_tell_those_that_share_tiles(modes: tuple[int, int], told: int) -> None:
+@pytest.mark.parametrize(
+    ("modes", "told", "signals"), [((1, 0), 2, False), ((0, 1), 2, False), ((0, 1), 1, True), ((1, 0), 1, True)]
+)
+def test_blocks_of_a_cluster_tell_those_that_share_tiles(modes: tuple[int, int], told: int, signals: bool) -> None:
     source = np.arange(TILE * COUNT * 4, dtype=np.float32).reshape(2, 2, COUNT, TILE).T
     for seed in range(3):
         result = np.full((2, 2, COUNT, TILE), np.nan, np.float32).T
-        in_a_cluster(source, result, modes, told).launch((2, 2), 96, device="sim", seed=seed)
+        in_a_cluster(source, result, modes, told, signals).launch((2, 2), 96, device="sim", seed=seed)
         np.testing.assert_array_equal(result, 2 * source)
 
 

@@ -51,10 +51,15 @@ def _environment(kind: Any) -> Any:
     return Environment
 
 
+def _reduced(torch: Any, op: str, tensors: list[Any]) -> Any:
+    """The tensor of the sums, or of another operation, of some tensors."""
+    ops = {"SUM": torch.sum, "AVG": torch.mean, "MAX": torch.amax, "MIN": torch.amin, "PRODUCT": torch.prod}
+    return ops[op](torch.stack(tensors), 0)
+
+
 def _collectives(torch: Any, distributed: Any) -> None:
     """Lets torch.distributed exchange tensors between the devices of this process."""
     state = SimpleNamespace(ready=False)
-    ops = {"SUM": torch.sum, "AVG": torch.mean, "MAX": torch.amax, "MIN": torch.amin, "PRODUCT": torch.prod}
 
     def begin(*_: Any, **__: Any) -> None:
         state.ready = True
@@ -67,7 +72,7 @@ def _collectives(torch: Any, distributed: Any) -> None:
 
     def all_reduce(tensor: Any, op: Any = distributed.ReduceOp.SUM, *_: Any, **__: Any) -> None:
         name = str(op).rpartition(".")[2].upper()
-        tensor.copy_(ops[name](torch.stack(exchanged("all_reduce", tensor)), 0))
+        tensor.copy_(_reduced(torch, name, exchanged("all_reduce", tensor)))
 
     def broadcast(tensor: Any, src: int = 0, *_: Any, **__: Any) -> None:
         tensor.copy_(exchanged("broadcast", tensor)[src])
@@ -118,7 +123,17 @@ def _symmetric_memory(torch: Any) -> None:
     def rendezvous(tensor: Any, group: Any = None) -> Any:
         return _Handle(peers_of(tensor), world().rank, world().count, multicast(_memory(tensor)).ctypes.data)
 
+    def has_multicast_support(*_: Any) -> bool:
+        return True
+
+    def multimem_all_reduce_(tensor: Any, op: str, group: str) -> Any:
+        return tensor.copy_(_reduced(torch, op.upper(), meet("all_reduce", tensor.clone())))
+
     module.empty, module.rendezvous = empty, rendezvous
+    torch.ops.symm_mem.multimem_all_reduce_ = multimem_all_reduce_
+    native: Any = getattr(torch._C, "_distributed_c10d", None)  # a torch that is built without them has none
+    if native is not None:
+        native._SymmetricMemory.has_multicast_support = staticmethod(has_multicast_support)
 
 
 @dataclass(frozen=True)

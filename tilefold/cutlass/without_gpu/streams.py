@@ -137,7 +137,7 @@ def streams_on_host(torch: Any, gpu: MissingGpu) -> None:
         "get_device_name": properties.name, "get_device_properties": properties, "current_stream": _Stream(),
         "default_stream": _Stream(), "stream": nullcontext(), "device": nullcontext(), "memory_allocated": 0,
         "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None,
-        "is_current_stream_capturing": False,
+        "is_current_stream_capturing": False, "can_device_access_peer": True,
     }  # fmt: skip
     for name, value in answers.items():
         setattr(torch.cuda, name, _always(value))
