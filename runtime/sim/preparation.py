@@ -94,20 +94,36 @@ def _place_shared(kernel: KernelOp, t: Translator) -> None:
     shared.arena.parts.extend(dict.fromkeys(t.homes.values()))
 
 
+def _bind_reached(
+    kernels: Sequence[KernelOp], t: Translator, memory: Callable[[], Sequence[NDArray[np.uint8]]]
+) -> list[Binding]:
+    """Allocates the host's memory that `memory` returns, if a kernel makes pointers of numbers: arguments and symmetric
+    memory in it, which are placed afterwards, are part of that.
+    """
+    kinds = IntToPtrOp | TensorMapReplaceOp | CvtaTensorMapOp
+    if not any(isinstance(op, kinds) for kernel in kernels for op in kernel.walk()):
+        return []
+    from .memory.host_arrays import Reached
+
+    space, parts = t.spaces.global_, memory()
+    offsets = [space.arena.allocate("memory of the host", piece.nbytes, like=piece.ctypes.data) for piece in parts]
+    t.launch.reached = Reached.of(parts, [space.base + offset for offset in offsets])
+    return [Binding(offset, TensorArgument(piece)) for offset, piece in zip(offsets, parts, strict=True)]
+
+
 def bind(
     kernel: KernelOp,
     args: Mapping[str, Argument],
     t: Translator,
     placing: Placing,
-    memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple,
 ) -> list[Binding]:
     """Gives the kernel its shared memory, and each parameter its value, allocating global memory for tensors by
-    `placing`, and for the host's memory that `memory` returns if the kernel makes pointers of numbers: arguments in it
-    are part of that.
+    `placing`.
 
     LaunchError (E3106) for an argument that is missing, unknown, or of another kind, type or size than the
     parameter.
     """
+    t.spaces.shared.arena.begin_again(0)
     _place_shared(kernel, t)
     parameters = kernel.parameters()
     names = [parameter.name for parameter in parameters]
@@ -120,16 +136,6 @@ def bind(
             )
     arena, base = t.spaces.global_.arena, t.spaces.global_.base
     bindings: list[Binding] = []
-    if t.launch.reached is None and any(
-        isinstance(op, IntToPtrOp | TensorMapReplaceOp | CvtaTensorMapOp) for op in kernel.walk()
-    ):
-        from .memory.host_arrays import Reached
-
-        parts = memory()
-        for piece in parts:
-            offset = arena.allocate("memory of the host", piece.nbytes, like=piece.ctypes.data)
-            bindings.append(Binding(offset, TensorArgument(piece)))
-        t.launch.reached = Reached.of(parts, [base + binding.offset for binding in bindings])
     for parameter in parameters:
         name, type = parameter.name, parameter.type
         if name not in args:
@@ -298,6 +304,16 @@ def body_of(kernel: KernelOp, translator: Translator) -> Body:
     return graph(kernel.body, translator)
 
 
+def bodies_of(kernels: Sequence[KernelOp], translators: Sequence[Translator]) -> list[Body]:
+    """The bodies of the kernels of several devices, whose blocks have shared memory at the same addresses."""
+    bodies: list[Body] = []
+    bound = len(translators[0].spaces.shared.arena.allocations)
+    for kernel, translator in zip(kernels, translators, strict=True):
+        translator.spaces.shared.arena.begin_again(bound)
+        bodies.append(body_of(kernel, translator))
+    return bodies
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A kernel with its arguments, on a device of its own."""
@@ -306,7 +322,22 @@ class Grid:
     args: Mapping[str, Argument]
 
 
-def bind_multicasts(multicasts: Sequence[Multicast], t: Translator, placing: Placing) -> list[Binding]:
+def bind_all(
+    grids: Sequence[Grid],
+    translators: Sequence[Translator],
+    placing: Placing,
+    multicasts: Sequence[Multicast],
+    memory: Callable[[], Sequence[NDArray[np.uint8]]],
+) -> list[Binding]:
+    """Places the host's memory that kernels reach, then multicast memory, then the arguments; raises as `bind`."""
+    bindings = _bind_reached([grid.kernel for grid in grids], translators[0], memory)
+    bindings += _bind_multicasts(multicasts, translators[0], placing)
+    for grid, translator in zip(grids, translators, strict=True):
+        bindings += bind(grid.kernel, grid.args, translator, placing)
+    return bindings
+
+
+def _bind_multicasts(multicasts: Sequence[Multicast], t: Translator, placing: Placing) -> list[Binding]:
     """Gives multicast memory its addresses, and the memory of each device that it stands for."""
     bindings: list[Binding] = []
 

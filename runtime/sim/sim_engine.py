@@ -27,7 +27,7 @@ from .memory.memories import Memories
 from .memory.provenance import Fragments, Tiles
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
-from .preparation import Binding, Grid, SimProgram, bind, bind_multicasts, body_of, check_config, rules_for
+from .preparation import Binding, Grid, SimProgram, bind_all, bodies_of, check_config, rules_for
 from .translate import InlineMeanings, RuleOf, Translator
 from .warp import Block, Cluster, Warp
 
@@ -285,22 +285,14 @@ class SimEngine:
         launch.shares = races and not (trace or chance or self._is_observed or self._is_together(grids, config))
         placing = Placing.of([grid.args for grid in grids], self.multicasts)
         translators = [self._translator(launch, spaces, grid) for grid in grids]
-        bindings = bind_multicasts(self.multicasts, translators[0], placing)
-        shared = spaces.shared.arena
-        for grid, each in zip(grids, translators, strict=True):
-            shared.begin_again(0)
-            bindings += bind(grid.kernel, grid.args, each, placing, self.memory)
+        bindings = bind_all(grids, translators, placing, self.multicasts, self.memory)
         kernel = grids[0].kernel
         if self.journal is not None:
             spaces.global_.journal = spaces.shared.journal = self.journal
             places = [(binding.argument.storage, binding.offset) for binding in bindings]
             self.journal.begin(spaces.global_.arena, places, spaces.shared.arena)
         with deep_stack(site_of(kernel)), np.errstate(all="ignore"):
-            codes: list[Body] = []
-            bound = len(shared.allocations)
-            for grid, each in zip(grids, translators, strict=True):
-                shared.begin_again(bound)
-                codes.append(body_of(grid.kernel, each))
+            codes = bodies_of([grid.kernel for grid in grids], translators)
             if self.progress is not None:
                 self.progress.begin([loop for each in translators for loop in each.loops])
             seats = Seats(spaces)

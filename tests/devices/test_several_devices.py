@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
+from tilefold.cute.runtime import from_dlpack
 from tilefold.cute.several_devices import meet, memory_at, multicast, peers, run_on_devices, symmetric
 from tilefold.cute.utils import distributed
 
@@ -79,6 +80,38 @@ def test_blocks_of_each_device_have_shared_memory_at_the_same_addresses() -> Non
     for rank, other in enumerate(others, 1):
         assert other[THREADS] == first[THREADS]
         assert (other[:THREADS] == first[:THREADS] + rank).all()
+
+
+@cute.kernel
+def sum_beside_an_address(
+    inputs: cute.Tensor, outputs: cute.Tensor, address: cute.Int64, seen: cute.Tensor, rank: cute.Constexpr[int]
+):
+    t, _, _ = cute.arch.thread_idx()
+    own = cute.make_tensor(
+        cute.make_ptr(cute.Float32, address, cute.AddressSpace.gmem, assumed_align=4), cute.make_layout(THREADS)
+    )
+    seen[t] = own[t]
+    at = (rank * THREADS + t) * 4
+    parts = distributed.multimem_ld_reduce(inputs.iterator + at, dtype=cute.Float32, num_elements=4)
+    distributed.multimem_st(outputs.iterator + at, *parts)
+
+
+def test_symmetric_memory_of_a_kernel_that_makes_pointers_of_numbers() -> None:
+    def program(rank: int) -> tuple[NDArray[Any], ...]:
+        inputs, outputs, seen = symmetric(N * THREADS * 4), symmetric(N * THREADS * 4), symmetric(THREADS)
+        inputs[:] = np.arange(inputs.size) * (rank + 1)
+        places = [multicast(array) for array in (inputs, outputs)]
+        kept = [from_dlpack(array) for array in (inputs, outputs)]  # whose addresses may be numbers
+        meet()
+        sum_beside_an_address(*places, inputs.ctypes.data, seen, rank).launch(grid=1, block=THREADS)
+        assert kept
+        return inputs, outputs, seen
+
+    results = run_on_devices(N, program)
+    total = sum(inputs for inputs, _, _ in results)
+    for inputs, outputs, seen in results:
+        assert (outputs == total).all()
+        assert (seen == inputs[:THREADS]).all()
 
 
 def test_a_kernel_reads_the_memory_of_its_peers() -> None:
