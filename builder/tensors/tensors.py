@@ -16,7 +16,7 @@ from ...dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType, SpaceAttr
 from ...dialects.tile import AliasOp, AllocOp, CoordinateOp, PtrOp, TensorAtOp, TensorType, ViewOp
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike
 from ...layout.algebra.swizzle import Swizzle
-from ..scalars.dtypes import DType, Index, Int32, Int64
+from ..scalars.dtypes import DTYPES, DType, Index, Int32, Int64
 from ..scalars.values import MOST, Int, index_of, is_scalar
 from ..tracing.state import emit, host
 from ..tracing.truth import refuse_presence
@@ -107,7 +107,7 @@ class Pointer:
         if self.memspace.name not in NUMBERED:
             message = f"the pointer is known to be aligned to {self.alignment} bytes, not to {min_align}"
             raise TilefoldError(Code.BUILD_VALUE, message, "allocate the fragment with that alignment")
-        return tensor_at(self.tensor.ptr().number(), self.dtype, self.memspace.name, min_align).iterator
+        return tensor_at(self._start().number(), self.dtype, self.memspace.name, min_align).iterator
 
     def load(self) -> Any:
         """The element."""
@@ -149,8 +149,13 @@ class Pointer:
         """
         if host() is not None:
             return PointerNumber(self)
-        number, swizzle = self.tensor.ptr().number(), self.type.swizzle_type
+        number, swizzle = self._start().number(), self.type.swizzle_type
         return swizzle(number) if self.tensor.ir_type.is_swizzled and not is_allocated(self.tensor) else number
+
+    def _start(self) -> Address:
+        """The address, which is that of a byte, as tensors of smaller elements begin with one."""
+        packed = self.tensor.ir_type.is_packed and not self.tensor.ir_type.is_swizzled
+        return RawPointer(self.tensor).recast(DTYPES["Uint8"]).address if packed else self.tensor.ptr()
 
     def to_llvm_ptr(self) -> "Pointer":
         """The pointer itself, as `llvm_ptr`."""

@@ -6,13 +6,23 @@ from types import MappingProxyType
 from typing import Any
 
 from xdsl.dialects import arith
-from xdsl.ir import Block, BlockArgument, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import GMEM
 from ...dialects.arith.semantics import constant_of
 from ...dialects.cute.values import with_scalars
 from ...dialects.ptx import MAP, MAP_FIELDS, TensorMapReplaceOp
-from ...dialects.tile import CopyTensorMapOp, Crd2IdxOp, TensorMapOp, TmaType, UpdateTensorMapOp, ViewOp
+from ...dialects.tile import (
+    CopyTensorMapOp,
+    Crd2IdxOp,
+    TensorMapOp,
+    TensorType,
+    TmaCallOp,
+    TmaType,
+    UpdateTensorMapOp,
+    ViewOp,
+)
 from ...dialects.tile.assembly import fill_coordinate, unwrap
 from ...layout.algebra.core import Layout
 from ...layout.algebra.integers import add
@@ -42,6 +52,21 @@ def update_tensor_map(emitter: Emitter, op: UpdateTensorMapOp, tensor: Address, 
     emitter.replace()
 
 
+def _takes_form(op: Operation) -> bool:
+    """Whether an operation copies a map to memory, or works on one that is there."""
+    in_memory = isinstance(op, CopyTensorMapOp | UpdateTensorMapOp)
+    return in_memory or (isinstance(op, TmaCallOp) and op.descriptor is not None)
+
+
+def _is_tensor(argument: SSAValue) -> bool:
+    return isinstance(argument.type, TensorType) and argument.type.space.data is GMEM
+
+
+def _alignment(argument: SSAValue) -> int:
+    assert isinstance(argument.type, TensorType)
+    return argument.type.align.data
+
+
 ANY_EXTENT = 128
 """An extent or a stride that a map can have, whatever its elements are."""
 
@@ -65,13 +90,14 @@ class TensorMaps:
         """The argument that is a map, for the values of the `?` of its tensor, and whether it is that of the tensor.
 
         The launch cannot make a map that depends on more than arguments. If the kernel only copies such a map to
-        memory, the argument is a map of the same form, which is changed there. LoweringError (E0322) for other uses.
+        memory, and uses it there, the argument is a map of the same form, which is changed there. LoweringError (E0322)
+        for other uses.
         """
         is_whole = True
         try:
             recipe = self._recipe(op, scalars, self._value)
         except LoweringError:
-            if not all(isinstance(use.operation, CopyTensorMapOp) for use in op.result.uses):
+            if not all(_takes_form(use.operation) for use in op.result.uses):
                 raise
             recipe, is_whole = self._recipe(op, scalars, self._value_or_any, is_form=True), False
         if recipe not in self._maps:
@@ -87,7 +113,9 @@ class TensorMaps:
         value_of: Callable[[TensorMapOp, SSAValue], object],
         is_form: bool = False,
     ) -> MapRecipe:
-        """The recipe of a map; with `is_form` of one at the beginning of the argument."""
+        """The recipe of a map; with `is_form` of one at the beginning of the argument, or of any argument for a tensor
+        that is none.
+        """
         tensor: SSAValue = op.tensor
         offset: LaunchValue = 0
         while isinstance(tensor.owner, ViewOp):
@@ -95,6 +123,8 @@ class TensorMaps:
             if view.offset is not None and not is_form:
                 offset = add(in_bytes(value_of(op, view.offset), view.source.type.element_bits), offset)
             tensor = view.source
+        if is_form and tensor not in self._names:
+            tensor = max(filter(_is_tensor, self._names), key=_alignment, default=tensor)
         if tensor not in self._names:
             message = "the launch makes a tensor map from an argument, but this tensor begins at a computed address"
             hint = "make a map of any tensor, copy it to memory, and update it there (cpasync.update_tma_descriptor)"

@@ -265,3 +265,20 @@ def test_a_tensor_alone_ends_with_its_view() -> None:
     column = from_dlpack(pairs[:7, 0].T)
     with pytest.raises(ProgramError, match="E3202"):
         added(column, column, np.zeros(8, np.float32)).launch(grid=1, block=8)
+
+
+@cute.kernel
+def doubled_digits(addresses, out):
+    t, _, _ = cute.arch.thread_idx()
+    start = make_ptr(cute.Float4E2M1FN, addresses[0], cute.AddressSpace.gmem).align(16)
+    pair = cute.local_tile(cute.make_tensor(start, cute.make_layout(64)), (2,), (t,)).load().to(cute.Float32)
+    out[t] = pair[0] + pair[1]
+
+
+def test_a_pointer_to_elements_of_4_bits_promises_an_alignment() -> None:
+    bytes = np.zeros(64, np.uint8)
+    first = -bytes.ctypes.data % 16
+    bytes[first : first + 32] = 0x22  # 1 and 1
+    out = np.zeros(32, np.float32)
+    doubled_digits(np.array([from_dlpack(bytes).data_ptr + first], np.int64), out).launch(grid=1, block=32)
+    assert out.tolist() == [2.0] * 32

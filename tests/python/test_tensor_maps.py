@@ -10,6 +10,7 @@ from tilefold.base.errors import TilefoldError
 from tests.kernels.harness import STAGES
 from tilefold import cute
 from tilefold.cute.nvgpu import cpasync
+from tilefold.cute.runtime import make_ptr
 from tilefold.cute.utils import TensorMapManager, TensorMapUpdateMode
 
 TILE = (16, 32)
@@ -17,11 +18,22 @@ ONE = cute.make_layout(1)
 
 
 @cute.kernel
-def halves(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor, mode: cute.Constexpr[Any], fences: cute.Constexpr[bool]):
-    """Copies a tile of each half of A, which is a tensor of its own with fewer rows, to B."""
+def halves(
+    A: cute.Tensor,
+    B: cute.Tensor,
+    W: cute.Tensor,
+    mode: cute.Constexpr[Any],
+    fences: cute.Constexpr[bool],
+    is_null: cute.Constexpr[bool] = False,
+):
+    """Copies a tile of each half of A, which is a tensor of its own with fewer rows, to B. The map that both begin with
+    is that of the first half, or of a tensor without memory (`is_null`).
+    """
     half = cute.arch.block_idx()[0]
     layout = cute.make_layout(TILE, stride=(32, 1))
-    load, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A[None, None, 0], layout, TILE)
+    nowhere = make_ptr(cute.Float32, 0, cute.AddressSpace.gmem, assumed_align=16)
+    begun = cute.make_tensor(nowhere, layout) if cute.const_expr(is_null) else A[None, None, 0]
+    load, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), begun, layout, TILE)
     store, coords_B = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), B, layout, TILE)
     s = cute.group_modes(cute.make_smem_tensor(layout, cute.Float32, 128), 0, 2)
     own = cute.make_smem_tensor((16,), cute.Int64, 128)
@@ -67,6 +79,14 @@ def of_halves(a: np.ndarray) -> Any:
 def test_maps_of_tensors_that_the_kernel_chooses(mode: TensorMapUpdateMode, stage: str) -> None:
     A, B, W = arguments()
     halves(of_halves(A), B, W, mode, True).launch(grid=2, block=64, device="sim", stage=stage)
+    np.testing.assert_array_equal(B, np.concatenate([A[:, :, 0], A[:, :, 1]]))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("mode", TensorMapUpdateMode)
+def test_maps_that_begin_as_that_of_a_tensor_without_memory(mode: TensorMapUpdateMode, stage: str) -> None:
+    A, B, W = arguments()
+    halves(of_halves(A), B, W, mode, True, True).launch(grid=2, block=64, device="sim", stage=stage)
     np.testing.assert_array_equal(B, np.concatenate([A[:, :, 0], A[:, :, 1]]))
 
 
