@@ -180,7 +180,12 @@ def first_conflict(conflict: NDArray[np.bool_], entries: Entries, with_write: bo
 
 
 def widened(entries: Entries, parts: int) -> Entries:
-    """Each entry so many times. The pages of a large table come with the first access."""
-    if entries.any():
+    """Each entry so many times. The pages of a large table come with the first access: the tables of an arena have
+    guards between its allocations, so that few of their entries are marked.
+    """
+    marked = np.flatnonzero(entries)
+    if 4 * len(marked) > entries.size:
         return np.repeat(entries, parts, -1)
-    return np.zeros((*entries.shape[:-1], entries.shape[-1] * parts), np.int64)
+    wide = np.zeros((*entries.shape[:-1], entries.shape[-1] * parts), np.int64)
+    wide.reshape(-1, parts)[marked] = entries.reshape(-1)[marked, None]
+    return wide
