@@ -9,6 +9,8 @@ from ...base.errors import Code, TilefoldError
 from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.core import Layout, LayoutLike
 from ...layout.algebra.inttuple import product
+from ...layout.atoms.instructions import TmemLoad
+from ...layout.atoms.tmem_selection import select_tmem_load
 from ...layout.atoms.umma_smem import select_umma_mode
 from ..scalars.dtypes import DType, as_dtype
 from . import nvgpu, tensor_memory, umma
@@ -184,23 +186,17 @@ def get_tmem_load_op(
     epi_tile: object,
     use_2cta_instrs: bool,
 ) -> CopyAtom:
-    """The copy atom that loads an epilogue's tile from tensor memory: 32 lanes where the warp has as many, or 16 lanes
-    in the fragments that stmatrix stores.
+    """The copy atom that loads an epilogue's tile from tensor memory, as wide as its columns allow: 32 lanes where the
+    warp has as many, or 16 lanes in the fragments that stmatrix stores. Raises TilefoldError (E0304) for types that no
+    load suits (CUTLASS's sm100_get_tmem_load_op).
     """
     m, n = (product(mode.shape if isinstance(mode, Layout) else mode) for mode in as_tuple(tuples(epi_tile))[:2])
     along_m, along_n = _warps(cta_tile_shape, use_2cta_instrs)
-    lanes, bits = m // along_m, n // along_n * elem_ty_acc.bits
-    transposes, halves = layout_d.is_m_major_c() and elem_ty_d.bits == 16, elem_ty_acc.bits == 16
-    if lanes == _LANES and not transposes:
-        kind, width = tensor_memory.Ld32x32bOp, 32
-    elif halves or (elem_ty_d.bits == 32 and not layout_d.is_m_major_c()):
-        kind, width = tensor_memory.Ld16x128bOp, 128
-    else:
-        kind, width = tensor_memory.Ld16x256bOp, 256
-    most = 4096 // width
-    times = next(x for x in (128, 64, 32, 16, 8, 4, 2, 1) if x <= most and bits // width % x == 0)
-    packing = tensor_memory.Pack.PACK_16b_IN_32b if halves else tensor_memory.Pack.NONE
-    return make_copy_atom(kind(tensor_memory.Repetition(times), packing), elem_ty_acc)
+    major = "M" if layout_d.is_m_major_c() else "N"
+    load = select_tmem_load(elem_ty_acc.bits, elem_ty_d.bits, m // along_m, n // along_n, major).contract.instruction
+    assert isinstance(load, TmemLoad)
+    packing = tensor_memory.Pack.PACK_16b_IN_32b if load.pack else tensor_memory.Pack.NONE
+    return make_copy_atom(tensor_memory.LOADS[load.shape](tensor_memory.Repetition(load.num), packing), elem_ty_acc)
 
 
 def get_smem_store_op(

@@ -9,16 +9,13 @@ from ...layout.algebra.coalesce import filter_zeros
 from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
 from ...layout.algebra.inttuple import product
 from ...layout.algebra.modes import compose_parts
+from ...layout.tma.operand_copy import AXES, blocks_that_share
 from ..scalars.dtypes import DType
 from .coordinates import as_layout, as_tuple, tuples
 from .nvgpu import TensorCopyOp
 from .tensors import Tensor
 from .tiled_mma import TiledMma
 from .tma import TmaInfo, make_tiled_tma_atom
-
-_AXES = {"A": 0, "B": 1}
-_SHARED_ALONG = {"A": 2, "B": 1}
-"""The mode of the cluster (V,M,N,K) along which blocks need the same part of an operand."""
 
 
 def make_tiled_tma_atom_A(
@@ -82,9 +79,9 @@ def _operand(
         ((rows.stride, more.stride), (depth.stride, deeper.stride), *(0 for _ in batches)),
     )
     placed = by_modes if not isinstance(smem, ComposedLayout) else compose_parts(smem.inner, smem.offset, by_modes)
-    of_pair = mma.shape_mnk[_AXES[operand]]  # the instructions of a pair are so far apart, of which a block has half
+    of_pair = mma.shape_mnk[AXES[operand]]  # the instructions of a pair are so far apart, of which a block has half
     kept: Any = rows.size if more.size == 1 else Layout((rows.size, more.size), (1, of_pair))
-    along = 1 if cluster is None else as_layout(tuples(cluster))[_SHARED_ALONG[operand]].size
+    along = 1 if cluster is None else blocks_that_share(operand, as_layout(tuples(cluster)))
     shared = along if op.facts.multicast else 1
     made = make_tiled_tma_atom(op, tensor, placed, (kept, extents[2], *batches), shared, internal_type=internal_type)
     return TmaInfo(made.atom, made.tma_tensor, smem)

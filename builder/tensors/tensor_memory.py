@@ -7,6 +7,7 @@ Four warps execute a load or a store; each of them reaches its quarter of the la
 
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from ...base import spaces
@@ -107,6 +108,12 @@ class Ld16x32bx2Op(_LoadOp):
     """Loads 16 lanes with two units of 32 bits."""
 
     SHAPE: ClassVar[str] = "16x32bx2"
+
+
+LOADS = MappingProxyType(
+    {kind.SHAPE: kind for kind in (Ld32x32bOp, Ld16x64bOp, Ld16x128bOp, Ld16x256bOp, Ld16x32bx2Op)}
+)
+"""The operations of loads by their shapes in PTX."""
 
 
 class St32x32bOp(_StoreOp):

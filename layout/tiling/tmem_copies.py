@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tiled copies that reach tensor memory (CuTe's make_tmem_copy, make_utccp_copy and make_tmem_warp_partitioner)."""
+"""Tiled copies that reach tensor memory (CuTe's make_tmem_copy, make_utccp_copy and get_utccp_smem_desc_tensor)."""
 
 from ...base.errors import Code, LayoutError
-from ..algebra.coalesce import coalesce, filter_layout
+from ..algebra.coalesce import coalesce
 from ..algebra.compose import composition, with_shape
-from ..algebra.core import Layout, join, make_layout
-from ..algebra.inttuple import product_each
+from ..algebra.core import Layout, join
 from ..algebra.inverse import left_inverse
 from ..algebra.modes import flatten_layout
 from ..algebra.recast import recast_layout, upcast
@@ -43,22 +42,6 @@ def make_utccp_copy(atom: CopyAtom, tensor: Layout) -> TiledCopy:
     return make_cotiled_copy(atom, join((Layout(atom.threads, 0), _values(atom))), tensor)
 
 
-def make_tmem_warp_partitioner(tensor: Layout, val_bits: int) -> tuple[Layout, tuple[Layout, ...]]:
-    """The warps that reach a tensor in tensor memory: (warp, value) to a place in the tile, and the tiler that cuts the
-    tile. Values have `val_bits` bits.
-    """
-    warps = Layout(WARPS, QUARTER * lane_stride(val_bits))
-    inverse = join((left_inverse(tensor), Layout(1, 0)))
-    to_tensor: Layout = composition(inverse, warps)
-    shape = product_each(tensor.shape)
-    axes = range(len(shape))
-    tiler = tuple(
-        [filter_layout(composition(Layout(shape, tuple([int(i == j) for j in axes])), to_tensor)) for i in axes]
-    )
-    tile: Layout = composition(make_layout(shape), tiler)
-    return composition(left_inverse(tile), to_tensor), tiler
-
-
 def _values(atom: CopyAtom) -> Layout:
     """The values of an atom to elements of tensor memory, from that of the address on."""
     cells = cells_of(atom)
@@ -68,13 +51,6 @@ def _values(atom: CopyAtom) -> Layout:
         raise LayoutError(
             Code.ATOM_VALUE_WIDTH, f"{atom.name} cannot move values of {atom.val_bits} bits", error.hint
         ) from error
-
-
-def copy_descriptor(atom: CopyAtom, part: Layout, address: int) -> SmemDescriptor:
-    """The descriptor of the matrix in shared memory that a tcgen05.cp reads, whose part ((CP,CP_Iter),Rest...) begins
-    at `address` (CuTe's get_utccp_smem_desc_tensor). Raises `LayoutError` as `values_descriptor` does.
-    """
-    return values_descriptor(atom, part[0][0], address)
 
 
 def values_descriptor(atom: CopyAtom, values: Layout, address: int = 0) -> SmemDescriptor:
@@ -93,8 +69,3 @@ def values_descriptor(atom: CopyAtom, values: Layout, address: int = 0) -> SmemD
         )
     across = matrix((0, 1)) if matrix[1].size > 1 else 1
     return SmemDescriptor(address >> 4, across, next_core, Swizzling.NONE.value)
-
-
-def descriptor_steps(atom: CopyAtom, part: Layout) -> Layout:
-    """The layout of the descriptors of a part, in units of 16 bytes."""
-    return recast_layout(part, atom.val_bits, 8 * UNIT)

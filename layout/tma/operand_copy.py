@@ -5,6 +5,7 @@ Each block of a pair loads its own part of an operand. Blocks of a cluster that 
 N that of A, those along M that of B, at the same place in their pairs.
 """
 
+from types import MappingProxyType
 from typing import Any
 
 from ..algebra.compose import composition
@@ -15,7 +16,8 @@ from ..atoms.tensor_copy import TensorFacts
 from ..tiling.tiled_mma import TiledMma
 from .tma_copy import TmaCopy, copy_of_tile
 
-_KEPT = {"A": (0, 2), "B": (1, 2)}
+AXES = MappingProxyType({"A": 0, "B": 1})
+"""The axis of an operand in (M,N,K), beside K."""
 _SHARED_ALONG = {"A": 2, "B": 1}
 """The mode of (V,M,N,K) along which blocks need the same part of an operand."""
 
@@ -41,7 +43,7 @@ def make_tma_operand_copy(
     `tiler` is that of M, N, K and so on, `cluster` that of `cluster_by_pairs`. Values have `val_bits` bits, and take
     `smem_bits` in shared memory. Raises `LayoutError` as `make_tma_copy` does.
     """
-    kept = tuple([tiler[axis] for axis in _KEPT[operand]]) + tuple(tiler[3:])
+    kept = (tiler[AXES[operand]], tiler[2], *tiler[3:])
     tile: Layout = composition(make_identity_layout(gmem.shape), kept)
     whole = mma.thrfrg(operand, tile)
     of_block = slice_((0, (None, (None,) * len(whole[1][1]))), whole)

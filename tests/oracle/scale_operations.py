@@ -10,6 +10,7 @@ from tilefold.base.element_types import BY_PTX
 from tilefold.layout.algebra.coalesce import filter_zeros
 from tilefold.layout.algebra.core import Layout, cosize, make_layout, size
 from tilefold.layout.algebra.product import blocked_product
+from tilefold.layout.algebra.recast import recast_layout
 from tilefold.layout.algebra.run_time_int import RunTimeInt, value_of
 from tilefold.layout.atoms.contract import Role
 from tilefold.layout.atoms.copy_names import copy_atom
@@ -17,8 +18,9 @@ from tilefold.layout.atoms.instructions import Umma
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_table import mma_atom
+from tilefold.layout.atoms.umma_descriptors import UNIT
 from tilefold.layout.tiling.tiled_mma import TiledMma, make_tiled_mma
-from tilefold.layout.tiling.tmem_copies import copy_descriptor, descriptor_steps, make_utccp_copy
+from tilefold.layout.tiling.tmem_copies import make_utccp_copy, values_descriptor
 from tilefold.layout.tmem.cells import count_columns
 from tilefold.layout.tmem.scales import place_scales, scale_block, scales_in_smem, tile_scales
 
@@ -123,7 +125,10 @@ def _copied(operand: str) -> Callable[[Inputs, bool], Inputs]:
         copy = make_utccp_copy(atom, target)
         read, written = copy.partition_S(source, 0)[0], copy.partition_D(target, 0)[0]
         assert isinstance(read, Layout)
-        first, steps = copy_descriptor(atom, read, inputs["smem_base"]), descriptor_steps(atom, read)
+        first, steps = (
+            values_descriptor(atom, read[0][0], inputs["smem_base"]),
+            recast_layout(read, atom.val_bits, 8 * UNIT),
+        )
         own = Layout(steps[0].shape, steps[0].stride)
         rest = make_layout(tuple([mode.shape for mode in steps][1:]))
         starts = [steps((0, *_coordinates(i, rest))) for i in range(size(rest))]

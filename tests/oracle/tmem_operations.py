@@ -4,16 +4,19 @@
 from collections.abc import Callable
 from typing import Any
 
+from tilefold.layout.algebra.coalesce import filter_layout
 from tilefold.layout.algebra.compose import composition
-from tilefold.layout.algebra.core import Layout, make_layout
+from tilefold.layout.algebra.core import Layout, join, make_layout
 from tilefold.layout.algebra.divide import flat_divide
+from tilefold.layout.algebra.inttuple import product_each
+from tilefold.layout.algebra.inverse import left_inverse
 from tilefold.layout.algebra.recast import upcast
 from tilefold.layout.algebra.slicing import slice_
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.tmem_copy import cells_of
 from tilefold.layout.tiling.tiled_copy import TiledCopy
-from tilefold.layout.tiling.tmem_copies import make_tmem_copy, make_tmem_warp_partitioner
-from tilefold.layout.tmem.cells import CELL, add_elements
+from tilefold.layout.tiling.tmem_copies import WARPS, make_tmem_copy
+from tilefold.layout.tmem.cells import CELL, QUARTER, add_elements, lane_stride
 
 from .algebra_operations import Inputs
 from .copy_operations import describe, number, part
@@ -83,9 +86,25 @@ def _fragment(side: str) -> Callable[[Inputs, bool], Inputs]:
     return run
 
 
+def _partition_warps(tensor: Layout, val_bits: int) -> tuple[Layout, tuple[Layout, ...]]:
+    """The warps that reach a tensor in tensor memory: (warp, value) to a place in the tile, and the tiler that cuts the
+    tile. Values have `val_bits` bits.
+    """
+    warps = Layout(WARPS, QUARTER * lane_stride(val_bits))
+    inverse = join((left_inverse(tensor), Layout(1, 0)))
+    to_tensor: Layout = composition(inverse, warps)
+    shape = product_each(tensor.shape)
+    axes = range(len(shape))
+    tiler = tuple(
+        [filter_layout(composition(Layout(shape, tuple([int(i == j) for j in axes])), to_tensor)) for i in axes]
+    )
+    tile: Layout = composition(make_layout(shape), tiler)
+    return composition(left_inverse(tile), to_tensor), tiler
+
+
 def _warps(inputs: Inputs, dynamic: bool) -> Inputs:
     tensor, bits = _tensor(inputs)
-    layout_tv, tiler = make_tmem_warp_partitioner(tensor, bits)
+    layout_tv, tiler = _partition_warps(tensor, bits)
     slices: list[Inputs] = []
     for warp in range(4):
         tile: Any = composition(make_layout(tensor.shape), tiler)

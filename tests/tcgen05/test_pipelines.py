@@ -256,6 +256,13 @@ def test_an_epilogue_handles_tiles_as_its_warps_and_types_allow() -> None:
     assert "16dp256b4x" in load.attribute.atom.name
     load = sm100.get_tmem_load_op((128, 128, 64), row, F16, F32, whole, False)
     assert "32dp32b32x" in load.attribute.atom.name
+    load = sm100.get_tmem_load_op((128, 256, 64), column, F16, F32, (128, 256), False)
+    assert "16dp256b32x" in load.attribute.atom.name
+    load = sm100.get_tmem_load_op((64, 128, 64), row, cute.Int8, cute.Int32, (64, 128), False)
+    assert "16dp32b64x" in load.attribute.atom.name
+    with pytest.raises(TilefoldError, match="no load of tensor memory suits") as caught:
+        _ = sm100.get_tmem_load_op((128, 128, 64), row, F32, F16, whole, False)
+    assert caught.value.code == "E0304"
     with pytest.raises(TilefoldError, match="fewer than the 16 that the warps"):
         _ = sm100.compute_epilogue_tile_shape((64, 8, 64), True, row, F16)
 
