@@ -55,7 +55,7 @@ def expanded(module: Module, function: Function, file: str) -> Function:
 
 def address_of_function(module: Module, name: str) -> int:
     """A number that stands for the address of a function, which nothing else has."""
-    return _FUNCTIONS + 16 * list(module.functions).index(name)
+    return _FUNCTIONS + 16 * list(module.functions).index(module.aliases.get(name, name))
 
 
 def _addresses_in(module: Module) -> set[str]:
@@ -200,7 +200,7 @@ class _Expansion:
             return
         if not isinstance(target, Symbol):
             raise self._refusal("the form of the call is not supported", call)
-        function = self.module.functions.get(target.name)
+        function = self.module.function(target.name)
         if function is None or function.body is None:
             self.statements.append(call)  # the device's own functions
             return

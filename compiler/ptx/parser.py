@@ -40,6 +40,7 @@ class _ModuleParser(StatementParser):
         files: dict[int, str] = {}
         variables = self.of_module
         functions: dict[str, Function] = {}
+        aliases, options = dict[str, str](), list[str]()
         while self.token.kind != "end":
             word = self.token.text
             if word == ".version":
@@ -47,9 +48,7 @@ class _ModuleParser(StatementParser):
                 version = self.advance().text
             elif word == ".target":
                 self.advance()
-                target = self.advance().text
-                while self.accept(","):
-                    self.advance()
+                target, *options = self._words()
             elif word == ".address_size":
                 self.advance()
                 if self.integer() != 64:
@@ -62,8 +61,13 @@ class _ModuleParser(StatementParser):
                     self.integer()
             elif word == ".section":
                 self._skip_section()
-            elif word in (".pragma", ".alias"):
+            elif word == ".pragma":
                 self.skip_statement()
+            elif self.accept(".alias"):
+                name = self.word("the name of a function")
+                self.expect(",")
+                aliases[name] = self.word("the name of a function")
+                self.expect(";")
             else:
                 linkage: list[str] = []
                 while self.token.text in _LINKAGE:
@@ -75,7 +79,14 @@ class _ModuleParser(StatementParser):
                 else:
                     for variable in self.variables():
                         variables[variable.name] = replace(variable, linkage=" ".join(linkage))
-        return Module(version, target, files, variables, functions)
+        return Module(version, target, files, variables, functions, aliases, tuple(options))
+
+    def _words(self) -> list[str]:
+        """One or more tokens between commas."""
+        words = [self.advance().text]
+        while self.accept(","):
+            words.append(self.advance().text)
+        return words
 
     def _skip_section(self) -> None:
         """Debugging information."""

@@ -37,7 +37,8 @@ _SCOPED = re.compile(r"@(\d+)$")
 
 def print_ptx(module: Module) -> str:
     """The text of a module."""
-    lines = [f".version {module.version}", f".target {module.target}", ".address_size 64", ""]
+    targets = ", ".join((module.target, *module.options))
+    lines = [f".version {module.version}", f".target {targets}", ".address_size 64", ""]
     lines += [f'.file {number} "{name}"' for number, name in module.files.items()]
     # a function is declared before others call it, and before variables that hold its address
     lines += [f"{_head(function)};" for function in module.functions.values() if not function.is_entry]
@@ -45,6 +46,7 @@ def print_ptx(module: Module) -> str:
     for function in module.functions.values():
         if function.body is not None:
             lines += ["", *_function(function)]
+    lines += [f".alias {name}, {other};" for name, other in module.aliases.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -55,7 +57,8 @@ def _name(name: str) -> str:
 
 def _variable(variable: Variable) -> str:
     linkage = f"{variable.linkage} " if variable.linkage else ""
-    head = f"{linkage}.{variable.space} .align {max(variable.align, 1)}"
+    attribute = f" {variable.attribute}" if variable.attribute else ""
+    head = f"{linkage}.{variable.space}{attribute} .align {max(variable.align, 1)}"
     if variable.scalar and variable.initial is None:
         return f"{head} .{variable.scalar} {_name(variable.name)}"
     if variable.addresses:

@@ -82,8 +82,8 @@ def _called(module: Module, name: str, taken: frozenset[str]) -> Iterator[str]:
         if not isinstance(call, Instruction) or call.opcode != "call":
             continue
         for operand in call.operands:
-            if isinstance(operand, Symbol) and operand.name in module.functions:
-                yield operand.name
+            if isinstance(operand, Symbol) and (function := module.function(operand.name)) is not None:
+                yield function.name
             elif isinstance(operand, Register):
                 given = sum(len(o.items) for o in call.operands if isinstance(o, Arguments))
                 for other in taken & module.functions.keys():

@@ -4,6 +4,7 @@
 import re
 from dataclasses import dataclass, field, replace
 
+from .constants import MAX_DEPTH
 from .lexer import Text
 from .syntax import (
     Address,
@@ -25,7 +26,7 @@ from .syntax import (
     Variable,
     Vector,
 )
-from .variables import MAX_DEPTH, VariableParser
+from .variables import VariableParser
 
 _PART = re.compile(r"(.+)\.([bh][0-7]{1,4})")
 MAX_REGISTERS = 1 << 20
@@ -260,9 +261,9 @@ class StatementParser(VariableParser):
             return Not(register)
         if self.accept("-"):
             part = self._part(negated=True) if self.token.kind == "word" else None
-            return part or self.number(-1)
+            return part or self.constant(-1)
         if self.token.kind != "word":
-            return self.number()
+            return self.constant()
         if (part := self._part()) is not None:
             return part
         if (whole := self._vector(self.token.text)) is not None:
@@ -311,12 +312,12 @@ class StatementParser(VariableParser):
         offset = 0
         while self.token.text in ("+", "-"):
             sign = -1 if self.advance().text == "-" else 1
-            offset += sign * self.integer()
+            offset += sign * self.product()
         return offset
 
     def _address(self, depth: int) -> Address:
         base: Register | Symbol | Integer
-        base = self._named(self.advance().text) if self.token.kind == "word" else Integer(self.integer())
+        base = self._named(self.advance().text) if self.token.kind == "word" else Integer(self.product())
         offset = self._offset()
         coordinates: tuple[Operand, ...] = ()
         if self.accept(","):

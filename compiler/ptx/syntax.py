@@ -185,6 +185,8 @@ class Variable:
     linkage: str = ""
     scalar: str = ""
     """The type of a variable that is no array."""
+    attribute: str = ""
+    """What else the text says of it: `.attribute(.managed)`."""
 
     @property
     def plain_name(self) -> str | None:
@@ -242,6 +244,14 @@ class Module:
     files: Mapping[int, str]
     variables: Mapping[str, Variable]
     functions: Mapping[str, Function]
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The functions that other names stand for."""
+    options: tuple[str, ...] = ()
+    """What the text says behind the target, such as `texmode_independent`."""
+
+    def function(self, name: str) -> Function | None:
+        """A function by its name, or by one that stands for it."""
+        return self.functions.get(self.aliases.get(name, name))
 
     @property
     def entries(self) -> tuple[Function, ...]:

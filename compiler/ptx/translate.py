@@ -242,9 +242,8 @@ class _Translation:
         for variable in sorted(shared, key=lambda v: v.size == 0):
             offset = -(-end // max(variable.align, 1)) * max(variable.align, 1)
             size = variable.size or dynamic
-            if size:
-                r.symbols[variable.name] = r.emit(SmemAddrOp(offset, size))
-                r.symbols[variable.name].name_hint = variable.plain_name
+            r.symbols[variable.name] = r.emit(SmemAddrOp(offset, size or None))
+            r.symbols[variable.name].name_hint = variable.plain_name
             end = max(end, offset + size)
         r.shared_bytes = end
         if RESERVED_SHARED in r.symbols:

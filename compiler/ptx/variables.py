@@ -4,21 +4,19 @@
 import struct
 
 from ...base.errors import Code
+from .constants import MAX_DEPTH, ConstantParser
 from .syntax import Integer, Symbol, Variable
-from .tokens import Tokens
 
-MAX_DEPTH = 64
-"""How deep scopes and lists of operands may nest."""
 MAX_BYTES = 1 << 30
 """The largest variable."""
 
 
-class VariableParser(Tokens):
+class VariableParser(ConstantParser):
     """A parser of variables."""
 
     def variables(self) -> list[Variable]:
         """A declaration of variables, such as `.shared .align 16 .b8 s[64];`. PtxError (E1008) for other text."""
-        place, space, type, align, lanes = self.place(), "", "", 0, 1
+        place, space, type, align, lanes, attribute = self.place(), "", "", 0, 1, ""
         while self.token.kind == "directive":
             word = self.advance().text[1:]
             if word in ("shared", "global", "const", "local", "param"):
@@ -29,6 +27,8 @@ class VariableParser(Tokens):
                 lanes = int(word[1])
             elif self.is_type(word):
                 type = word
+            elif word == "attribute":
+                attribute = self._attribute()
             elif word in ("tex", "texref", "samplerref", "surfref"):
                 self.fail("textures and surfaces are not supported", Code.PTX_UNSUPPORTED, place=place)
             else:
@@ -52,13 +52,22 @@ class VariableParser(Tokens):
             size = len(initial or b"") if is_open else size
             if not 0 <= size <= MAX_BYTES:
                 self.fail(f"a variable of {size} bytes; at most {MAX_BYTES} are possible", place=place)
-            made.append(
-                Variable(name, space, size, align or element * lanes, initial, place, self._addresses, scalar=scalar)
-            )
+            align = align or element * lanes
+            made.append(Variable(name, space, size, align, initial, place, self._addresses, "", scalar, attribute))
             if not self.accept(","):
                 break
         self.expect(";")
         return made
+
+    def _attribute(self) -> str:
+        """An attribute, as the text has it: of managed memory, which the host may access too."""
+        begin = self.token.at
+        self.expect("(")
+        depth = 1
+        while depth:
+            text = self.advance().text
+            depth += (text == "(") - (text == ")")
+        return f".attribute{''.join(self.text_from(begin).split())}"
 
     def _initial(self, element: int, at: int = 0, depth: int = 0) -> bytes:
         """The bytes of an initialiser `at` bytes behind the first: a number, an address, or a list of them."""
@@ -85,7 +94,7 @@ class VariableParser(Tokens):
                 self.fail("an address has 8 bytes", Code.PTX_UNSUPPORTED)
             self._addresses[at] = Symbol(name, self._offset())
             return bytes(8)
-        number = self.number()
+        number = self.constant()
         if isinstance(number, Integer):
             return (number.value & ((1 << 8 * element) - 1)).to_bytes(element, "little")
         return struct.pack("<f" if element == 4 else "<d", number.value)
