@@ -57,6 +57,11 @@ def test_packed_sequences(causal: bool) -> None:
     Problem(heads=2, shared=2, causal=causal, lengths=PACKED).check({**TWO, "group": 1}, blocks)
 
 
+@pytest.mark.parametrize(("rows", "consumers"), [(0, 3), (64, 2), (77, 2), (192, 3), (512, 2), (4096, 3)])
+def test_rows_that_fill_few_tiles_take_smaller_ones(rows: int, consumers: int) -> None:
+    assert example().chosen_config(64, False, rows).consumers == consumers
+
+
 def test_the_first_and_the_last_stage_give_the_same_bytes() -> None:
     """test_attention_sm90_text.py has all stages, of a smaller kernel."""
     problem = Problem(causal=True, lengths=((3, 80), (20, 40)))

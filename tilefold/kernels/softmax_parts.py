@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Parts of kernels of attention: reductions of rows of scores, and products that overlap with loads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tilefold import cute
 
@@ -14,6 +15,23 @@ def quad_reduce(x: cute.TensorSSA, op: cute.ReductionOp) -> cute.TensorSSA:
 def exp2(x: cute.TensorSSA) -> cute.TensorSSA:
     """2 ** x by one instruction."""
     return cute.arch.approx("ex2", x, ftz=True)
+
+
+def quad_transposed(words: Sequence[Any], lane: Any) -> list[Any]:
+    """Of four words of each of four neighbouring threads, `lane` being the thread among them, those with its number:
+    word i is that of thread i.
+    """
+    found = list(words)
+    for bit in (1, 2):
+        is_high = lane // bit % 2 == 1
+        for low in range(4):
+            high = low | bit
+            if low != high:
+                given = cute.where(is_high, found[low], found[high])
+                got = cute.arch.shuffle_sync_bfly(given, bit)
+                found[low] = cute.where(is_high, got, found[low])
+                found[high] = cute.where(is_high, found[high], got)
+    return found
 
 
 @cute.jit

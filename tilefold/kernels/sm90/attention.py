@@ -24,13 +24,17 @@ from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync, warpgroup
 
 from ..arguments import Array
-from ..softmax_parts import exp2, quad_reduce
+from ..softmax_parts import exp2, quad_reduce, quad_transposed
 from .attention_decode import decode_attention
 from .attention_elements import Elements
 from .attention_parts import is_decode
 from .attention_tiles import ROWS, WARPGROUP, Config, Tile, Tiles, chosen_config, load_stage
 
 NEVER = float("-inf")
+WIDE = 128
+"""The least D for which threads exchange parts of O, so that they write 16 bytes at a time; for others that takes longer
+than it saves.
+"""
 
 
 @cute.jit
@@ -141,31 +145,53 @@ def attention_kernel(
                     slots.producer_commit(slot)
                 slot.advance()
 
-            def load_tile(tile: Tile) -> None:
-                """Loads the rows of a tile, its keys and values, in the order in which they are multiplied."""
+            def load_rows(tile: Tile) -> None:
+                """Loads the rows of a tile."""
                 tQsQ, tQgQ = parts(load_q, sQ, gQ, (ROWS, depth), (tile.start, 0, 0, 0))
-                tKsK, tKgK = parts(load_k, sK, gK, (keys, depth), (tile.start_k, 0, 0, 0))
-                tVsV, tVgV = parts(load_v, sV, gV, (depth, keys), (0, tile.start_k, 0, 0))
-                head_k, b = tile.head // (heads // heads_k), tile.batch
-                last = tile.tiles_of_keys(config) - 1
-                load_stage(pipe_k, fill_k, load_k, tKgK[None, last, 0, head_k, b], tKsK)
                 for i in cute.range_constexpr(consumers):
-                    load_stage(pipe_q, fill_q, load_q, tQgQ[None, consumers * tile.m + i, 0, tile.head, b], tQsQ)
-                for j in cute.range(last, 0, -1):
-                    load_stage(pipe_k, fill_k, load_k, tKgK[None, j - 1, 0, head_k, b], tKsK)
-                    load_stage(pipe_v, fill_v, load_v, tVgV[None, 0, j, head_k, b], tVsV)
-                load_stage(pipe_v, fill_v, load_v, tVgV[None, 0, 0, head_k, b], tVsV)
+                    number = consumers * tile.m + i
+                    load_stage(pipe_q, fill_q, load_q, tQgQ[None, number, 0, tile.head, tile.batch], tQsQ)
 
+            def load_keys(tile: Tile, j: Any) -> None:
+                """Loads keys."""
+                tKsK, tKgK = parts(load_k, sK, gK, (keys, depth), (tile.start_k, 0, 0, 0))
+                head_k = tile.head // (heads // heads_k)
+                load_stage(pipe_k, fill_k, load_k, tKgK[None, j, 0, head_k, tile.batch], tKsK)
+
+            def load_values(tile: Tile, j: Any) -> None:
+                """Loads values."""
+                tVsV, tVgV = parts(load_v, sV, gV, (depth, keys), (0, tile.start_k, 0, 0))
+                head_k = tile.head // (heads // heads_k)
+                load_stage(pipe_v, fill_v, load_v, tVgV[None, 0, j, head_k, tile.batch], tVsV)
+
+            # in the order in which they are multiplied: the first keys of a tile before the last values of the one
+            # before; a number is drawn while there is still something to load
             tiles = Tiles(config, mQ.shape, mK.shape[1], starts, starts_k)
             number, drawn = block, cute.Int32(0)
-            tile = tiles.at(number)
+            tile, before = tiles.at(number), Tile(-1)
             while tile.m >= 0:
                 hand_over(tile)
-                load_tile(tile)
+                last = tile.tiles_of_keys(config) - 1
+                load_keys(tile, last)
+                if config.row_stages > 1:
+                    load_rows(tile)
+                if before.m >= 0:
+                    load_values(before, 0)
+                if config.row_stages == 1:  # the place of rows is free when those before have all scores
+                    load_rows(tile)
+                for j in cute.range(last, 1, -1):
+                    load_keys(tile, j - 1)
+                    load_values(tile, j)
                 if t == 0:
                     drawn = cute.arch.atomic_add(counter.ptr(0), 1)
+                if last > 0:
+                    load_keys(tile, 0)
+                    load_values(tile, 1)
+                before = tile
                 number = blocks + cute.arch.make_warp_uniform(drawn)
                 tile = tiles.at(number)
+            if before.m >= 0:
+                load_values(before, 0)
             hand_over(tile)
             if (t == 0) & (
                 number - blocks == tiles.before - 1
@@ -192,6 +218,7 @@ def attention_kernel(
             cute.composition(accO, by_rows_of_o),
             cute.composition(rO, by_rows_of_o),
         )
+        words, vector = cute.recast_tensor(rO, cute.Int32), cute.make_rmem_tensor((4,), cute.Int32)
         largest, total, shrink, reached = (cute.make_rmem_tensor((2, 1), single) for _ in range(4))
         factor = scale * math.log2(math.e)
         is_ragged = config.causal or starts is not None or type(sequence_k) is not int or sequence_k % keys != 0
@@ -318,8 +345,19 @@ def attention_kernel(
             gO = cute.local_tile(tokens, (ROWS, depth), (first // ROWS, 0))
             tOgO = cute.composition(thread_pv.partition_C(gO), by_rows_of_o)
             for r in cute.range_constexpr(2):
-                if first + places[2 * r][0] < tile.rows:
-                    cute.autovec_copy(to[r, None], tOgO[r, None])
+                row, exchanged = places[2 * r][0], list[list[Any]]()
+                if depth >= WIDE:  # 16 bytes of a row for each of the four threads that share it
+                    exchanged = [
+                        quad_transposed([words[r + 8 * b + 2 * i] for i in range(4)], t % 4) for b in range(depth // 32)
+                    ]
+                if first + row < tile.rows:
+                    if depth < WIDE:
+                        cute.autovec_copy(to[r, None], tOgO[r, None])
+                    for b in cute.range_constexpr(len(exchanged)):
+                        for i in cute.range_constexpr(4):
+                            vector[i] = exchanged[b][i]
+                        of_row = cute.local_tile(gO[row, None], (8,), (4 * b + t % 4,))
+                        cute.autovec_copy(cute.recast_tensor(vector, mOut.element_type), of_row)
                     if mLse is not None and places[0][1] == 0:
                         lse = cute.where(
                             sums[r] == 0.0, 0.0, reached[r] * tile.factor + cute.log2(sums[r]) - elements.offset

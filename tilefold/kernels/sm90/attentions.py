@@ -24,7 +24,7 @@ _TILES = Dynamic(modes=(0, 1))
 @lru_cache(maxsize=4096)
 def plan_of(batch: int, rows: int, heads: int, depth: int, causal: bool, sequences: int, blocks: int) -> Any:
     """The configuration and the grid for heads of a batch, or for packed sequences."""
-    config: Config = chosen_config(depth, causal)
+    config: Config = chosen_config(depth, causal, rows if sequences == 1 else 0)
     tiles = (-(-rows // config.rows) + sequences - 1) * heads * batch  # at most
     return config, min(blocks, tiles)
 
