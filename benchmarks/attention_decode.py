@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Attention for few rows of Q (`tilefold/kernels/sm90/attention_decode.py`, by the entry `attention`), against cuDNN,
+"""Attention for few rows of Q (`tilefold.kernels.decode_attention`), against cuDNN,
 FlashAttention and the bandwidth of a copy.
 
 N(0,1) data. A sample is a graph of launches that take other keys and values each time, so many of them that the L2
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-from ml_dtypes import bfloat16
-
 from benchmarks.contest import MORE_THAN_A_CACHE, Bench, Case, beside_a_copy, in_turn
-from benchmarks.in_python import sm90
+from benchmarks.library import build, without_memory
 from benchmarks.record import Figure
 from benchmarks.timing import Torch
+from tilefold import kernels
+from tilefold.kernels.sm90 import attentions
 
 _SAMPLE = 8e9
 """The bytes of a sample, about: as many launches as read them."""
@@ -83,7 +82,7 @@ def cases(multiprocessors: int) -> list[Case]:
         Case(
             problem.name,
             (),
-            partial(_measure, problem=problem, blocks=multiprocessors),
+            partial(_measure, problem=problem),
             problem.target,
             partial(_compile, problem, multiprocessors),
         )
@@ -92,22 +91,12 @@ def cases(multiprocessors: int) -> list[Case]:
 
 
 def _compile(problem: Decoding, blocks: int) -> None:
-    """Compiles the kernel of a problem, for arrays that have its strides and no memory."""
-    module = sm90("attention_decode")
-    Q, K = (
-        np.lib.stride_tricks.as_strided(
-            np.empty(8, np.float16 if problem.type == "f16" else bfloat16),
-            shape,
-            tuple(2 * math.prod(shape[i + 1 :]) for i in range(4)),
-        )
-        for shape in problem.shapes
-    )
-    shared = problem.rows * problem.heads // problem.heads_k
-    config = module.chosen_decode(problem.batch, problem.heads_k, problem.keys, blocks, shared, problem.depth)
-    module.decode_kernel(Q, K, K, Q, 1.0, config, None, None).build(config.threads).artifact("sm_90a")
+    """Compiles the kernel of a problem."""
+    q, k = (without_memory(shape, "float16" if problem.type == "f16" else "bfloat16") for shape in problem.shapes)
+    build(attentions.decode(q, q, k, k, None, None, False, blocks))
 
 
-def _measure(bench: Bench, problem: Decoding, blocks: int) -> list[Figure]:
+def _measure(bench: Bench, problem: Decoding) -> list[Figure]:
     torch = bench.torch
     torch.manual_seed(0)
     like = {"device": "cuda", "dtype": {"f16": torch.float16, "bf16": torch.bfloat16}[problem.type]}
@@ -116,8 +105,7 @@ def _measure(bench: Bench, problem: Decoding, blocks: int) -> list[Figure]:
     pairs = [
         [torch.randn(*shape_k, **like) for _ in range(2)] for _ in range(1 + int(MORE_THAN_A_CACHE // problem.bytes))
     ]
-    ours = partial(sm90("attention").attention, device="cuda", blocks=blocks)
-    attend: dict[str, Attend] = {"tilefold": lambda q, k, v: ours(q, k, v, out)}
+    attend: dict[str, Attend] = {"tilefold": lambda q, k, v: kernels.decode_attention(q, k, v)}
     attend |= _peers(torch, problem, q, *pairs[0])
     expected = _expected(torch, problem, q, *pairs[0])
     once = {name: partial(run, q, *pairs[0]) for name, run in attend.items()}
@@ -130,10 +118,10 @@ def _measure(bench: Bench, problem: Decoding, blocks: int) -> list[Figure]:
 
 def _peers(torch: Torch, problem: Decoding, *given: Any) -> Mapping[str, Attend]:
     """PyTorch's kernels that take the problem."""
-    kernels, found = torch.nn.attention, dict[str, Attend]()
+    kinds, found = torch.nn.attention, dict[str, Attend]()
 
     def attend(backend: str, *given: Any) -> Any:
-        with kernels.sdpa_kernel(getattr(kernels.SDPBackend, backend)):
+        with kinds.sdpa_kernel(getattr(kinds.SDPBackend, backend)):
             heads = [x.transpose(1, 2) for x in given]
             shared = problem.heads_k < problem.heads
             return torch.nn.functional.scaled_dot_product_attention(*heads, enable_gqa=shared).transpose(1, 2)

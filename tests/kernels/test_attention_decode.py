@@ -21,7 +21,7 @@ SM90A = Target("sm_90a")
 
 
 def decode(*sizes: int) -> Any:
-    """A configuration: keys, warps, tiles, stages, splits."""
+    """A configuration: keys, warps, tiles, stages, splits, parts."""
     return example().Decode(*sizes)
 
 
@@ -36,6 +36,7 @@ def decode(*sizes: int) -> Any:
         (Problem(2, 96, shared=2, depth=256, causal=True), (16, 1, 1, 2, 1)),
         (Problem(keys=128, heads_k=2, batch=2, lengths=(100, 33), page=32), (16, 1, 1, 3, 2)),
         (Problem(keys=600, shared=2), ()),
+        (Problem(20, 200, causal=True, lengths=(190, 16), batch=2, heads_k=2), (32, 2, 1, 2, 1, 3)),
     ],
     ids=str,
 )
@@ -63,13 +64,17 @@ def test_a_launch_has_no_fault() -> None:
     ("given", "expected"),
     [
         ((8, 8, 8192, 132), (64, 4, 1, 3, 1)),
-        ((1, 8, 8192, 132), (64, 4, 1, 3, 8)),
-        ((1, 8, 131072, 132), (64, 4, 1, 6, 8)),
-        ((64, 32, 4096, 132), (64, 4, 1, 3, 1)),
+        ((1, 8, 8192, 132), (64, 4, 1, 6, 1, 8)),  # blocks of 1024 keys each
+        ((1, 8, 4096, 132), (64, 4, 1, 3, 8)),
+        ((1, 1, 32768, 132), (64, 4, 1, 6, 1, 32)),
+        ((1, 8, 131072, 132), (64, 4, 1, 6, 1, 16)),  # 16 blocks by memory
+        ((64, 32, 4096, 132), (128, 4, 1, 1, 1)),
+        ((16, 8, 4096, 132), (128, 4, 1, 3, 1)),
+        ((16, 8, 4096, 132, 1, 128, 64), (64, 4, 1, 6, 1)),  # on pages of 64 keys
         ((1, 8, 256, 132), (64, 4, 1, 3, 2)),  # two tiles of keys for each block
         ((8, 8, 8192, 132, 64), (64, 8, 4, 2, 1)),
         ((64, 8, 8192, 132, 20), (64, 4, 2, 3, 1)),
-        ((8, 4, 8192, 132, 4, 256), (64, 4, 1, 3, 2)),
+        ((8, 4, 8192, 132, 4, 256), (64, 4, 1, 3, 1, 4)),
         ((16, 8, 8192, 132, 4, 64), (128, 4, 1, 3, 1)),
     ],
 )

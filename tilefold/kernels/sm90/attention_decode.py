@@ -7,8 +7,8 @@ once, 16 to a tile, and blocks of a cluster share the keys, so that few heads ke
 
 One warp of a block loads tiles of keys and values by tensor copies. Each of the others multiplies (mma.sync) a slice of
 every tile, and keeps for its rows the greatest score so far, the sum of exponentials and the unfinished rows of O. At
-the end the warps of a block add up theirs, and then the blocks, which read the shared memory of the others. The order
-is always the same. Before the kernel ahead has ended, the first tiles are brought to the L2 cache.
+the end the warps of a block add up theirs, and then the blocks, which read the shared memory of the others; more blocks
+than a cluster has leave theirs in memory, where the last one adds them up. The order is always the same. Before the kernel ahead has ended, the first tiles are brought to the L2 cache.
 
 Sequences may have fewer keys than K: `lengths`. Where causal, the last row sees all keys. With a `table` K and V are
 (pages, keys, heads, D), and sequence b has its keys on the pages table[b, 0], table[b, 1] and so on.
@@ -23,9 +23,9 @@ from tilefold import cute
 from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync, warp, warpgroup
 
-from ..arguments import Array, refuse
+from ..arguments import Array, like, refuse
 from ..softmax_parts import exp2, pipelined, quad_reduce
-from .attention_parts import DEPTHS, NEVER, ROWS, VECTOR, Decode, Parts, chosen_decode, layout_of_parts
+from .attention_parts import DEPTHS, NEVER, ROWS, VECTOR, Decode, Memory, Parts, chosen_decode, layout_of_parts
 
 
 @cute.kernel(min_blocks=1)
@@ -38,6 +38,8 @@ def decode_kernel(
     config: cute.Constexpr[Decode],
     lengths: cute.Tensor | None = None,
     table: cute.Tensor | None = None,
+    left: cute.Tensor | None = None,
+    ready: cute.Tensor | None = None,
 ):
     t = cute.arch.thread_idx()[0]
     rank, y, batch = cute.arch.block_idx()
@@ -88,7 +90,7 @@ def decode_kernel(
         """The tiles of keys of this block, for so many keys: the first one and that after the last."""
         low = cute.math.max(length - rows + 1 - config.window, 0) // keys if config.window else 0
         count = cute.ceil_div(length, keys) - low
-        return low + count * rank // config.splits, low + count * (rank + 1) // config.splits
+        return low + count * rank // config.shares, low + count * (rank + 1) // config.shares
 
     most = mK.shape[1] if table is None else mK.shape[1] * table.shape[1]
 
@@ -100,6 +102,12 @@ def decode_kernel(
         return None, j % a_page, 0, head, cute.arch.make_warp_uniform(table[batch, j // a_page])
 
     chunks = depth // VECTOR
+
+    def write(number: Any, at: Any, result: Any) -> None:
+        """Writes adjacent elements of a row of the block."""
+        row = first + number
+        to = mOut[batch, row // group, head * group + row % group, None]
+        cute.local_tile(to, (VECTOR,), (at,)).store(result.to(half))
 
     if own == warps:
         cpasync.prefetch_descriptor(load_k)
@@ -282,19 +290,27 @@ def decode_kernel(
                 number = v // chunks
                 parts.add_up(number % ROWS, number // ROWS, v % chunks)
 
-    # each block of the cluster writes a part of the rows
+    # each block of the cluster writes a part of the rows; without a cluster, the block that is the last to be done
     if config.splits > 1:
         cute.arch.cluster_arrive()
         cute.arch.cluster_wait()
-    if own < warps:
+    if config.parts > 1:
+        if own < warps:
+            groups = cute.arch.grid_dim()[1]
+            memory_of = Memory(config, depth, left, ready, batch * groups + y)
+            for v in cute.range(t, count_of_rows * chunks, threads):
+                memory_of.leave(parts, rank, v // chunks, v % chunks)
+            if memory_of.arrive(t, threads):
+                for v in cute.range(t, count_of_rows * chunks, threads):
+                    write(v // chunks, v % chunks, memory_of.of_blocks(v // chunks, v % chunks, factor))
+                if t == 0:
+                    memory_of.end()
+    elif own < warps:
         count = count_of_rows * chunks
         begin, end = count * rank // config.splits, count * (rank + 1) // config.splits
         for v in cute.range(begin + t, end, threads):
             number = v // chunks
-            result = parts.of_blocks(number % ROWS, number // ROWS, v % chunks, factor)
-            number = first + number
-            to = mOut[batch, number // group, head * group + number % group, None]
-            cute.local_tile(to, (VECTOR,), (v % chunks,)).store(result.to(half))
+            write(number, v % chunks, parts.of_blocks(number % ROWS, number // ROWS, v % chunks, factor))
     if config.splits > 1:  # no block ends while others read its sums
         cute.arch.cluster_arrive()
         cute.arch.cluster_wait()
@@ -322,11 +338,17 @@ def decode_plan(
     shared = rows * heads // heads_k
     most = keys if pages is None else keys * pages
     most = min(most, window + rows) if window else most
-    config = config or chosen_decode(batch, heads_k, most, blocks, shared, depth)
+    config = config or chosen_decode(batch, heads_k, most, blocks, shared, depth, 0 if pages is None else keys)
     config = replace(config, causal=causal, window=window, cap=cap, bias=bias)
     if pages is not None and keys % config.keys:
         refuse("decode_attention", f"a page of {keys} keys is no multiple of the {config.keys} of a tile")
-    return config, (config.splits, heads_k * -(-shared // config.rows), batch)
+    return config, (config.shares, heads_k * -(-shared // config.rows), batch)
+
+
+def memory_sizes(config: Decode, grid: tuple[int, int, int], depth: int) -> tuple[int, int]:
+    """The numbers of f32 and of i32 that blocks need which share keys by memory; the latter are 0 before and after."""
+    groups = grid[1] * grid[2]
+    return groups * config.parts * config.rows * (depth + 2), groups
 
 
 def decode_attention(
@@ -349,5 +371,10 @@ def decode_attention(
     """
     pages = None if table is None else table.shape[1]
     config, grid = decode_plan(tuple(Q.shape), tuple(K.shape), pages, blocks, causal, config)
-    call = decode_kernel(Q, K, V, Out, 1 / math.sqrt(Q.shape[3]), config, lengths, table)
+    left, ready = None, None
+    if config.parts > 1:
+        sizes = memory_sizes(config, grid, Q.shape[3])
+        left, ready = (like(Q, (size,), dtype) for size, dtype in zip(sizes, ("float32", "int32"), strict=True))
+        ready[...] = 0
+    call = decode_kernel(Q, K, V, Out, 1 / math.sqrt(Q.shape[3]), config, lengths, table, left, ready)
     call.launch(grid, config.threads, cluster=(config.splits, 1, 1), use_pdl=True, device=device, **options)

@@ -25,14 +25,17 @@ BUSY = 60
 """Blocks that draw as many bytes as the memory gives, on a GPU with 132 multiprocessors."""
 MANY = 4096
 """So many keys of a block are many."""
+LONG = 1024
+"""The fewest keys of a block that shares them by memory."""
 DEPTHS = 64, 128, 256
 
 
 @dataclass(frozen=True)
 class Decode:
     """Sizes of the kernel: the keys of a tile, the warps that multiply, the tiles of Q of a block, the stages in shared
-    memory, and the blocks of a cluster, which share the keys; whether a row does not see the keys after its own, and
-    then how many it sees, if not all; the functions that change a score, as in `attention`.
+    memory, the blocks of a cluster, which share the keys, and those in no cluster that share them by memory; whether a
+    row does not see the keys after its own, and then how many it sees, if not all; the functions that change a score,
+    as in `attention`.
 
     The warps of a tile of Q share the keys of each tile, 16 or a multiple each.
     """
@@ -42,6 +45,7 @@ class Decode:
     tiles: int = 1
     stages: int = 3
     splits: int = 1
+    parts: int = 1
     causal: bool = False
     window: int = 0
     cap: float = 0.0
@@ -50,11 +54,18 @@ class Decode:
     def __post_init__(self) -> None:
         if self.warps % self.tiles or self.keys % (ROWS * self.slices) or self.splits not in (1, 2, 4, 8):
             refuse("decode_attention", "a warp has 16 keys of a tile or a multiple, a cluster 1, 2, 4 or 8 blocks")
+        if self.splits > 1 and self.parts > 1:
+            refuse("decode_attention", "blocks share the keys in a cluster or by memory")
 
     @property
     def slices(self) -> int:
         """The warps that share the keys of a tile."""
         return self.warps // self.tiles
+
+    @property
+    def shares(self) -> int:
+        """The blocks that share the keys."""
+        return self.splits * self.parts
 
     @property
     def rows(self) -> int:
@@ -67,21 +78,30 @@ class Decode:
         return 32 * (self.warps + 1)
 
 
-def chosen_decode(batch: int, heads_k: int, keys: int, blocks: int, rows: int = 1, depth: int = 128) -> Decode:
-    """The configuration for so many rows of Q to each head of K, on a GPU with `blocks` multiprocessors.
+def chosen_decode(
+    batch: int, heads_k: int, keys: int, blocks: int, rows: int = 1, depth: int = 128, page: int = 0
+) -> Decode:
+    """The configuration for so many rows of Q to each head of K, on a GPU with `blocks` multiprocessors; K may be on
+    pages of so many keys.
 
-    Blocks share the keys until enough of them draw on the memory, as long as each has two tiles; more cost time at the
-    end. Three stages of 64 keys suffice, but for blocks of a cluster that read many.
+    Few heads with many keys share them by memory, so that each multiprocessor has a block. Otherwise blocks share the
+    keys in a cluster until enough of them draw on the memory, as long as each has two tiles; more cost time at the end.
+    Three stages of 64 keys suffice, but for blocks of a cluster that read many. Where every multiprocessor has a head,
+    tiles of 128 keys are faster, even without a second stage.
     """
     tiles = 1 if rows <= ROWS or depth > 128 else 2 if rows <= 2 * ROWS else 4
     count = batch * heads_k * -(-rows // (ROWS * tiles))
-    splits, size = 1, 128 if depth == 64 else 64
-    while splits < 8 and count * splits < BUSY * blocks // 132 and 4 * splits * size <= keys:
-        splits *= 2
-    reads_many = splits > 1 and keys // splits >= MANY
-    memory = MEMORY if reads_many or depth > 128 else MEMORY // 2
+    fills = depth == 128 and tiles == 1 and count * 10 >= blocks * 9
+    splits, size = 1, 128 if (depth == 64 or fills) and page % 128 == 0 else 64
+    parts, memory = min(blocks // count, keys // LONG), MEMORY
+    if parts <= 8 and (parts <= 2 or count * parts < BUSY * blocks // 132):
+        parts = 1
+        while splits < 8 and count * splits < BUSY * blocks // 132 and 4 * splits * size <= keys:
+            splits *= 2
+        reads_many = splits > 1 and keys // splits >= MANY
+        memory = MEMORY if reads_many or depth > 128 or (fills and count <= blocks) else MEMORY // 2
     stages = (memory - 2 * ROWS * tiles * depth) // (4 * size * depth)
-    return Decode(size, 8 if tiles == 4 else 4, tiles, stages, splits)
+    return Decode(size, 8 if tiles == 4 else 4, tiles, stages, splits, parts)
 
 
 def is_decode(Q: Array, K: Array) -> bool:
@@ -159,6 +179,70 @@ class Parts:
             result = result + cute.local_tile(rows[block][None, row, tile], (VECTOR,), (at,)).load() * shrink
             total = total + sums[block][row, tile] * shrink
         return _quotient(result, total)
+
+
+class Memory:
+    """What each of the blocks that share the keys of some rows by memory leaves there: the rows of O, the greatest
+    scores and the sums. The block that is the last to say so adds them up in the order of the keys.
+    """
+
+    def __init__(self, config: Decode, depth: int, left: Any, ready: Any, group: Any) -> None:
+        self.config, self.depth, self.left, self.ready, self.group = config, depth, left, ready, group
+        self.is_last = cute.make_smem_tensor(cute.make_layout(1), cute.Int32)
+
+    def place(self, part: Any) -> tuple[Any, Any, Any]:
+        """The rows of O, the greatest scores and the sums of a block: (D,row), (row), (row)."""
+        rows, depth = self.config.rows, self.depth
+        begin = (self.group * self.config.parts + part) * (rows * (depth + 2))
+        layouts = cute.make_layout((depth, rows)), cute.make_layout(rows), cute.make_layout(rows)
+        offsets = 0, depth * rows, (depth + 1) * rows
+        return tuple(
+            cute.make_tensor(cute.domain_offset(begin + offset, self.left).iterator, layout)
+            for layout, offset in zip(layouts, offsets, strict=True)
+        )  # pyright: ignore[reportReturnType]
+
+    @cute.jit
+    def leave(self, parts: Parts, part: Any, number: Any, at: Any):
+        """Leaves adjacent elements of a row, and where they are the first, also its greatest score and its sum."""
+        rows, tops, sums = self.place(part)
+        row, tile = number % ROWS, number // ROWS
+        cute.local_tile(rows[None, number], (VECTOR,), (at,)).store(parts.of_warps(row, tile, at))
+        if at == 0:
+            sums[number] = parts.sum_of_warps(row, tile)
+            top = parts.tops[row, tile]
+            for other in parts.warps_of(tile)[1:]:
+                top = cute.math.max(top, parts.tops[row, other])
+            tops[number] = top
+
+    @cute.jit
+    def arrive(self, thread: Any, threads: int) -> Any:
+        """All threads of the block have left theirs; gives whether this block was the last."""
+        cute.arch.barrier(barrier_id=1, number_of_threads=threads)
+        if thread == 0:
+            before = cute.arch.atomic_add(self.ready.ptr(self.group), 1, sem="acq_rel", scope="gpu")
+            self.is_last[0] = before
+        cute.arch.barrier(barrier_id=1, number_of_threads=threads)
+        return self.is_last[0] == self.config.parts - 1
+
+    @cute.jit
+    def of_blocks(self, number: Any, at: Any, factor: Any) -> Any:
+        """Adjacent elements of a finished row of O, 0 where it sees no key; scores count `factor` times."""
+        reached = cute.Float32(NEVER)
+        for part in cute.range(self.config.parts, unroll=8):
+            reached = cute.math.max(reached, self.place(part)[1][number])
+        reached = cute.where(reached == NEVER, 0.0, reached)
+        result, total = cute.make_rmem_tensor((VECTOR,), cute.Float32), cute.Float32(0.0)
+        result.fill(0.0)
+        for part in cute.range(self.config.parts, unroll=8):
+            rows, tops, sums = self.place(part)
+            shrink = exp2((tops[number] - reached) * factor)
+            result.store(result.load() + cute.local_tile(rows[None, number], (VECTOR,), (at,)).load() * shrink)
+            total = total + sums[number] * shrink
+        return _quotient(result.load(), total)
+
+    def end(self) -> None:
+        """The memory is free again."""
+        self.ready[self.group] = 0
 
 
 def _quotient(x: Any, total: Any) -> Any:

@@ -9,11 +9,11 @@ from tilefold.runtime.arrays.signature import Dynamic, Marked
 
 from ..arguments import Array, like
 from ..replay import Launch, Launches, Scratch
-from ..stream_memory import zeros
+from ..stream_memory import scratch, zeros
 from .attention import attention_kernel
 from .attention_backward import attention_backward_kernel
 from .attention_backward_rows import CONSUMERS, OWN, THREADS, chosen_backward, finish_kernel, prepare_kernel
-from .attention_decode import decode_kernel, decode_plan
+from .attention_decode import decode_kernel, decode_plan, memory_sizes
 from .attention_parts import is_decode
 from .attention_tiles import WARPGROUP, Config, chosen_config
 
@@ -82,5 +82,9 @@ def decode(
     pages = None if table is None else table.shape[1]
     shapes = tuple(q.shape), tuple(k.shape)
     config, grid = decode_plan(*shapes, pages, blocks, causal, None, window, cap, bias)
-    given = q, k, v, out, 1 / math.sqrt(q.shape[3]), config, lengths, table
+    memory: tuple[Any, Any] = (None, None)
+    if config.parts > 1:
+        sums, counters = memory_sizes(config, grid, q.shape[3])
+        memory = scratch(sums), zeros(counters)
+    given = q, k, v, out, 1 / math.sqrt(q.shape[3]), config, lengths, table, *memory
     yield Launch(decode_kernel, given, grid, config.threads, {"cluster": (config.splits, 1, 1), "use_pdl": True})
