@@ -46,6 +46,16 @@ def test_extents_and_types(module: Any, shape: tuple[int, int, int], type: int, 
     check(module, shape, type, *config)
 
 
+@pytest.mark.parametrize("splits", [1, 2])
+@pytest.mark.sampled(1)
+def test_sums_in_f32_of_each_strip(module: Any, splits: int) -> None:
+    """Strips are multiplied four at a time, and then one by one."""
+    A, B, D = operands(9, 72, 1400, TYPES[5])
+    config = module.Skinny(16, 64, 3, splits, accurate=True)
+    module.skinny_gemm(A, B, D, config, device="sim")
+    np.testing.assert_array_equal(D, product(A, B, D))
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage(module: Any, stage: str) -> None:
     check(module, (9, 64, 256), 0, 16, 64, 2, 2, stage=stage)

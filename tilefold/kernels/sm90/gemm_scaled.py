@@ -51,7 +51,8 @@ class ScaledSums(Sums):
             blocks = [cute.math.min(column // BLOCK, scale_b.shape[0] - 1) for column in columns]
             of_tile = [scale_a[row, None] for row in rows], [scale_b[block, None] for block in blocks]
             scales = self.loaded(of_tile, 0)
-        together = AHEAD if len(self.products) > 1 and count >= 2 * AHEAD else 1  # one turn is no loop, and spills
+        is_short = type(count) is int and count < 2 * AHEAD  # one turn is no loop, and spills
+        together = AHEAD if len(self.products) > 1 and not is_short else 1
         for i in cute.range(count // together, unroll=1):
             scales = self.add_blocks(together * i, together, of_tile, scales)
         for k in cute.range(count // together * together, count, unroll=1):

@@ -24,6 +24,7 @@ from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array, refuse
+from .gemm_scaled import ScaledSums
 from .gemm_shared_k import Exchange
 from .parts import ROWS, WARPGROUP, Stages
 from .skinny_model import VECTOR, Skinny, chosen_skinny
@@ -151,39 +152,17 @@ def skinny_kernel(
         major = warpgroup.OperandMajorMode.K
         mma = hopper_helpers.make_trivial_tiled_mma(factor, factor, major, major, acc_type, (1, 1, 1), (ROWS, config.m))
         part = mma.get_slice(t)
-        rB = mma.make_fragment_A(part.partition_A(stages_b.tensor))  # (MMA,rows / 64,steps,stages)
-        rA = mma.make_fragment_B(part.partition_B(stages_a.tensor))  # (MMA,1,steps,stages)
         to_sums = part.partition_C(sums)
-        acc = mma.make_fragment_C(to_sums)
-        products = mma.make_fragment_C(to_sums) if config.accurate else acc
+        scaled = ScaledSums(part, stages_b.tensor, stages_a.tensor, pipe, consumer, (config.rows, config.m))
+        acc = scaled.sums
 
         @cute.jit
         def add_up(now: Any, stop: Any):
             """Adds up the products of strips."""
-            before = consumer.state.clone()
             if config.accurate:
-                acc.fill(0)
-            for k in cute.range(now, stop):
-                stage = consumer.wait_and_advance()
-                goes_on = False if config.accurate else k > now
-                warpgroup.fence()
-                for step in cute.range_constexpr(cute.size(rA, 2)):
-                    mma.set(warpgroup.Field.ACCUMULATE, goes_on if step == 0 else True)
-                    at = (None, None, step, stage.index)
-                    cute.gemm(mma, products, rB[at], rA[at], products)
-                warpgroup.commit_group()
-                if config.accurate:
-                    warpgroup.wait_group(0)
-                    stage.release()
-                    acc.store(acc.load() + products.load())
-                else:
-                    warpgroup.wait_group(1)
-                    if k > now:  # the products before are complete
-                        pipe.consumer_release(before)
-                        before.advance()
-            if not config.accurate:
-                warpgroup.wait_group(0)
-                pipe.consumer_release(before)
+                scaled.add_scaled(None, None, 0, 0, stop - now)
+            else:
+                scaled.add_up(stop - now)
 
         if config.stream > 0:
             exchange = Exchange(left, ready, config.rows * config.m, WARPGROUP)
