@@ -26,8 +26,8 @@ from benchmarks.record import ROOT, circumstances
 from benchmarks.timing import Run, load_torch, repeated
 from benchmarks.workloads import compile_ahead
 from tilefold.kernels.replay import Launch
-from tilefold.kernels.sm90.gemm_model import SHARING, candidates, fits, most_splits, usual_config
-from tilefold.kernels.sm90.products import MOST_SKINNY, Plan, launch_of, plan_skinny, plan_usual
+from tilefold.kernels.sm90.gemm_model import SHARING, candidates, fits, microseconds, most_splits, ranked, usual_config
+from tilefold.kernels.sm90.products import FEW, MOST_SKINNY, Plan, launch_of, plan_skinny, plan_usual
 from tilefold.kernels.sm90.skinny_model import skinny_candidates
 
 SAMPLE, MOST, ROUNDS = 250.0, 12, 4
@@ -49,6 +49,13 @@ def shapes() -> dict[str, list[Shape]]:
         for some in (MORE, OTHERS)
     )
     return {"fit": [*layers, *more, *drawn[:40]], "kept back": [*others, *drawn[40:]]}
+
+
+def near(m: int, n: int, k: int, blocks: int, factor: float) -> list[Plan]:
+    """The launches of the usual kernel whose times the model finds within a factor of the shortest."""
+    configs = ranked(m, n, k, blocks, 1, len(candidates()), True)
+    times = [microseconds(config, m, n, k, blocks) for config in configs]
+    return [plan_usual(c, m, n, blocks) for c, time in zip(configs, times, strict=True) if time <= factor * min(times)]
 
 
 def plans(m: int, n: int, k: int, blocks: int) -> Iterator[Plan]:
@@ -91,10 +98,14 @@ SUMS, READY = 264 * 256 * 192, 264
 """The memory for sums, in numbers."""
 
 
-def measure(blocks: int, budget: float, most: int) -> dict[str, Any]:
-    """The times by shape and configuration, with that of cuBLAS."""
+def measure(blocks: int, budget: float, most: int, factor: float | None = None) -> dict[str, Any]:
+    """The times by shape and configuration, with that of cuBLAS; with a factor, of those near the shortest."""
     torch, began = load_torch(), perf_counter()
-    wanted = {shape: list(plans(*shape, blocks)) for some in shapes().values() for shape in some if shape[0] <= most}
+    taken = [shape for some in shapes().values() for shape in some if shape[0] <= most]
+    if factor is None:
+        wanted = {shape: list(plans(*shape, blocks)) for shape in taken}
+    else:
+        wanted = {shape: near(*shape, blocks, factor) for shape in taken if shape[0] > FEW}
     kernels = {plan.config: (shape, plan) for shape, found in wanted.items() for plan in found}
     compile_ahead([partial(_compile, *each) for each in kernels.values()])
     print(f"{len(kernels)} kernels in {perf_counter() - began:.0f} s", flush=True)
@@ -161,8 +172,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "points")
     parser.add_argument("--seconds", type=float, default=450.0)
     parser.add_argument("--rows", type=int, default=1 << 20, help="the most rows of A of the products that are taken")
+    parser.add_argument("--near", type=float, help="only those whose times the model finds within this factor")
     args = parser.parse_args()
-    found = measure(132, args.seconds, args.rows)
+    found = measure(132, args.seconds, args.rows, args.near)
     (args.out / "gemm.json").write_text(text_of(found), encoding="utf-8")
     return 0
 

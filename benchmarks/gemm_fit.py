@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`python -m benchmarks.gemm_fit FILE`: fits the models that choose configurations of GEMMs on Hopper to the times that
-`python -m benchmarks.gemm_choice` took, and says how much slower than the fastest the chosen ones are, for the shapes
-of the fit and for those kept back.
+"""`python -m benchmarks.gemm_fit FILE...`: fits the models that choose configurations of GEMMs on Hopper to the times
+that `python -m benchmarks.gemm_choice` took, and says how much slower than the fastest the chosen ones are, for the
+shapes of the fit and for those kept back.
 
 The constants go to tilefold/kernels/sm90/gemm_model.py and skinny_model.py. They change one by one, by shorter and
 shorter steps, as long as the loss falls: the mean of the time lost, that of what is lost beyond 3 %, and a part of the
@@ -70,6 +70,20 @@ def points(file: Path) -> Points:
     return {(m, n, k): {configs[int(i)]: time for i, time in times.items()} for m, n, k, _, times in content["times"]}
 
 
+def merged(files: Sequence[Path]) -> Points:
+    """The times of several files. Those that a later one adds for a shape are scaled by the times of the configurations
+    that an earlier one has too, since clocks differ from run to run.
+    """
+    first, *others = map(points, files)
+    for other in others:
+        for shape, times in other.items():
+            known = first.setdefault(shape, {})
+            ratios = [math.log(known[config] / time) for config, time in times.items() if config in known]
+            scale = math.exp(sum(ratios) / len(ratios)) if ratios else 1.0
+            known |= {config: scale * time for config, time in times.items() if config not in known}
+    return first
+
+
 def lost(model: Model, some: Sequence[Shape], known: Points, constants: Any) -> tuple[list[float], float]:
     """By what factors the chosen configurations are slower than the fastest, and the error of the times near these."""
     factors, error, count = list[float](), 0.0, 0
@@ -113,10 +127,10 @@ def fitted(model: Model, some: Sequence[Shape], known: Points, constants: Any) -
 def main() -> None:
     """Fits both models and prints the constants."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gemm_fit", description=__doc__)
-    parser.add_argument("file", type=Path)
+    parser.add_argument("file", type=Path, nargs="+")
     parser.add_argument("--keep", action="store_true", help="rate the present constants instead of fitting new ones")
     args = parser.parse_args()
-    known, sets = points(args.file), shapes()
+    known, sets = merged(args.file), shapes()
     for name, model in MODELS.items():
         constants: Any = model.constants
         parts = {key: [s for s in some if (s[0] <= FEW) == (model.kind is Skinny)] for key, some in sets.items()}

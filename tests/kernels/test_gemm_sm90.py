@@ -5,6 +5,7 @@ machine code has the instructions that it should have.
 
 import importlib
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,8 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "cluster along N": {**SHARED, "m": 256, "stages": 2, "cluster": (1, 2)},
     "cluster of four": {**SHARED, "stages": 2, "cluster": (2, 2)},
     "taking turns in a cluster": {"stages": 3, "cluster": (2, 1)},
+    "a half chunk over": {**SHARED, "m": 256, "n": 96, "stages": 2, "cluster": (1, 2), "buffers": 4},
+    "a half chunk over, in turns": {"n": 160, "stages": 3},
 }
 
 
@@ -246,19 +249,27 @@ def test_blocks_share_k_of_the_tiles_that_fill_no_wave(
 
 
 def test_the_model_looks_at_few_configurations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its time is that of so many formulas, each of a dozen operations."""
+    """Its time is that of so many formulas, each of a dozen operations, in one loop that calls nothing."""
     model = importlib.import_module("tilefold.kernels.sm90.gemm_model")
-    rated: list[tuple[object, ...]] = []
-    time = model._time
+    model.ranked(4096, 4096, 4096, 132, 1, 1, True)
+    rated, calls = list[int](), list[str]()
+    times = model._times
 
-    def counted(*args: object) -> object:
-        rated.append(args)
-        return time(*args)
+    def counted(rows: Any, *rest: Any) -> Any:
+        rated.append(len(rows))
+        return times(rows, *rest)
 
-    monkeypatch.setattr(model, "_time", counted)
-    model.ranked.cache_clear()
+    def called(frame: Any, event: str, _: object) -> None:
+        if event == "call":
+            calls.append(frame.f_code.co_name)
+
+    monkeypatch.setattr(model, "_times", counted)
+    sys.setprofile(called)
     model.ranked(5064, 5304, 7536, 132, 1, 1, True)
-    assert 0 < len(rated) <= 50
+    sys.setprofile(None)
+    assert len(rated) == 1
+    assert 40 < rated[0] <= 64
+    assert len(calls) <= 120, calls
 
 
 def test_blocks_share_k_where_the_model_finds_it_faster() -> None:
@@ -267,7 +278,7 @@ def test_blocks_share_k_where_the_model_finds_it_faster() -> None:
     assert products.plan_of(4096, 4096, 4096, 2, True, 132).config.splits == 1
 
 
-@pytest.mark.parametrize("config", [{"m": 96}, {"n": 96}, {"consumers": 3}])
+@pytest.mark.parametrize("config", [{"m": 96}, {"n": 80}, {"consumers": 3}])
 def test_tiles_that_are_refused(module: Any, config: dict[str, Any]) -> None:
     with pytest.raises(TilefoldError, match="64 rows for each consumer"):
         module.Config(**config)

@@ -32,8 +32,8 @@ from .attention_tiles import ROWS, WARPGROUP, Config, Tile, Tiles, chosen_config
 
 NEVER = float("-inf")
 WIDE = 128
-"""The least D for which threads exchange parts of O, so that they write 16 bytes at a time; for others that takes longer
-than it saves.
+"""The least D for which threads exchange parts of O, so that they write 16 bytes at a time; for a smaller D that takes
+longer than it saves.
 """
 
 

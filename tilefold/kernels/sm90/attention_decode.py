@@ -7,8 +7,9 @@ once, 16 to a tile, and blocks of a cluster share the keys, so that few heads ke
 
 One warp of a block loads tiles of keys and values by tensor copies. Each of the others multiplies (mma.sync) a slice of
 every tile, and keeps for its rows the greatest score so far, the sum of exponentials and the unfinished rows of O. At
-the end the warps of a block add up theirs, and then the blocks, which read the shared memory of the others; more blocks
-than a cluster has leave theirs in memory, where the last one adds them up. The order is always the same. Before the kernel ahead has ended, the first tiles are brought to the L2 cache.
+the end the warps of a block add up theirs, and then the blocks, which read the shared memory of the others. More blocks
+than a cluster has leave theirs in memory, where the last one adds them up. The order is always the same. Before the
+kernel ahead has ended, the first tiles are brought to the L2 cache.
 
 Sequences may have fewer keys than K: `lengths`. Where causal, the last row sees all keys. With a `table` K and V are
 (pages, keys, heads, D), and sequence b has its keys on the pages table[b, 0], table[b, 1] and so on.

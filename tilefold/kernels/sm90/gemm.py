@@ -11,6 +11,7 @@ registers. They either share a tile (cooperative), or take turns (ping-pong), so
 writes its tile. A block goes through several tiles, and the producer is always some stages ahead.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -75,6 +76,13 @@ def by_columns(part: Any) -> Any:
     return cute.composition(part, cute.make_layout((2, (2, cute.size(part) // 4)), stride=(2, (1, 4))))
 
 
+def columns_of_chunk(n: int, dtype: Any) -> int:
+    """The columns of a tile of `n` that a consumer stores at a time: those of 128 bytes, which is the widest that is
+    swizzled, or of 64 where a tile has a half of them over.
+    """
+    return math.gcd(n, 1024 // dtype.bits)
+
+
 @cute.kernel(min_blocks=1)
 def gemm_kernel(
     mA: cute.Tensor,
@@ -100,7 +108,7 @@ def gemm_kernel(
 
     # shared memory, and the maps of the matrices that tensor copies move
     type_a, type_b, type_d = mA.element_type, mB.element_type, mD.element_type
-    depth, columns = 1024 // type_a.bits, 1024 // type_d.bits  # elements of A or B, and of D, in 128 bytes
+    depth, columns = 1024 // type_a.bits, columns_of_chunk(config.n, type_d)  # elements of A or B in 128 bytes
     shape, row_major = (config.m, config.n, depth), utils.LayoutEnum.ROW_MAJOR
     layout_a = hopper_helpers.make_smem_layout_a(utils.LayoutEnum.from_tensor(mA), shape, type_a, config.stages)
     layout_b = hopper_helpers.make_smem_layout_b(utils.LayoutEnum.from_tensor(mB), shape, type_b, config.stages)

@@ -8,19 +8,21 @@ wave, each has a part of the strips, and their sums go through memory. The const
 H200 (`python -m benchmarks.gemm_fit`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from heapq import nsmallest
 from types import MappingProxyType
 
-from .parts import Config
+from .parts import ROWS, Config
 
 SUMS: Mapping[tuple[int, int, bool], float] = MappingProxyType({
-    (64, 64, True): 0.218, (64, 128, True): 0.31, (64, 192, True): 0.389, (64, 256, True): 0.33,
-    (128, 64, True): 0.309, (128, 64, False): 0.369, (128, 128, True): 0.327, (128, 128, False): 0.293,
-    (128, 192, True): 0.275, (128, 192, False): 0.32, (128, 256, False): 0.274, (192, 128, False): 0.332,
-    (192, 192, False): 0.271, (256, 64, False): 0.379, (256, 128, False): 0.32, (256, 192, False): 0.266,
+    (64, 64, True): 0.285, (64, 128, True): 0.292, (64, 192, True): 0.32, (64, 256, True): 0.311,
+    (128, 64, True): 0.291, (128, 64, False): 0.326, (128, 96, True): 0.334, (128, 128, True): 0.303,
+    (128, 128, False): 0.303, (128, 160, True): 0.312, (128, 192, True): 0.292, (128, 192, False): 0.29,
+    (128, 224, False): 0.285, (128, 256, False): 0.287, (192, 96, False): 0.307, (192, 128, False): 0.302,
+    (192, 160, False): 0.282, (192, 192, False): 0.279, (256, 64, False): 0.37, (256, 96, False): 0.269,
+    (256, 128, False): 0.296, (256, 160, False): 0.28, (256, 192, False): 0.282,
 })  # fmt: skip
 """Microseconds of the tensor cores for 10^6 products of 16 bits, by the tile and whether consumers take turns."""
 
@@ -34,15 +36,15 @@ class Constants:
     """
 
     sums: Mapping[tuple[int, int, bool], float] = field(default_factory=lambda: SUMS)
-    loads: float = 0.00567
-    shared: float = 0.917
-    beside_lines: float = 2.5
-    writes: float = 0.0419
-    memory: float = 0.289
-    begin: float = 4.22
-    exchange: float = 0.898
-    exchange_sums: float = 0.0824
-    overlap: float = 4.71
+    loads: float = 0.00482
+    shared: float = 1.151
+    beside_lines: float = 2.168
+    writes: float = 0.048
+    memory: float = 0.1694
+    begin: float = 1.98
+    exchange: float = 1.49
+    exchange_sums: float = 0.0579
+    overlap: float = 2.003
 
 
 CONSTANTS = Constants()
@@ -62,6 +64,8 @@ ROOM = 192 * 1024
 def usual_config(m: int, n: int, takes_turns: bool, cluster: tuple[int, int], splits: int = 1) -> Config:
     """The configuration of a tile; 192 rows are for three consumers."""
     consumers, buffers = (3, 1) if m == 192 else (2, 2)
+    if n % ROWS:  # parts of half as many columns are stored at a time
+        buffers *= 2
     stages, group = min(ROOM // ((m + n) * 128), 10), 16 if cluster == (1, 2) else 8
     return Config(m, n, consumers, stages, cluster, takes_turns, group, buffers, splits)
 
@@ -101,26 +105,32 @@ def _row(config: Config) -> Row:
     return config, _parts(config, CONSTANTS)
 
 
-@cache
-def _rows() -> tuple[Row, ...]:
-    return tuple(_row(config) for config in candidates())
+@lru_cache(maxsize=16)
+def _rows(blocks: int) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """The configurations that so many blocks can have for any problem, and those for one wave alone."""
+    rows = [_row(config) for config in candidates() if blocks >= config.cluster[0] * config.cluster[1]]
+    narrow = tuple(row for row in rows if min(row[0].m, row[0].n) <= NARROW)
+    return tuple(row for row in rows if row not in narrow), narrow
 
 
 def microseconds(
     config: Config, m: int, n: int, k: int, blocks: int, layers: int = 1, constants: Constants = CONSTANTS
 ) -> float:
     """The time of a product of 16-bit elements with these extents, by so many blocks."""
-    return _time(_parts(config, constants), m, n, k, blocks, layers, constants)
+    return _times([(config, _parts(config, constants))], m, n, k, blocks, layers, constants)[0]
 
 
-def _time(parts: Parts, m: int, n: int, k: int, blocks: int, layers: int, constants: Constants) -> float:
-    high, wide, together, splits, strip, beside, write, is_hidden, ends = parts
-    whole, rest = divmod(-(-m // high) * -(-n // wide) * layers, blocks // together)
-    strips = -(-k // 64)
-    turns = whole * strips + (-(-strips // splits) if rest else 0)
-    tile = turns * (beside if 2 * k % 128 else strip) + (write if is_hidden else write * (whole + (rest > 0)))
-    memory = (m * k + n * k + m * n) * layers * 2e-6 * constants.memory
-    return _together(tile, memory, constants.overlap) + ends
+def _times(rows: Sequence[Row], m: int, n: int, k: int, blocks: int, layers: int, constants: Constants) -> list[float]:
+    """The times by configurations; one loop for all, since it decides how long a choice takes."""
+    strips, is_beside, power, root = -(-k // 64), 2 * k % 128 > 0, constants.overlap, 1 / constants.overlap
+    memory = ((m * k + n * k + m * n) * layers * 2e-6 * constants.memory) ** power
+    times: list[float] = []
+    for _, (high, wide, together, splits, strip, beside, write, is_hidden, ends) in rows:
+        whole, rest = divmod(-(-m // high) * -(-n // wide) * layers, blocks // together)
+        turns = whole * strips + (-(-strips // splits) if rest else 0)
+        tile = turns * (beside if is_beside else strip) + (write if is_hidden else write * (whole + (rest > 0)))
+        times.append((tile**power + memory) ** root + ends)
+    return times
 
 
 def _parts(config: Config, c: Constants) -> Parts:
@@ -155,10 +165,11 @@ def ranked(
     """The configurations whose times the model finds shortest, the first one first; of equal ones the largest tile, and
     clusters along M where M has few tiles. Blocks share K only where a caller says that it has the memory.
     """
-    rows = [row for row in _rows() if fits(row[0], m, n, blocks, layers)]
+    wide, narrow = _rows(blocks)
+    rows = [*wide, *(row for row in narrow if fits(row[0], m, n, blocks, layers))]
     if shares_k and layers == 1:
         rows += map(_row, sharing_k(m, n, k, blocks))
-    times = [_time(parts, m, n, k, blocks, layers, CONSTANTS) for _, parts in rows]
+    times = _times(rows, m, n, k, blocks, layers, CONSTANTS)
     limit = nsmallest(count, times)[-1] + 1e-3
     preferred = (2, 1) if m <= 512 else (1, 2)
 

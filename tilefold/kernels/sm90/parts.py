@@ -18,7 +18,9 @@ from ..arguments import refuse
 WARPGROUP = 128
 """The threads of a warpgroup."""
 ROWS = 64
-"""The rows of D that a warpgroup stores at a time, 128 bytes of each, which is the widest that is swizzled."""
+"""The rows of D that a warpgroup stores at a time."""
+COLUMNS = 32
+"""The columns of which a tile has a multiple."""
 BY_ROWS = utils.LayoutEnum.ROW_MAJOR
 
 
@@ -44,8 +46,9 @@ class Config:
     def __post_init__(self) -> None:
         if self.splits > 1 and (self.takes_turns or self.cluster != (1, 1)):
             refuse("gemm", "blocks that share K are in no clusters, and their consumers share a tile")
-        if self.m % (ROWS * self.sharing) or self.n % ROWS or not 1 <= self.consumers <= (2 if self.takes_turns else 3):
-            refuse("gemm", "a tile has 64 rows for each consumer that shares it, and a multiple of 64 columns")
+        most = 2 if self.takes_turns else 3
+        if self.m % (ROWS * self.sharing) or self.n % COLUMNS or not 1 <= self.consumers <= most:
+            refuse("gemm", "a tile has 64 rows for each consumer that shares it, and a multiple of 32 columns")
 
     @property
     def threads(self) -> int:

@@ -8,6 +8,7 @@ benchmarks.gemm_fit`); they choose well, and are no exact times.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import log2
 
 from ..arguments import refuse
@@ -73,6 +74,7 @@ class Constants:
 
 
 CONSTANTS = Constants()
+_skinny = lru_cache(maxsize=4096)(Skinny)
 
 
 def skinny_candidates(m: int, n: int, k: int, blocks: int, itemsize: int = 2, streams: bool = True) -> Iterator[Skinny]:
@@ -85,9 +87,9 @@ def skinny_candidates(m: int, n: int, k: int, blocks: int, itemsize: int = 2, st
             if stages > 1:
                 for splits in (1, 2, 4, 8):
                     if splits == 1 or splits * LEAST <= strips:
-                        yield Skinny(few, rows, stages, splits)
+                        yield _skinny(few, rows, stages, splits)
                 if streams and tiles * strips >= each * blocks * LEAST:
-                    yield Skinny(few, rows, stages, 1, VECTOR, each * blocks)
+                    yield _skinny(few, rows, stages, 1, VECTOR, each * blocks)
 
 
 def microseconds(
