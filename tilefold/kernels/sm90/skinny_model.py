@@ -20,6 +20,8 @@ BUSY = 60
 """Blocks that draw as many bytes as the memory gives, on a GPU with 132 multiprocessors."""
 LEAST = 4
 """The fewest strips of K of a block."""
+FULL = 0.96
+"""The part of their waves that tiles fill where no stream reads the memory more evenly."""
 MEMORY = 208 * 1024
 """The shared memory of a multiprocessor that stages and sums may take, in bytes."""
 
@@ -55,14 +57,16 @@ class Skinny:
 @dataclass(frozen=True)
 class Constants:
     """Microseconds: at the beginning, less of them where a next launch finds room; for 10^6 bytes of memory, times a
-    factor for streams; for 1000 bytes to a multiprocessor; of a strip, of one without others in flight, and of sums in
-    f32; of a doubled cluster, of a stream, and of one with two blocks on a multiprocessor; and to write 128 sums.
+    factor for streams and for whole waves, and at the beginning of another one of these; for 1000 bytes to a
+    multiprocessor; of a strip, of one without others in flight, and of sums in f32; of a doubled cluster, of a stream,
+    and of one with two blocks on a multiprocessor; and to write 128 sums.
     """
 
     begin: float = 1.578
     room: float = 0.795
     memory: float = 0.3065
     evenly: float = 0.664
+    again: float = 2.0
     load: float = 0.0031
     strip: float = 0.0588
     alone: float = 0.837
@@ -105,8 +109,11 @@ def microseconds(
     else:
         part, count = -(-strips // config.splits), tiles * config.splits
         slots = blocks * config.residents // config.splits * config.splits
-        chain, most = -(-count // slots) * part, -(-count // blocks) * part
-        ends = c.doubled * log2(config.splits) - (c.room if config.residents == 2 and count <= blocks else 0.0)
+        waves, again = -(-count // blocks), 0.0
+        chain, most = -(-count // slots) * part, waves * part
+        if config.splits == 1 and count >= FULL * waves * blocks:
+            memory, again = memory * c.evenly, c.again * (waves - 1)
+        ends = again + c.doubled * log2(config.splits) - (c.room if config.residents == 2 and count <= blocks else 0.0)
     loads = most * 0.128 * (config.rows + config.m) * c.load
     strip = c.strip + c.alone / config.stages + (c.accurate if config.accurate else 0.0)
     work = max(loads, chain * strip, memory)
