@@ -24,37 +24,15 @@ from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync, warpgroup
 
 from ..arguments import Array
-from ..softmax_parts import exp2, quad_reduce, quad_transposed
+from ..softmax_parts import exp2, quad_reduce
 from .attention_decode import decode_attention
 from .attention_elements import Elements
 from .attention_parts import is_decode
-from .attention_tiles import ROWS, WARPGROUP, Config, Tile, Tiles, chosen_config, load_stage
+from .attention_tiles import (
+    ROWS, WARPGROUP, WIDE, Config, Tile, Tiles, chosen_config, load_of, load_stage, next_turn, parts, quarters, turn,
+)  # fmt: skip
 
 NEVER = float("-inf")
-WIDE = 128
-"""The least D for which threads exchange parts of O, so that they write 16 bytes at a time; for a smaller D that takes
-longer than it saves.
-"""
-
-
-@cute.jit
-def turn(group: Any, config: cute.Constexpr[Config]) -> None:
-    """Two warpgroups take turns: waits for that of `group`."""
-    if config.consumers == 2:
-        if group == 0:
-            cute.arch.barrier(barrier_id=1, number_of_threads=2 * WARPGROUP)
-        else:
-            cute.arch.barrier(barrier_id=2, number_of_threads=2 * WARPGROUP)
-
-
-@cute.jit
-def next_turn(group: Any, config: cute.Constexpr[Config]) -> None:
-    """It is the turn of the other warpgroup than `group`."""
-    if config.consumers == 2:
-        if group == 0:
-            cute.arch.barrier_arrive(barrier_id=2, number_of_threads=2 * WARPGROUP)
-        else:
-            cute.arch.barrier_arrive(barrier_id=1, number_of_threads=2 * WARPGROUP)
 
 
 @cute.kernel(min_blocks=1)
@@ -92,22 +70,9 @@ def attention_kernel(
     layout_v = elements.layout_v(config.stages)
     sQ, sK, sV = (cute.make_smem_tensor(layout, half, alignment=1024) for layout in (layout_q, layout_k, layout_v))
 
-    def load_of(tensor: Any, order: list[int], layout: Any, shape: Any) -> Any:
-        """The tensor copy of a tile, and the coordinates of the tensor."""
-        one_stage = cute.slice_(layout, (None, None, 0))
-        return cpasync.make_tiled_tma_atom(
-            cpasync.CopyBulkTensorTileG2SOp(), cute.select(tensor, order), one_stage, shape
-        )
-
     load_q, gQ = load_of(mQ, [1, 3, 2, 0], layout_q, (ROWS, depth))
     load_k, gK = load_of(mK, [1, 3, 2, 0], layout_k, (keys, depth))
     load_v, gV = load_of(mV, elements.order_v(), layout_v, (depth, keys))
-
-    def parts(atom: Any, shared: Any, coordinates: Any, shape: Any, start: Any) -> Any:
-        """Tiles in shared memory and those of a tensor from `start` on, as an instruction moves them."""
-        tiled = cute.local_tile(cute.domain_offset(start, coordinates), shape, (None, None, None, None))
-        one = cute.make_layout(1)
-        return cpasync.tma_partition(atom, 0, one, cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2))
 
     # mbarriers: rows, keys and values go from the warp that loads to those that multiply, and so does their number
     thread = pipeline.Agent.Thread
@@ -347,9 +312,7 @@ def attention_kernel(
             for r in cute.range_constexpr(2):
                 row, exchanged = places[2 * r][0], list[list[Any]]()
                 if depth >= WIDE:  # 16 bytes of a row for each of the four threads that share it
-                    exchanged = [
-                        quad_transposed([words[r + 8 * b + 2 * i] for i in range(4)], t % 4) for b in range(depth // 32)
-                    ]
+                    exchanged = quarters(words, r, depth, t % 4)
                 if first + row < tile.rows:
                     if depth < WIDE:
                         cute.autovec_copy(to[r, None], tOgO[r, None])

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tiles of attention on Hopper, some rows of one head, whose numbers blocks draw, and the sizes of its kernel."""
+"""The tiles of attention on Hopper, some rows of one head, whose numbers blocks draw; the sizes of its kernel; and how
+its warps load and take turns.
+"""
 
 from dataclasses import dataclass
 from typing import Any
 
 from tilefold import cute
+from tilefold.cute.nvgpu import cpasync
+
+from ..softmax_parts import quad_transposed
 
 WARPGROUP = 128
 """The threads of a warpgroup."""
 ROWS = 64
 """The rows that a warpgroup multiplies."""
+WIDE = 128
+"""The least D for which threads exchange parts of O, so that they write 16 bytes at a time; for a smaller D that takes
+longer than it saves.
+"""
 TWO = 1.09
 """By what factor rows of D = 64 take longer by two warpgroups than by three, without a mask."""
 
@@ -140,6 +149,19 @@ class Tiles:
         return tile
 
 
+def load_of(tensor: Any, order: list[int], layout: Any, shape: Any) -> Any:
+    """The tensor copy of a tile, and the coordinates of the tensor."""
+    one_stage = cute.slice_(layout, (None, None, 0))
+    return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), cute.select(tensor, order), one_stage, shape)
+
+
+def parts(atom: Any, shared: Any, coordinates: Any, shape: Any, start: Any) -> Any:
+    """Tiles in shared memory and those of a tensor from `start` on, as an instruction moves them."""
+    tiled = cute.local_tile(cute.domain_offset(start, coordinates), shape, (None, None, None, None))
+    one = cute.make_layout(1)
+    return cpasync.tma_partition(atom, 0, one, cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2))
+
+
 @cute.jit
 def load_stage(pipe: Any, state: Any, atom: Any, source: Any, target: Any) -> None:
     """Loads a tile to the next stage of a pipeline."""
@@ -148,3 +170,28 @@ def load_stage(pipe: Any, state: Any, atom: Any, source: Any, target: Any) -> No
         cute.copy(atom, source, target[None, state.index], tma_bar_ptr=pipe.producer_get_barrier(state))
     pipe.producer_commit(state)
     state.advance()
+
+
+@cute.jit
+def turn(group: Any, config: cute.Constexpr[Config]) -> None:
+    """Two warpgroups take turns: waits for that of `group`."""
+    if config.consumers == 2:
+        if group == 0:
+            cute.arch.barrier(barrier_id=1, number_of_threads=2 * WARPGROUP)
+        else:
+            cute.arch.barrier(barrier_id=2, number_of_threads=2 * WARPGROUP)
+
+
+@cute.jit
+def next_turn(group: Any, config: cute.Constexpr[Config]) -> None:
+    """It is the turn of the other warpgroup than `group`."""
+    if config.consumers == 2:
+        if group == 0:
+            cute.arch.barrier_arrive(barrier_id=2, number_of_threads=2 * WARPGROUP)
+        else:
+            cute.arch.barrier_arrive(barrier_id=1, number_of_threads=2 * WARPGROUP)
+
+
+def quarters(words: Any, row: int, depth: int, lane: Any) -> list[list[Any]]:
+    """A row of O, whose words of two elements four threads have in turns: 16 bytes of each 64 for each thread."""
+    return [quad_transposed([words[row + 8 * b + 2 * i] for i in range(4)], lane) for b in range(depth // 32)]
