@@ -29,8 +29,20 @@ from .attention_decode import decode_attention
 from .attention_elements import Elements
 from .attention_parts import is_decode
 from .attention_tiles import (
-    ROWS, WARPGROUP, WIDE, Config, Tile, Tiles, chosen_config, load_of, load_stage, next_turn, parts, quarters, turn,
-)  # fmt: skip
+    ROWS,
+    WARPGROUP,
+    WIDE,
+    Config,
+    Tile,
+    Tiles,
+    chosen_config,
+    load_of,
+    load_stage,
+    next_turn,
+    parts,
+    quarters,
+    turn,
+)
 
 NEVER = float("-inf")
 
@@ -158,9 +170,8 @@ def attention_kernel(
             if before.m >= 0:
                 load_values(before, 0)
             hand_over(tile)
-            if (t == 0) & (
-                number - blocks == tiles.before - 1
-            ):  # every tile is drawn, and every block has drawn in vain
+            # every tile is drawn, and every block has drawn in vain
+            if (t == 0) & (number - blocks == tiles.before - 1):
                 cute.arch.atomic_exch(counter.ptr(0), 0)
     else:
         cute.arch.setmaxregister_increase(config.registers[1])
@@ -178,11 +189,7 @@ def attention_kernel(
         aP = elements.operand(rP)
         by_rows = cute.make_layout((2, (2, keys // 8)), stride=(2, (1, 4)))
         by_rows_of_o = cute.make_layout((2, (2, depth // 8)), stride=(2, (1, 4)))
-        S, out, to = (
-            cute.composition(accS, by_rows),
-            cute.composition(accO, by_rows_of_o),
-            cute.composition(rO, by_rows_of_o),
-        )
+        S, out, to = (cute.composition(accS, by_rows), *(cute.composition(x, by_rows_of_o) for x in (accO, rO)))
         words, vector = cute.recast_tensor(rO, cute.Int32), cute.make_rmem_tensor((4,), cute.Int32)
         largest, total, shrink, reached = (cute.make_rmem_tensor((2, 1), single) for _ in range(4))
         factor = scale * math.log2(math.e)
@@ -248,21 +255,16 @@ def attention_kernel(
                     for i in cute.range_constexpr(keys // 4):
                         S[r, i] = cute.where(i // 2 * 8 + i % 2 < seen, S[r, i], NEVER)
             before = largest.load()
-            top = quad_reduce(
-                S.load().reduce(cute.ReductionOp.MAX, before, reduction_profile=(None, 1), keepdims=True),
-                cute.ReductionOp.MAX,
-            )
+            top = S.load().reduce(cute.ReductionOp.MAX, before, reduction_profile=(None, 1), keepdims=True)
+            top = quad_reduce(top, cute.ReductionOp.MAX)
             largest.store(top)
             if config.causal or starts is not None:  # a row may have had no key yet
                 top = cute.where(top == NEVER, 0.0, top)
             power = exp2(cute.fma(S.load(), tile.factor, elements.shift(-top * tile.factor)))
             shrink.store(exp2((before - top) * tile.factor))
             S.store(power)
-            total.store(
-                power.reduce(
-                    cute.ReductionOp.ADD, total.load() * shrink.load(), reduction_profile=(None, 1), keepdims=True
-                )
-            )
+            scaled = total.load() * shrink.load()
+            total.store(power.reduce(cute.ReductionOp.ADD, scaled, reduction_profile=(None, 1), keepdims=True))
 
         def release_scored(j: Any) -> None:
             """The scores of tile `j` are complete: it is needed no longer, nor are the rows after tile 0."""
@@ -322,10 +324,8 @@ def attention_kernel(
                         of_row = cute.local_tile(gO[row, None], (8,), (4 * b + t % 4,))
                         cute.autovec_copy(cute.recast_tensor(vector, mOut.element_type), of_row)
                     if mLse is not None and places[0][1] == 0:
-                        lse = cute.where(
-                            sums[r] == 0.0, 0.0, reached[r] * tile.factor + cute.log2(sums[r]) - elements.offset
-                        )
-                        mLse[tile.batch, tile.head, tile.start + first + places[2 * r][0]] = lse
+                        lse = reached[r] * tile.factor + cute.log2(sums[r]) - elements.offset
+                        mLse[tile.batch, tile.head, tile.start + first + row] = cute.where(sums[r] == 0.0, 0.0, lse)
 
         if own == 1:  # the other begins
             next_turn(own, config)
