@@ -248,6 +248,8 @@ def _trace(
         builder.threads, builder.contract = prod(bounds.threads), contract
         try:
             result = function(*call.args, **call.kwargs)
+            for action in builder.at_end:
+                action()
         except TilefoldError:
             raise
         except Exception as error:

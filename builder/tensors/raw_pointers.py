@@ -38,6 +38,11 @@ class Address:
     dtype: DType
 
     @property
+    def value(self) -> "Address":
+        """The address itself, as functions of MLIR dialects take it."""
+        return self
+
+    @property
     def llvm_ptr(self) -> "Address":
         """The address itself, for programs that pass it to an operation of an IR."""
         return self

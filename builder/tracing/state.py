@@ -23,9 +23,7 @@ from .source import place_of_code, places_of_traceback, spell_in_python, user_fr
 MAX_STEPS = 1 << 20
 """The most iterations that Python does of loops in a kernel's functions."""
 MAX_UNBOUNDED_OPERATIONS = 1 << 14
-"""The most operations that Python may build in a loop whose number of iterations is not known when it begins: a
-`while`, or a `for` over an iterator.
-"""
+"""The most operations that Python builds in a loop of unknown length: a `while`, or a `for` over an iterator."""
 _MOST_CALLS = 3
 """How many of the calls that led to an error are shown."""
 
@@ -35,11 +33,11 @@ class Builder:
     """A kernel under construction: operations go to the end of `block`.
 
     `convert` makes a value of a type of a number or a value: types come before the values that they make. `line` is the
-    place of rewritten code, for lines that no frame of the user's executes; None looks at the frames.
-    `unbound` has the reason and a hint for each variable that control flow left without a value; `texts` has the
-    functions that the simulator executes in place of PTX texts. `threads` is the number of threads of a block, None
-    where it is unknown. `contract` says whether sums of products are rounded once. `host` is the host function
-    that launches the kernel, or that is executed itself. One thread of each warp executes the blocks `elected`.
+    place of rewritten code, for lines that no frame of the user's executes; None looks at the frames. `unbound` has the
+    reason and a hint for each variable that control flow left without a value; `texts` has the functions that the
+    simulator executes in place of PTX texts. `threads` is the number of threads of a block, None where it is unknown.
+    `contract` says whether sums of products are rounded once. `host` is the host function that launches the kernel, or
+    that is executed itself. One thread of each warp executes the blocks `elected`. `at_end` adds operations.
     """
 
     block: Block
@@ -55,6 +53,7 @@ class Builder:
     _root: Block | None = None
     _open: list[Block] = field(default_factory=lambda: [], repr=False)
     elected: list[Block] = field(default_factory=lambda: [], repr=False)
+    at_end: list[Callable[[], None]] = field(default_factory=lambda: [], repr=False)
     _shared: dict[Attribute, SSAValue] = field(default_factory=lambda: {}, repr=False)
     _constants: dict[tuple[Block, Attribute], SSAValue] = field(default_factory=lambda: {}, repr=False)
     _count: int = 0

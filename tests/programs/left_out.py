@@ -14,10 +14,6 @@ LEFT_OUT: Mapping[str, str] = {
             ("mamba2_ssd/mamba2_ssd_reference.py", "a module of other programs"),
             ("mamba2_ssd/mamba2_ssd_tile_scheduler.py", "a module of other programs"),
             ("mixed_input_fmha/mixed_input_fmha_decode.py", "LdMatrix8x16x8bOp that unpacks elements of 4 bits"),
-            (
-                "mixed_input_fmha/mixed_input_fmha_prefill_d512.py",
-                "a copy to tensor memory whose atom is spread over two stages (E0310)",
-            ),
             ("mixed_input_fmha/prefill_helpers.py", "a module of other programs"),
             ("mla/mla_helpers.py", "a module of other programs"),
         )
@@ -44,9 +40,8 @@ LEFT_OUT: Mapping[str, str] = {
     "cute/blackwell/kernel/reduce": "modules of other programs",
     "cute/blackwell/tutorial/tutorial_gemm/utils.py": "a module of other programs",
     "cute/blackwell_geforce/kernel/blockscaled_gemm/blockscaled_gemm_dispatch.py": "a module of other programs",
-    "cute/notebooks/tour_to_sol_gemm.ipynb": "matrices beyond the memory of a simulated launch (E3211)",
     "cute/tvm_ffi": "TVM FFI",
-    "cute_ext/blackwell": "cute.experimental, an interface of its own, in four of five",
+    "cute_ext/blackwell/dense_gemm_ptr_array.py": "tensor maps that loads change to the tensor of a batch",
     f"{_TUTORIALS}/ffi": "C++: an extension of Python is built",
     f"{_TUTORIALS}/jax/cute_dsl_jax.ipynb": "it asks nvidia-smi; the table has its kernels, cute_dsl_jax_kernels.py",
     **{

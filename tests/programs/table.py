@@ -155,10 +155,9 @@ PROGRAMS: tuple[Program, ...] = (
     Program(
         f"{_GEMMS}/nvfp4_gemm_1.py",
         "--mnkl 256,256,256,1",
-        f"{_WAITS}; nothing orders the initialisation of the mbarrier at which a pair frees tensor memory before its "
+        f"{_LARGE}; nothing orders the initialisation of the mbarrier at which a pair frees tensor memory before its "
         "peer arrives there",
         races=False,
-        fences=False,
         target=_SM_100,
     ),
     Program(f"{_TUTORIALS}/fp16_gemm_4_iket.py", "--mnk 512,512,128", _WAITS, fences=False, target=_SM_100),
@@ -181,23 +180,26 @@ PROGRAMS: tuple[Program, ...] = (
             target=_SM_100,
         )
         for name in (
-            "dense_gemm", "dense_gemm_alpha_beta_persistent", "dense_gemm_persistent", "dense_gemm_persistent_prefetch",
+            "dense_gemm", "dense_gemm_alpha_beta_persistent", "dense_gemm_persistent_prefetch",
             "dense_gemm_software_pipeline",
+        )
+    ),
+    *(
+        Program(f"cute/blackwell/kernel/dense_gemm/{name}.py", f"{sizes} {_ONCE}", _LARGE, target=_SM_100)
+        for name, sizes in (
+            ("dense_gemm_persistent", _FP16_TILE),
+            ("dense_gemm_persistent_dynamic", "--mnkl 128,128,64,1 --ab_dtype Float16 --c_dtype Float16"),
+            (
+                "dense_gemm_persistent_dynamic",
+                "--mnkl 256,128,64,1 --ab_dtype Float16 --c_dtype Float16 --mma_tiler_mn 256,128 --cluster_shape_mn "
+                "2,1 --use_2cta_instrs --use_tma_store",
+            ),
         )
     ),
     *(
         Program(f"cute/blackwell/kernel/{path}.py", f"{sizes} {_ONCE}", _WAITS, fences=False, target=_SM_100)
         for path, sizes in (
             ("dense_gemm/dense_gemm_persistent", f"{_FP16_TILE} --use_tma_store"),
-            (
-                "dense_gemm/dense_gemm_persistent_dynamic",
-                "--mnkl 128,128,64,1 --ab_dtype Float16 --c_dtype Float16",
-            ),
-            (
-                "dense_gemm/dense_gemm_persistent_dynamic",
-                "--mnkl 256,128,64,1 --ab_dtype Float16 --c_dtype Float16 --mma_tiler_mn 256,128 --cluster_shape_mn "
-                "2,1 --use_2cta_instrs --use_tma_store",
-            ),
             ("blockscaled_gemm/dense_blockscaled_gemm_persistent", "--mnkl 128,128,256,1"),
             ("blockscaled_gemm/dense_blockscaled_gemm_persistent_amax", "--mnkl 128,128,256,1"),
             ("blockscaled_gemm/dense_blockscaled_gemm_persistent_prefetch", "--mnkl 128,128,256,1"),
@@ -212,9 +214,8 @@ PROGRAMS: tuple[Program, ...] = (
         Program(
             f"cute/blackwell/kernel/blockwise_gemm/{name}.py",
             f"--mnkl 128,128,128,1 {_ONCE}",
-            f"{_WAITS}; the threads of a warp copy the same scale to one place",
+            f"{_LARGE}; the threads of a warp copy the same scale to one place",
             races=False,
-            fences=False,
             target=_SM_100,
         )
         for name in ("blockwise_gemm", "contiguous_grouped_gemm", "masked_grouped_gemm")
@@ -238,16 +239,13 @@ PROGRAMS: tuple[Program, ...] = (
     Program(
         "cute/blackwell/kernel/attention/mamba2_ssd/mamba2_ssd.py",
         "--gbehcdln 1,1,1,1,2,64,128,128",
-        _WAITS,
-        races=False,
-        fences=False,
+        _LARGE,
         target=_SM_100,
     ),
     Program(
         "cute/blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_prefill_d256.py",
         f"--q_shape 1,8,256,256 --k_shape 1,8,128,256 {_ONCE}",
         _WAITS,
-        races=False,
         fences=False,
         target=_SM_100,
     ),
@@ -286,12 +284,31 @@ PROGRAMS: tuple[Program, ...] = (
         )
         for dtype in ("fp16", "fp8")
     ),
+    Program(
+        "cute/blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_prefill_d512.py",
+        f"--q_shape 1,8,256,512 --k_shape 1,8,128,512 {_ONCE}",
+        "it stores to tensor memory by the parts of a load, whose addresses differ from thread to thread of a warp",
+        target=_SM_100,
+        ends="error[E0310]",
+    ),
+    *(
+        Program(f"cute_ext/blackwell/{name}.py", arguments, _WAITS, fences=False, target=_SM_100)
+        for name, arguments in (
+            ("dense_gemm", "--mnkl 128,256,128,1"), ("dense_gemm_2sm", ""),
+            ("dense_block_scaled_gemm", "--mnkl 128,128,128,1"),
+        )
+    ),
+    Program(
+        "cute_ext/blackwell/dense_gemm_cute_pipeline.py",
+        f"{_FP16_TILE} {_ONCE}",
+        _LARGE,
+        target=_SM_100,
+    ),
     *(
         Program(
             f"cute/blackwell/efc/{name}custom_epilogue_dense_gemm.py",
             "--mnkl 128,128,64,1 --ab_dtype Float16",
             _WAITS,
-            races=False,
             fences=False,
             target=_SM_100,
         )
@@ -302,7 +319,6 @@ PROGRAMS: tuple[Program, ...] = (
             f"cute/blackwell/kernel/moe/torch_{name}.py",
             "--tokens 64 --experts 2 --top_k_select 1 --hidden 128 --intermediate 128",
             _WAITS,
-            races=False,
             fences=False,
             target=_SM_100,
         )
@@ -386,6 +402,13 @@ PROGRAMS: tuple[Program, ...] = (
         )
     ),
     Program(f"{_NOTEBOOKS}/benchmark_autotune.ipynb", reason=_LARGE, sizes=(("M, N = 1024, 1024", "M, N = 64, 256"),)),
+    Program(
+        f"{_NOTEBOOKS}/tour_to_sol_gemm.ipynb",
+        reason=_WAITS,
+        sizes=(("m, n, k = 8192, 8192, 8192", "m, n, k = 128, 256, 256"),),
+        fences=False,
+        target=_SM_100,
+    ),
     Program(f"{_NOTEBOOKS}/elementwise_add.ipynb", reason=_LARGE, sizes=(("M, N = 16384, 8192", "M, N = 64, 1024"),)),
     Program(
         f"{_PRIMITIVES}/tutorial/02_naive_gemm.py",

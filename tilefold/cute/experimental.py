@@ -1,32 +1,140 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Copies that know the extents of tensors by themselves (`cutlass.cute.experimental`)."""
+"""Copies that know the extents of tensors by themselves, and pipelines that know their stages; tensor memory that lives
+as long as the block (`cutlass.cute.experimental`).
+"""
 
+from collections.abc import Mapping
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.builder.control.control_functions import if_
+from tilefold.builder.instructions import arch, cluster
+from tilefold.builder.instructions.tensor_core import alloc_tmem, dealloc_tmem, retrieve_tmem_ptr
+from tilefold.builder.pipelines.advancing import (
+    TMAStorePipeline,
+    TMAToUMMAPipeline,
+    UMMAtoAsyncPipeline,
+    pipeline_advance_iterator,
+)
 from tilefold.builder.pipelines.allocator import SmemAllocator
-from tilefold.builder.scalars.dtypes import DType
+from tilefold.builder.pipelines.tmem_allocator import get_num_tmem_alloc_cols
+from tilefold.builder.pipelines.view_copies import (
+    OperationTypeEnum,
+    get_cta_v_map_ab,
+    get_cta_v_map_c,
+    tma_load,
+    tma_load_multicast,
+    tma_store,
+)
+from tilefold.builder.scalars.dtypes import DType, Int32
 from tilefold.builder.tensors import copies
 from tilefold.builder.tensors.address_space import AddressSpace
-from tilefold.builder.tensors.allocation import make_rmem_tensor
+from tilefold.builder.tensors.allocation import make_rmem_tensor, make_smem_tensor
 from tilefold.builder.tensors.coordinates_of_view import inside
+from tilefold.builder.tensors.gemm import gemm
+from tilefold.builder.tensors.layouts import make_layout
+from tilefold.builder.tensors.pointers import make_ptr, make_tensor
 from tilefold.builder.tensors.tensors import Tensor
+from tilefold.builder.tensors.tiled_mma import make_tiled_mma
+from tilefold.builder.tensors.umma import Field
 from tilefold.builder.tensors.views import composition, zipped_divide
+from tilefold.builder.tracing.state import current
 
+from .host.compiler import compile
 from .jit import jit
 from .kernel import kernel
 from .public import publish
 
-__all__ = ["allocate", "copy", "jit", "kernel", "partition"]
+__all__ = [
+    "OperationTypeEnum", "TMAStorePipeline", "TMAToUMMAPipeline", "UMMAtoAsyncPipeline", "allocate", "compile", "copy",
+    "dot", "dot_block_scaled", "get_cta_v_map_ab", "get_cta_v_map_c", "get_mbarrier", "jit", "kernel",
+    "make_t2r_rmem_layout", "make_tmem_layout_acc", "partition", "partition_and_copy", "pipeline_advance_iterator",
+    "tma_load", "tma_load_multicast", "tma_store",
+]  # fmt: skip
 
 
-def allocate(element_type: DType, space: AddressSpace, layout: object, alignment: int = 16) -> Tensor:
-    """A new tensor in registers or shared memory. TilefoldError (E5002) for another memory."""
+def allocate(
+    element_type: DType, space: AddressSpace, layout: object, alignment: int = 16, is2cta: bool = False
+) -> Tensor:
+    """A new tensor in registers, shared memory or tensor memory, of a pair of blocks with `is2cta`. All threads of the
+    block allocate tensor memory, and end together, when it is free again. TilefoldError (E5002) for another memory.
+    """
     if space is AddressSpace.rmem:
         return make_rmem_tensor(layout, element_type)
     if space is AddressSpace.smem:
         return SmemAllocator().allocate_tensor(element_type, layout, alignment)
-    raise TilefoldError(Code.BUILD_VALUE, f"a kernel allocates no memory in {space}", "rmem or smem")
+    if space is AddressSpace.tmem:
+        return _in_tensor_memory(element_type, layout, alignment, is2cta)
+    raise TilefoldError(Code.BUILD_VALUE, f"a kernel allocates no memory in {space}", "rmem, smem or tmem")
+
+
+def _in_tensor_memory(element_type: DType, layout: object, alignment: int, is_paired: bool) -> Tensor:
+    columns = get_num_tmem_alloc_cols(make_tensor(make_ptr(element_type, 0, AddressSpace.tmem, alignment), layout))
+    slot = make_smem_tensor(1, Int32).iterator
+
+    def meet() -> None:
+        if is_paired:
+            cluster.cluster_arrive()
+            cluster.cluster_wait()
+        else:
+            arch.sync_threads()
+
+    def by_a_warp(action: Any) -> None:
+        if_(cluster.make_warp_uniform(arch.warp_idx()) == 0, action)
+
+    by_a_warp(lambda: alloc_tmem(columns, slot, is_paired))
+    meet()
+    pointer = retrieve_tmem_ptr(element_type, alignment, slot)
+
+    def release() -> None:
+        meet()
+        by_a_warp(lambda: dealloc_tmem(pointer, columns, is_paired))
+
+    current().at_end.append(release)
+    return make_tensor(pointer, layout)
+
+
+def get_mbarrier(token: Any) -> Any:
+    """The mbarrier of a stage that a producer has acquired."""
+    return token
+
+
+def make_tmem_layout_acc(tiled_mma: Any, mnk_tiler: Any, stages: int) -> Any:
+    """The layout of accumulators in tensor memory, ((MMA_M,MMA_N),RestM,RestN,STAGE)."""
+    shape = tiled_mma.partition_shape_C(tuple(mnk_tiler)[:2])
+    return tiled_mma.make_fragment_C((*shape, stages)).layout
+
+
+def make_t2r_rmem_layout(tiled_copy_t2r: Any, gmem_tiles: Any, thread: object) -> Any:
+    """The layout of a thread's registers for a tile of an epilogue, of tiles (EPI_M,EPI_N,RestM,RestN)."""
+    part = tiled_copy_t2r.get_slice(thread).partition_D(gmem_tiles)
+    return make_layout(part[None, None, None, 0, 0].shape)
+
+
+def partition_and_copy(thr_copy: Any, src: Tensor, dst: Tensor) -> None:
+    """Copies a thread's part of a tile to registers, or registers to its part of a tile."""
+    if src.memspace is AddressSpace.rmem:
+        copies.copy(thr_copy.tiled_copy, thr_copy.retile(src), thr_copy.partition_D(dst))
+    else:
+        copies.copy(thr_copy.tiled_copy, thr_copy.partition_S(src), dst)
+
+
+def dot(mma_atom: Any, a: Tensor, b: Tensor, c: Tensor) -> None:
+    """c = a b, or c += a b as the atom's `ACCUMULATE` says, of operands (MMA,MMA_M,MMA_K) in shared memory."""
+    _multiply(mma_atom, {}, a, b, c)
+
+
+def dot_block_scaled(mma_atom: Any, a: Tensor, sfa: Tensor, b: Tensor, sfb: Tensor, c: Tensor) -> None:
+    """The same with scales of a and b in tensor memory."""
+    _multiply(mma_atom, {Field.SFA: sfa, Field.SFB: sfb}, a, b, c)
+
+
+def _multiply(mma_atom: Any, scales: Mapping[Field, Tensor], a: Tensor, b: Tensor, c: Tensor) -> None:
+    mma = make_tiled_mma(mma_atom.op)
+    mma.accumulate = mma_atom.accumulate
+    for field, tensor in scales.items():
+        mma.set(field, tensor.iterator)
+    gemm(mma, c, mma.make_fragment_A(a), mma.make_fragment_B(b), c)
 
 
 def partition(tensor: Tensor, index: object, *, layout_tv: object, tiler: object) -> Tensor:

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tensor copies of views of tensors in global memory: the map is that of the whole tensor, and the coordinates are
+those of the view in it (`cute.experimental`).
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal, TypeAlias, get_args
+
+from ...base.errors import Code, TilefoldError
+from ...layout.algebra.core import ComposedLayout, LayoutLike
+from ..control.control_functions import if_
+from ..instructions import cluster
+from ..instructions.mbarriers import mbarrier_expect_tx
+from ..instructions.warp import elect_one
+from ..tensors.coordinates_of_view import on_coordinates, whole_of
+from ..tensors.layouts import make_layout, size, size_in_bytes
+from ..tensors.modes import filter_zeros, group_modes
+from ..tensors.nvgpu import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp, CtaGroup
+from ..tensors.operand_copies import make_tiled_tma_atom_A, make_tiled_tma_atom_B
+from ..tensors.tensors import Tensor
+from ..tensors.tiled_mma import TiledMma
+from ..tensors.tma import create_tma_multicast_mask, make_tiled_tma_atom, tensor_copy, tma_partition
+from ..tensors.views import zipped_divide
+
+
+class OperationTypeEnum(Enum):
+    """The operations at the sides of a pipeline; of a load, whether a block of its own, or a pair loads."""
+
+    SM90_TMA_LOAD = "load"
+    SM90_TMA_LOAD_MULTICAST = "load for several blocks"
+    SM100_TMA_LOAD_2SM = "load of a pair"
+    SM100_TMA_LOAD_2SM_MULTICAST = "load of a pair for several blocks"
+    SM100_MMA_1SM_SS = "multiplication"
+    SM100_MMA_2SM_SS = "multiplication of a pair"
+    SM100_COPY_T2R = "load from tensor memory"
+
+
+Operand: TypeAlias = Literal["A", "B", "SFA", "SFB"]
+"""Operands of multiplications that tensor copies load: A and B, and their scales."""
+_PAIRED = (OperationTypeEnum.SM100_TMA_LOAD_2SM, OperationTypeEnum.SM100_TMA_LOAD_2SM_MULTICAST)
+
+
+@dataclass(frozen=True)
+class OperandTile:
+    """The values of a block's tile of an operand: the tile (M,N,K) of those that multiply together, and their MMA."""
+
+    operand: Operand
+    tiler: Any
+    tiled_mma: TiledMma
+
+
+def get_cta_v_map_ab(gmem: Tensor, mma_tiler: Any, tiled_mma: TiledMma, operand: Operand) -> OperandTile:
+    """The values of a block's tile of A or B, or of their scales, as `tma_load` takes them. Raises TilefoldError
+    (E5002) for another operand.
+    """
+    if operand not in get_args(Operand):
+        raise TilefoldError(Code.BUILD_VALUE, f"an MMA loads no operand {operand!r}", 'write "A", "B", "SFA" or "SFB"')
+    return OperandTile(operand, mma_tiler, tiled_mma)
+
+
+def get_cta_v_map_c(gmem: Tensor, epi_tile: Any) -> Any:
+    """The values of a tile of an epilogue, as `tma_store` takes them: the tiler that cuts it."""
+    return epi_tile
+
+
+def tma_load(
+    src: Tensor,
+    dst: Tensor,
+    mbar: Any,
+    *,
+    cta_v_map: OperandTile,
+    tma_operation_type: OperationTypeEnum = OperationTypeEnum.SM90_TMA_LOAD,
+    update_expect_tx: bool = True,
+) -> None:
+    """Loads a tile of an operand, a view of a tensor in global memory, to a stage of shared memory; a warp calls it.
+    The mbarrier, of a pair that of the block that leads, is told the bytes, unless `update_expect_tx` is False.
+    """
+    _load(src, dst, mbar, cta_v_map, tma_operation_type, update_expect_tx)
+
+
+def tma_load_multicast(
+    src: Tensor,
+    dst: Tensor,
+    mbar: Any,
+    *,
+    vmnk_layout: Any,
+    cta_v_map: OperandTile,
+    tma_operation_type: OperationTypeEnum,
+    multicast_mode: int,
+    update_expect_tx: bool = True,
+) -> None:
+    """`tma_load` of a part of the tile for all blocks along a mode of the cluster (V,M,N,K), each of which does so."""
+    _load(src, dst, mbar, cta_v_map, tma_operation_type, update_expect_tx, (vmnk_layout, multicast_mode))
+
+
+def _load(
+    src: Tensor,
+    dst: Tensor,
+    mbar: Any,
+    tile: OperandTile,
+    kind: OperationTypeEnum,
+    announces: bool,
+    shared: tuple[Any, int] | None = None,
+) -> None:
+    is_paired = kind in _PAIRED
+    mask: Any = None
+    place: Any = 0
+    blocks, cluster_shape = make_layout(1), None
+    op = CopyBulkTensorTileG2SOp(CtaGroup.TWO if is_paired else CtaGroup.ONE)
+    if shared is not None and size(shared[0][shared[1]]) > 1:
+        layout, mode = shared
+        op = CopyBulkTensorTileG2SMulticastOp(op.cta_group)
+        coord = layout.get_flat_coord(cluster.block_idx_in_cluster())
+        mask, place, cluster_shape = create_tma_multicast_mask(layout, coord, mode), coord[mode], layout.shape
+        blocks = make_layout(size(layout[mode]))
+    make = make_tiled_tma_atom_A if tile.operand in ("A", "SFA") else make_tiled_tma_atom_B
+    info = make(op, whole_of(src), _from_0(dst.layout), tile.tiler, tile.tiled_mma, cluster_shape)
+    rows, depth = (size(part) for part in dst.layout.shape[0])
+    tiles = zipped_divide(on_coordinates(src, info.tma_tensor), (rows, depth))
+    to, source = tma_partition(info.atom, place, blocks, group_modes(dst, 0, 3), group_modes(tiles, 0, 2))
+    to, source = filter_zeros(to), filter_zeros(source)  # elements of a group have one scale
+    if announces:
+        bytes = size_in_bytes(dst.element_type, dst.layout) * (2 if is_paired else 1)
+        leads: Any = cluster.block_idx_in_cluster() % 2 == 0 if is_paired else True
+        if_(leads, lambda: if_(elect_one(), lambda: mbarrier_expect_tx(mbar, bytes)))
+    tensor_copy(info.atom, source, to, mbar, mask, None)
+
+
+def tma_store(src: Tensor, dst: Tensor, *, cta_v_map: Any) -> None:
+    """Stores a tile of shared memory to a view of a tensor in global memory; a warp calls it."""
+    info = make_tiled_tma_atom(CopyBulkTensorTileS2GOp(), whole_of(dst), _from_0(src.layout), cta_v_map)
+    part = on_coordinates(dst, info.tma_tensor)
+    source, to = tma_partition(info.atom, 0, make_layout(1), group_modes(src, 0, 2), group_modes(part, 0, 2))
+    tensor_copy(info.atom, source, to, None, None, None)
+
+
+def _from_0(layout: LayoutLike) -> LayoutLike:
+    """The layout of a stage of shared memory, wherever that begins."""
+    return ComposedLayout(layout.inner, 0, layout.outer) if isinstance(layout, ComposedLayout) else layout
