@@ -29,7 +29,7 @@ _OPERATIONS: Mapping[str, Callable[[int, int], int]] = MappingProxyType({
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
     "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _quotient,
-    "%": lambda a, b: a - b * _quotient(a, b),
+    "%": lambda a, b: (a & _WORD) % (b & _WORD),  # of unsigned integers, as ptxas has it
 })  # fmt: skip
 
 
