@@ -26,7 +26,7 @@ from ..compiler.frontend.source import Source
 from ..compiler.frontend.verify import refusal_of
 from ..dialects.gpu import ModuleOp as GpuModuleOp
 from ..dialects.kernel import LaunchBounds
-from ..dialects.ptx import ElectSyncOp, SetMaxNRegOp, TensorCommitOp
+from ..dialects.ptx import ActivemaskOp, ElectSyncOp, SetMaxNRegOp, TensorCommitOp
 from ..dialects.tile import (
     CoordTensorType,
     CopyOp,
@@ -124,17 +124,20 @@ def _is_part_beyond(op: Operation, block: tuple[int, int, int]) -> bool:
 
 def _elect(copies: list[Operation], threads: ThreadValues) -> None:
     """Puts copies that an elected thread issues, and prefetches of tensors, behind `ptx.elect.sync`, unless a condition
-    around them selects threads of a warp: then the program itself has chosen the thread.
+    around them selects threads of a warp: then the program itself has chosen the thread. Behind a condition of data
+    that may differ within a warp, the thread is one of those that are there.
     """
     elected: dict[Block, SSAValue] = {}
     for op in copies:
         block = op.parent_block()
-        if block is None or not threads.together(op):
+        if block is None or threads.chosen(op):
             continue
         if block not in elected:
-            election = ElectSyncOp()
-            election.location = op.location
-            block.insert_op_before(election, op)
+            active = [] if threads.together(op) else [ActivemaskOp()]
+            election = ElectSyncOp(*(mask.result for mask in active))
+            for made in (*active, election):
+                made.location = op.location
+                block.insert_op_before(made, op)
             elected[block] = election.results[0]
         body = Block()
         branch = scf.IfOp(elected[block], [], Region(body))

@@ -6,6 +6,7 @@ apart.
 from math import prod
 
 from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.target import WARP
@@ -45,6 +46,35 @@ class ThreadValues:
                 return False
             outer = outer.parent_op()
         return True
+
+    def chosen(self, op: Operation) -> bool:
+        """Whether a condition around an operation selects threads of a warp by their numbers, or an elected one. Other
+        conditions are of data, and usually of data that the threads of a warp share, though nothing shows it.
+        """
+        outer = op.parent_op()
+        while outer is not None and not isinstance(outer, TileKernelOp):
+            if isinstance(outer, scf.IfOp) and self._differs(outer.cond) and self._is_of_number(outer.cond):
+                return True
+            outer = outer.parent_op()
+        return False
+
+    def _is_of_number(self, value: SSAValue) -> bool:
+        """Whether a value is computed of the thread's number, or of an election, by arithmetic."""
+        pending, seen = [value], set[SSAValue]()
+        while pending:
+            value = pending.pop()
+            owner = value.owner
+            if isinstance(owner, ElectSyncOp) or (value in self._known and self._differs(value)):
+                return True
+            if value in seen:
+                continue
+            seen.add(value)
+            if isinstance(owner, Operation) and owner.name.startswith("arith."):
+                pending += owner.operands
+            elif isinstance(owner, scf.IfOp) and value.type == i1:  # `and` and `or`
+                place = owner.results.index(value)
+                pending += [owner.cond, *(_last(region.block).operands[place] for region in owner.regions)]
+        return False
 
     def executing(self, op: Operation) -> set[int]:
         """The threads that may execute an operation, as far as the branches around it show."""

@@ -15,7 +15,7 @@ from xdsl.dialects import arith, cf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...base.errors import Code as ErrorCode
-from ...dialects.ptx import RetOp
+from ...dialects.ptx import ActivemaskOp, ElectSyncOp, RetOp
 from ...dialects.ptx.effects import Agent, agent_of
 from .choices import only_computes
 from .events import BODIES_BETWEEN_PAUSES, Barrier, Event, Pause, Suspension, Until, Votes
@@ -285,7 +285,7 @@ def graph(region: Region, t: Translator) -> Graph:
     first = {block: index for index, (block, _) in reversed(list(enumerate(parts)))}
     nodes: list[Node] = []
     for index, (block, ops) in enumerate(parts):
-        node = Node(t.operations(ops, block), bool(ops) and agent_of(ops[0]) is not Agent.THREAD)
+        node = Node(t.operations(ops, block), bool(ops) and _meets(ops[0]))
         end = ops[-1] if ops else None
         match end:
             case cf.BranchOp():
@@ -318,8 +318,15 @@ def _site(ops: list[Operation], block: Block) -> Site:
 def _parts(block: Block) -> list[tuple[Block, list[Operation]]]:
     """The operations of a block up to the first one at which lanes meet, and from there on."""
     ops = list(block.ops)
-    at = next((index for index, op in enumerate(ops) if agent_of(op) is not Agent.THREAD), 0)
+    at = next((index for index, op in enumerate(ops) if _meets(op)), 0)
     return [(block, part) for part in (ops[:at], ops[at:]) if part]
+
+
+def _meets(op: Operation) -> bool:
+    """Whether lanes meet at an operation, but at an election among those that `activemask` has found together."""
+    mask = op if isinstance(op, ActivemaskOp) else op.mask.owner if isinstance(op, ElectSyncOp) and op.mask else None
+    elects = isinstance(mask, ActivemaskOp) and all(isinstance(x.operation, ElectSyncOp) for x in mask.result.uses)
+    return agent_of(op) is not Agent.THREAD and not elects
 
 
 def _edge(
