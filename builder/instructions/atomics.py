@@ -228,8 +228,9 @@ def store(
     cop: str | None = None,
     ss: str | None = None,
 ) -> None:
-    """Writes the element at a pointer. Where `sem` is "release", the access is `store_release`; where it is "relaxed",
-    it tells of earlier writes only behind a fence. Cache operators (wb, cg, cs, wt) and priorities as those of `load`.
+    """Writes the element at a pointer, or the elements of a vector in their own type. Where `sem` is "release", the
+    access is `store_release`; where it is "relaxed", it tells of earlier writes only behind a fence. Cache operators
+    (wb, cg, cs, wt) and priorities as those of `load`.
     TilefoldError (E5002) for another order, and for caches with an order; (E0317) for an unknown word.
     """
     _check_order(sem, _RELEASING)
@@ -239,7 +240,8 @@ def store(
         made[0] = val
         copy(make_copy_atom(CopyUniversalOp(), ptr.dtype, store=hint), made, make_tensor(ptr, 1))
     elif sem is None:
-        ptr.store(val)
+        given: object = val
+        (recast_ptr(ptr, dtype=given.dtype) if isinstance(given, Vec) else ptr).store(val)
     else:
         _store(ptr, val, scope, relaxed=sem == "relaxed")
 

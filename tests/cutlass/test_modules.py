@@ -54,6 +54,27 @@ print(time > 0, cutlass.Float16.width, cutlass.dtype("Int8").is_integer)
 """
 
 
+@cutlass.dsl_user_op
+def sums_of_pairs(values: tuple[Any, ...], *, loc: object = None, ip: object = None) -> list[Any]:
+    """A loop of Python, as in every function that is not preprocessed."""
+    sums: list[Any] = []
+    for i in range(0, len(values), 2):
+        sums = [*sums, values[i] + values[i + 1]]
+    return sums
+
+
+@cute.kernel
+def by_pairs(A: cute.Tensor, B: cute.Tensor):
+    for i, total in enumerate(sums_of_pairs(tuple(A[j] for j in cute.range_constexpr(8)))):
+        B[i] = total
+
+
+def test_user_ops_are_not_preprocessed() -> None:
+    A, B = np.arange(8, dtype=np.float32), np.zeros(4, np.float32)
+    by_pairs(A, B).launch(grid=1, block=1, device="sim")
+    assert B.tolist() == [1, 5, 9, 13]
+
+
 def ran(*command: str) -> str:
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

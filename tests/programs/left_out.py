@@ -30,13 +30,9 @@ LEFT_OUT: Mapping[str, str] = {
         f"cute/blackwell/kernel/moe/moe_{name}.py": "a module of other programs"
         for name in ("persistent_scheduler", "sched_extension", "utils")
     },
-    **{
-        f"{_DISTRIBUTED}/distributed_{name}_blackwell.py": "tensor memory, and pipelines that signal by a multicast"
-        for name in (
-            "all_gather_gemm", "gemm_all_reduce", "gemm_all_reduce_lamport", "gemm_all_reduce_ldxstmc",
-            "gemm_blockscaled_all_reduce_ldmcxstmc", "gemm_reduce_scatter",
-        )
-    },
+    f"{_DISTRIBUTED}/distributed_gemm_blockscaled_all_reduce_ldmcxstmc_blackwell.py": (
+        "a compiled function that takes a tensor in the place of a pointer"
+    ),
     "cute/blackwell/kernel/reduce": "modules of other programs",
     "cute/blackwell/tutorial/tutorial_gemm/utils.py": "a module of other programs",
     "cute/blackwell_geforce/kernel/blockscaled_gemm/blockscaled_gemm_dispatch.py": "a module of other programs",

@@ -480,3 +480,14 @@ def test_memory_by_the_name_of_cute_programs() -> None:
         return memory[31 - t]
 
     assert by_lane(reversed_by, LANES.astype(np.int32), np.int32).tolist() == LANES[::-1].tolist()
+
+
+@cute.kernel
+def words_stored(A: cute.Tensor, B: cute.Tensor):
+    cute.arch.store(B.iterator.llvm_ptr, cute.recast_tensor(A, cute.Int32).load())
+
+
+def test_a_vector_is_stored_in_its_own_type() -> None:
+    A, B = np.arange(8, dtype=np.float16), np.zeros(8, np.float16)
+    words_stored(A, B).launch(grid=1, block=1, device="sim")
+    np.testing.assert_array_equal(B, A)

@@ -100,7 +100,7 @@ class UserOp(JitFunction[P, R]):
 def dsl_user_op(function: Callable[P, R]) -> JitFunction[P, R]:
     """Makes a function a part of the kernels that call it, whose calls may hand on `loc=loc, ip=ip`."""
     known: Any = function
-    return known if isinstance(function, JitFunction) else UserOp(function)
+    return known if isinstance(function, JitFunction) else UserOp(function, preprocessor=False)
 
 
 @overload
