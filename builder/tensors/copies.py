@@ -41,6 +41,7 @@ from .copying import emit_copy
 from .fragments import Vec
 from .memory_attributes import CacheEvictionPriority
 from .modes import prepend, relaid
+from .reduced_loads import load_reduced
 from .tensor_base import Elements, tensor_type
 from .tensors import Tensor, address_of
 from .tiled_mma import TiledMma, partition, static_or_unknown
@@ -54,6 +55,7 @@ class TiledCopy(Displayed):
 
     type: TiledCopyType
     fills: bool = False
+    reduces: str = ""
 
     @property
     def threads(self) -> int:
@@ -83,7 +85,7 @@ class TiledCopy(Displayed):
     @property
     def atom(self) -> CopyAtom:
         """The copy instruction."""
-        return CopyAtom(self.type.atom, self.fills)
+        return CopyAtom(self.type.atom, self.fills, self.reduces)
 
     @property
     def displayed(self) -> algebra.TiledCopy:
@@ -268,7 +270,8 @@ def copy(
     names by a bit. `cache_policy` is one of the L2 cache, 64 bits. `tma_desc_ptr` is a tensor map in global memory that
     `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's. With an atom of `CopyBulkG2SOp` or
     `CopyBulkS2GOp`, each thread begins copies of the runs that are contiguous on both sides; a load counts its bytes on
-    the mbarrier `mbar_ptr`.
+    the mbarrier `mbar_ptr`. An atom of `nvgpu.tcgen05.LdRed32x32bOp` has two fragments as `dst`: the values, and their
+    reductions, one for each execution.
     """
     tiled = atom.tiled_copy if isinstance(atom, ThrCopy) else atom
     if isinstance(tiled, TmaAtom):
@@ -276,6 +279,10 @@ def copy(
             hint = "it skips elements outside its tensor by itself"
             raise TilefoldError(Code.BUILD_VALUE, "a tensor copy has no predicates", hint)
         tensor_copy(tiled, src, dst, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
+        return
+    if isinstance(tiled, TiledCopy | CopyAtom) and tiled.reduces:
+        record = (tiled.atom if isinstance(tiled, TiledCopy) else tiled).attribute.atom
+        load_reduced(record, tiled.reduces, as_tensor(src), dst)
         return
     others: dict[str, SSAValue | None] = {}
     if isinstance(tiled, CopyAtom) and tiled.attribute.atom.is_bulk:
@@ -369,7 +376,7 @@ def wrap_tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
     """A tiled copy of the algebra as one for kernels."""
     with checked():
         type = TiledCopyType(atom.attribute, LayoutAttr(made.layout_tv), TilerAttr(made.tiler))
-    return TiledCopy(type, atom.fills)
+    return TiledCopy(type, atom.fills, atom.reduces)
 
 
 def _plain(layout: object) -> Layout:

@@ -31,8 +31,10 @@ class CopyAtom(Displayed):
 
     attribute: CopyAtomAttr
     fills: bool = False
+    reduces: str = ""
+    """How a load from tensor memory also reduces its values, "max" for example; empty for others."""
 
-    def __new__(cls, attribute: Any = None, fills: Any = False) -> Any:
+    def __new__(cls, attribute: Any = None, fills: Any = False, reduces: Any = "") -> Any:
         return fills.atom if isinstance(fills, MadeAtom) else super().__new__(cls)
 
     @property
@@ -96,4 +98,4 @@ def make_copy_atom(
         value_type = as_dtype(copy_internal_type).in_memory
         record = copy_atom(op) if isinstance(op, str) else op.atom(num_bits_per_copy)
         made = CopyAtomAttr.of(record, value_type, load, store)
-    return CopyAtom(made, isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None)
+    return CopyAtom(made, isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None, getattr(op, "reduction", ""))

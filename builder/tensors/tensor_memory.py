@@ -116,6 +116,42 @@ LOADS = MappingProxyType(
 """The operations of loads by their shapes in PTX."""
 
 
+class TmemLoadRedOp(Enum):
+    """How a load reduces the values of a lane to one."""
+
+    MAX = "max"
+    MAXABS = "max.abs"
+    MIN = "min"
+    MINABS = "min.abs"
+
+
+@dataclass(frozen=True, slots=True)
+class _ReducingLoadOp(_LoadOp):
+    """A load of two repetitions or more that also reduces the values of each lane (sm_103a)."""
+
+    redOp: TmemLoadRedOp = TmemLoadRedOp.MAX  # noqa: N815 as programs spell it
+    nan: bool = False
+
+    @property
+    def reduction(self) -> str:
+        """PTX's words for the reduction; with `nan` it is NaN where a value is."""
+        return f"{TmemLoadRedOp(self.redOp).value}{'.NaN' if self.nan else ''}"
+
+
+class LdRed32x32bOp(_ReducingLoadOp):
+    """Loads as `Ld32x32bOp`, and reduces a lane's values: `LdRed32x32bOp(Repetition.x32, redOp=TmemLoadRedOp.MAX)`;
+    then `cute.copy(tiled, src, (values, reduced))`.
+    """
+
+    SHAPE: ClassVar[str] = "32x32b"
+
+
+class LdRed16x32bx2Op(_ReducingLoadOp):
+    """Loads as `Ld16x32bx2Op`, and reduces a lane's values; see `LdRed32x32bOp`."""
+
+    SHAPE: ClassVar[str] = "16x32bx2"
+
+
 class St32x32bOp(_StoreOp):
     """Stores columns of 32 lanes, a lane from each thread: `St32x32bOp(Repetition.x32, Unpack.NONE)`."""
 

@@ -17,6 +17,8 @@ from tilefold.builder.tensors.tensor_memory import (
     Ld16x128bOp,
     Ld16x256bOp,
     Ld32x32bOp,
+    LdRed16x32bx2Op,
+    LdRed32x32bOp,
     Pack,
     Repetition,
     St16x32bx2Op,
@@ -24,6 +26,7 @@ from tilefold.builder.tensors.tensor_memory import (
     St16x128bOp,
     St16x256bOp,
     St32x32bOp,
+    TmemLoadRedOp,
     Unpack,
     find_tmem_tensor_col_offset,
     get_s2t_smem_desc_tensor,
@@ -60,10 +63,11 @@ copy = mma = sys.modules[__name__]
 
 __all__ = [
     "Cp128x128bOp", "Cp128x256bOp", "Cp2x64x128b0123Op", "Cp2x64x128b0213Op", "Cp4x256bOp", "Cp4x32x128bOp", "CtaGroup",
-    "Field", "Ld16x128bOp", "Ld16x256bOp", "Ld16x32bx2Op", "Ld16x64bOp", "Ld32x32bOp", "MmaF16BF16Op", "MmaF8F6F4Op",
-    "MmaFP8Op", "MmaI8Op", "MmaMXF4NVF4Op", "MmaMXF4Op", "MmaMXF8F6F4Op", "MmaMXF8Op", "MmaTF32Op", "OperandMajorMode",
-    "OperandSource", "Pack", "Repetition", "SM103MmaMXF4NVF4Op", "SM103MmaMXF4Op", "SmemLayoutAtomKind", "St16x128bOp",
-    "St16x256bOp", "St16x32bx2Op", "St16x64bOp", "St32x32bOp", "Unpack", "commit", "find_tmem_tensor_col_offset",
+    "Field", "Ld16x128bOp", "Ld16x256bOp", "Ld16x32bx2Op", "Ld16x64bOp", "Ld32x32bOp", "LdRed16x32bx2Op",
+    "LdRed32x32bOp", "MmaF16BF16Op", "MmaF8F6F4Op", "MmaFP8Op", "MmaI8Op", "MmaMXF4NVF4Op", "MmaMXF4Op",
+    "MmaMXF8F6F4Op", "MmaMXF8Op", "MmaTF32Op", "OperandMajorMode", "OperandSource", "Pack", "Repetition",
+    "SM103MmaMXF4NVF4Op", "SM103MmaMXF4Op", "SmemLayoutAtomKind", "St16x128bOp", "St16x256bOp", "St16x32bx2Op",
+    "St16x64bOp", "St32x32bOp", "TmemLoadRedOp", "Unpack", "commit", "find_tmem_tensor_col_offset",
     "get_s2t_smem_desc_tensor", "get_tmem_copy_properties", "is_tmem_load", "is_tmem_store", "make_s2t_copy",
     "make_smem_layout_atom", "make_tmem_copy", "tile_to_mma_shape",
 ]  # fmt: skip
