@@ -58,6 +58,7 @@ _COPIED = changed(
     ("to %c64 step %c4", "to %c8 step %c4"),
     ("    %c16 = arith", "    %c8 = arith.constant 8 : index\n    %c16 = arith"),
     ('  run.check "D ~= A @ transpose(B)"\n', ""),
+    ('"(128,64):(64,1)"', '"(128,8):(8,1)"'),
 )
 _BY_LEADER = changed(
     _GEMM,

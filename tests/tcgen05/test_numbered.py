@@ -8,12 +8,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from tilefold.base.errors import TilefoldError
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.params import expand
 
 from tests.emit.harness import ptx_of
 from tests.kernels.harness import simulate
+from tests.planted.judging import checked
 from tests.sim.harness import entry
 from tests.tcgen05.numbered import CORRECT, MISTAKES, Correct, changed
 from tilefold.driver.launches import Changes, read_launches
@@ -24,8 +25,16 @@ _ROW = re.compile(r"^\| (\d+) \| .* \| (.*) \| (.*) \|$", re.MULTILINE)
 _TEST = re.compile(r"\[([^\]]+)\]\(\.\./(tests/[^)]+)\)")
 
 
+def expanded(kernel: Correct, text: str) -> str:
+    """A text whose parameters have the values that the kernel gives them."""
+    for name, value in kernel.given.items():
+        text, count = re.subn(rf"^// param {name} = .*$", f"// param {name} = {value}", text, flags=re.MULTILINE)
+        assert count == 1, name
+    return text
+
+
 def run(kernel: Correct, text: str) -> None:
-    program = load(expand(text, "k.cute", {name: str(value) for name, value in kernel.given.items()}))
+    program = load(expand(expanded(kernel, text), "k.cute", {}))
     (launch,) = read_launches(program.module, program.source, Changes())
     simulate(program, launch, kernel.stage)
 
@@ -53,6 +62,24 @@ def test_a_mistake_is_found(name: str) -> None:
 def rows() -> dict[int, tuple[str, str]]:
     """The codes and the tests of the mistakes by number."""
     return {int(number): (codes, tests) for number, codes, tests in _ROW.findall(PAGE.read_text())}
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", MISTAKES)
+def test_check_tells_the_mistake(name: str) -> None:
+    """`tilefold check` goes through the stages, and tells no more of the kernel without the mistake."""
+    mistake = MISTAKES[name]
+    kernel = CORRECT[mistake.kernel]
+    faults, report = checked(expanded(kernel, changed(kernel.text, *mistake.changes)))
+    codes = mistake.code.id, Code.TENSOR_FORM.id  # where a pass has folded constants, before anything runs
+    assert any(fault["code"] in codes and mistake.text in fault["message"] for fault in faults), report
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", CORRECT)
+def test_check_tells_nothing_of_correct_kernels(name: str) -> None:
+    faults, report = checked(expanded(CORRECT[name], CORRECT[name].text))
+    assert not faults, report
 
 
 def test_sm_120_has_99_kib() -> None:
