@@ -23,7 +23,8 @@ from .command_line import finish, parser_of
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A test of a library with its arguments on the simulator.
+    """A test of a library with its arguments on the simulator, or an expression in the names of its file in place of
+    `function`. `target` is that of the simulated GPU, by default Hopper's.
 
     `ends` is a text of its message where it cannot end well, for the `reason`. `races` is False for a kernel that has a
     data race by the memory model, which `reason` names.
@@ -36,6 +37,7 @@ class Case:
     ends: str = ""
     reason: str = ""
     races: bool = True
+    target: str = ""
 
 
 COMMITS: Mapping[str, tuple[str, str]] = {
@@ -47,6 +49,13 @@ COMMITS: Mapping[str, tuple[str, str]] = {
 
 _BF16, _ONE = "input_dtype=torch.bfloat16", "use_compile=False"
 _WARP = "the lanes of a warp read a row, shuffle, and write it: PTX orders no memory by shfl.sync"
+
+_ATTENTION = (
+    "(x := [torch.randn(1, 64, h, 128, dtype=torch.bfloat16) for h in (2, {heads}, {heads})], "
+    "o := flash_attn_func(*x, causal={causal}), o := o[0] if isinstance(o, tuple) else o, "
+    "torch.allclose(o.float(), attention_ref(*x, causal={causal})[0].float(), atol=0.03))[-1]"
+)
+"""FlashAttention of 64 queries and keys, of which no test has so few."""
 
 CASES: tuple[Case, ...] = (
     Case("quack", "tests/test_softmax.py", "test_softmax", f"M=3 N=256 input_dtype=torch.float32 {_ONE}"),
@@ -141,6 +150,15 @@ CASES: tuple[Case, ...] = (
         "test_flash_attn_combine",
         "dtype=torch.float32 d=64 seqlen=16 num_splits=3",
     ),
+    *(
+        Case(
+            "flash-attention",
+            "tests/cute/test_flash_attn_fast.py",
+            _ATTENTION.format(heads=heads, causal=causal),
+            target="sm_80",
+        )
+        for heads, causal in ((2, False), (1, True))
+    ),
     Case(
         "quack",
         "tests/test_linear_cross_entropy.py",
@@ -175,6 +193,7 @@ def run(case: Case, folder: Path, seconds: int) -> tuple[str, str]:
     call = Path(__file__).with_name("call.py")
     command = [sys.executable, "-m", "tilefold.cutlass", str(call), "--", str(file), case.function]
     env = {**environ, "TILEFOLD_SIM_RACES": "1" if case.races else "0", "QUACK_CACHE_ENABLED": "0"}
+    env |= {"CUTE_DSL_ARCH": case.target} if case.target else {}
     try:
         done = subprocess.run(
             [*command, *case.arguments.split()], capture_output=True, text=True, env=env, timeout=seconds, check=False
