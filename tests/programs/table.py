@@ -258,7 +258,6 @@ PROGRAMS: tuple[Program, ...] = (
         "cute/blackwell/kernel/attention/fmha/fmha.py",
         f"--q_shape 1,256,1,128 --k_shape 1,128,1,128 {_ONCE}",
         _WAITS,
-        races=False,
         fences=False,
         target=_SM_100,
     ),
