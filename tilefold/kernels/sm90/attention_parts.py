@@ -196,10 +196,11 @@ class Memory:
         begin = (self.group * self.config.parts + part) * (rows * (depth + 2))
         layouts = cute.make_layout((depth, rows)), cute.make_layout(rows), cute.make_layout(rows)
         offsets = 0, depth * rows, (depth + 1) * rows
-        return tuple(
+        found, tops, sums = (
             cute.make_tensor(cute.domain_offset(begin + offset, self.left).iterator, layout)
             for layout, offset in zip(layouts, offsets, strict=True)
-        )  # pyright: ignore[reportReturnType]
+        )
+        return found, tops, sums
 
     @cute.jit
     def leave(self, parts: Parts, part: Any, number: Any, at: Any):
