@@ -178,7 +178,7 @@ def test_a_fault_that_the_optimiser_drops(tmp_path: Path, capsys: pytest.Capture
     given = [str(file), "--block", "32", "--arg", "A=f32[32]", "--arg", "n=6"]
     assert main(["check", *given]) == 1
     assert "some.cu:4:3: error[E3204]" in (said := capsys.readouterr().out)
-    assert "note: the optimiser of NVRTC drops what shows it: --nvrtc=-G keeps that" in said
+    assert "note: NVRTC's optimiser drops the code that shows it: --nvrtc=-G keeps that code" in said
     assert main(["check", *given, "--json", "-o", str(report)]) == 1
     assert main(["check", "--replay", str(report)]) == 1
     assert "some.cu:4:3: error[E3204]" in capsys.readouterr().out
