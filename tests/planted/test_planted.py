@@ -6,6 +6,7 @@ import pytest
 from tests.planted.judging import judged, judged_call
 from tests.planted.planting import Planted, planted
 from tests.planted.python_kernels import CALLS
+from tests.project.tree import ROOT
 
 KERNELS = tuple(planted())
 
@@ -27,6 +28,13 @@ def test_there_are_enough() -> None:
     faulty = [kernel for kernel in KERNELS if kernel.code != "ok"]
     assert len(faulty) >= 73
     assert len(KERNELS) - len(faulty) >= 30
+
+
+def test_the_readme_has_their_number() -> None:
+    number = sum(kernel.code != "ok" for kernel in KERNELS) + sum(call.code is not None for call in CALLS.values())
+    text = (ROOT / "README.md").read_text()
+    assert f"all {number} that the project plants" in text
+    assert f"the project's {number} kernels with a planted fault" in text
 
 
 def test_faults_of_every_kind_are_planted() -> None:
