@@ -14,6 +14,7 @@ from tilefold.base.errors import TilefoldError
 import tilefold
 from tests.checking.test_check import HALF, REVERSED, check, kernel
 from tests.cli.kernels import write
+from tests.ptx.test_cuda_source import needs_nvrtc
 from tests.ptx.texts import STORE_LANE
 from tests.ptx.texts import kernel as ptx_kernel
 from tilefold import cute
@@ -107,6 +108,37 @@ def test_code_that_a_call_does_not_reach(n: int, verdict: str) -> None:
 UNKNOWN = ptx_kernel(
     STORE_LANE + "tex.1d.v4.f32.s32 {%f1, %f2, %f3, %f4}, [%d4, {%r1}];\nst.global.f32 [%d4], %f1;\nret;"
 )
+
+
+KNOWN = ptx_kernel(STORE_LANE + "{guard}st.global.u32 [%d4], %r1;\nret;")
+
+
+@pytest.mark.parametrize(("guard", "elements", "verdict"), [
+    ("", 32, "clean"), ("", 16, "faults"),
+    ("setp.lt.u32 %p1, %r1, 99; @%p1 bra END;\nst.global.u32 [%d4], 1;\nEND: ", 32, "incomplete"),
+])  # fmt: skip
+def test_reports_on_ptx_fit_the_schema(
+    tmp_path: Path, capsys: Capture, guard: str, elements: int, verdict: str
+) -> None:
+    """Those of the command and of a call."""
+    text = KNOWN.replace("{guard}", guard)
+    (path := tmp_path / "k.ptx").write_text(text)
+    status = check(str(path), "--json", "--block", "32", "--arg", f"A=i32[{elements}]")
+    report = validated(capsys.readouterr().out)
+    assert (report["verdict"], status) == (verdict, {"clean": 0, "faults": 1, "incomplete": 3}[verdict])
+    called = tilefold.load_ptx(text)["k"](np.zeros(elements, np.int32)).check(grid=1, block=32)
+    assert validated(called.json())["verdict"] == verdict
+
+
+@needs_nvrtc
+@pytest.mark.parametrize(("body", "verdict"), [
+    ("A[threadIdx.x] = 1;", "clean"), ("A[threadIdx.x + 1] = 1;", "faults"),
+    ("A[threadIdx.x] = 1;\nif (threadIdx.x > 99)\nfor (int i = 0; i < 9; i++)\natomicAdd(A + i * i, 2);", "incomplete"),
+])  # fmt: skip
+def test_reports_on_cuda_fit_the_schema(tmp_path: Path, capsys: Capture, body: str, verdict: str) -> None:
+    (path := tmp_path / "k.cu").write_text(f"__global__ void k(int *A) {{\n{body}\n}}\n")
+    check(str(path), "--json", "--block", "32", "--arg", "A=i32[32]")
+    assert validated(capsys.readouterr().out)["verdict"] == verdict
 
 
 def test_an_instruction_without_a_model(tmp_path: Path, capsys: Capture) -> None:
