@@ -35,9 +35,9 @@ from ...layout.tiling.tiled_copy_mma import BY_MMA
 from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .address_space import AddressSpace
+from .allocation import emit_copy
 from .coordinates import as_layout, as_tuple, check_static, tuples
 from .copy_atoms import CopyAtom, make_copy_atom
-from .copying import emit_copy
 from .fragments import Vec
 from .memory_attributes import CacheEvictionPriority
 from .modes import prepend, relaid

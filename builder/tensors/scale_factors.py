@@ -8,13 +8,13 @@ elements of the matrix, (M,K), to bytes: neighbours along K that share a scale a
 
 from typing import Any
 
-from ...layout import tile_to_shape
-from ...layout.algebra.core import Layout, make_layout
+from ...layout.algebra.core import Layout, cosize, join, make_layout
 from ...layout.algebra.integers import Unknown
 from ...layout.algebra.product import make_fragment_like
+from ...layout.tmem.scales import BLOCK, BLOCK_FACTORS, BLOCK_ROWS, place_scales, scales_in_smem, tile_scales
 from ..scalars.dtypes import DType
 from .allocation import make_rmem_tensor
-from .coordinates import as_tuple, tuples
+from .coordinates import as_layout, as_tuple, tuples
 from .copy_atoms import CopyAtom, make_copy_atom
 from .hopper import LayoutEnum
 from .nvgpu import CopyUniversalOp, StMatrix8x8x16bOp
@@ -22,22 +22,12 @@ from .tensor_base import tensor_type
 from .tensors import Tensor
 from .tiled_mma import ThrMma, TiledMma
 
-BLOCK_ROWS, BLOCK_SCALES = 128, 4
-"""The rows of a block of scales, and the scales of each."""
 
-
-def scale_atom(sf_vec_size: int) -> Layout:
-    """The layout of a block: (128, 4 * sf_vec_size) elements to bytes."""
-    return Layout(((32, 4), (sf_vec_size, BLOCK_SCALES)), ((16, 4), (0, 1)))
-
-
-def tile_atom_to_shape_SF(shape: object, sf_vec_size: int) -> Any:
+def tile_atom_to_shape_SF(shape: object, sf_vec_size: int) -> Layout:
     """The layout of the scales of a matrix of shape (M,K) or (M,K,L), for A, or (N,K,...), for B: blocks, those along K
-    first.
+    first. Raises `LayoutError` (E0213) for a shape of another rank.
     """
-    extents = as_tuple(tuples(shape))
-    order = (2, 1, 3)[: len(extents)]
-    return tile_to_shape(scale_atom(sf_vec_size), extents, order)
+    return tile_scales(sf_vec_size, as_tuple(tuples(shape)))
 
 
 def sm120_make_smem_layout_sfa(
@@ -58,9 +48,9 @@ def sm120_make_smem_layout_sfb(
 
 def _staged(tiled_mma: TiledMma, rows: int, k: int, each: int, stages: int) -> Layout:
     of_atom, blocks = tiled_mma.shape_mnk[2] // each, rows // BLOCK_ROWS
-    size, along_k = BLOCK_ROWS * BLOCK_SCALES * blocks, k // each // BLOCK_SCALES
-    shape = ((32, 4), blocks), ((each, of_atom), BLOCK_SCALES // of_atom, along_k), stages
-    stride = ((16, 4), BLOCK_ROWS * BLOCK_SCALES), ((0, 1), of_atom, size), size * along_k
+    size, along_k = BLOCK * blocks, k // each // BLOCK_FACTORS
+    shape = ((32, 4), blocks), ((each, of_atom), BLOCK_FACTORS // of_atom, along_k), stages
+    stride = ((16, 4), BLOCK), ((0, 1), of_atom, size), size * along_k
     return Layout(shape, stride)
 
 
@@ -106,3 +96,34 @@ def sm120_get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc:
     if elem_ty_d.bits == 16 and elem_ty_acc.bits in (16, 32):
         return make_copy_atom(StMatrix8x8x16bOp(layout_d.is_m_major_c(), 2), elem_ty_d)
     return make_copy_atom(CopyUniversalOp(), elem_ty_d)
+
+
+def make_smem_layout_sfa(tiled_mma: TiledMma, mma_tiler_mnk: object, sf_vec_size: int, num_stages: int) -> Layout:
+    """The layout of shared memory for stages of a block's scale factors of A:
+    ((M,(values,factors)),RestM,RestK,stages).
+    Raises `LayoutError` (E0304) for a tile that has no whole blocks of factors along K.
+    """
+    m, _, k = as_tuple(tuples(mma_tiler_mnk))
+    return _with_stages(tiled_mma, m // tiled_mma.thr_id.size, k, sf_vec_size, num_stages)
+
+
+def make_smem_layout_sfb(tiled_mma: TiledMma, mma_tiler_mnk: object, sf_vec_size: int, num_stages: int) -> Layout:
+    """The same for B. Each block of a pair has all of it, in whole blocks of 128 columns."""
+    _, n, k = as_tuple(tuples(mma_tiler_mnk))
+    return _with_stages(tiled_mma, -(-n // BLOCK_ROWS) * BLOCK_ROWS, k, sf_vec_size, num_stages)
+
+
+def _with_stages(tiled_mma: TiledMma, rows: int, k: int, vector: int, stages: int) -> Layout:
+    one = scales_in_smem(vector, tiled_mma.shape_mnk[2], rows, k)
+    return join([*one, Layout(stages, cosize(one))])
+
+
+def make_tmem_layout_sfa(tiled_mma: TiledMma, mma_tiler_mnk: object, sf_vec_size: int, smem_layout: object) -> Layout:
+    """The layout of the scale factors of A in tensor memory, for one stage of them in shared memory."""
+    return place_scales(as_layout(smem_layout).shape)
+
+
+def make_tmem_layout_sfb(tiled_mma: TiledMma, mma_tiler_mnk: object, sf_vec_size: int, smem_layout: object) -> Layout:
+    """The layout of the scale factors of B in tensor memory, for one stage of them in shared memory."""
+    two_by_two = tiled_mma.thr_id.size == 2 and tiled_mma.shape_mnk[0] == 128
+    return place_scales(as_layout(smem_layout).shape, of_b=True, two_by_two=two_by_two)

@@ -6,12 +6,14 @@ target cannot select; the output of `compiler.emit` has been checked operation b
 target, and `compile_isolated` keeps the process safe where the text comes from elsewhere.
 """
 
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 from ...base.errors import Code, TilefoldError
@@ -19,7 +21,6 @@ from ...base.held_signals import holding_signals
 from ...base.limits import check_deadline, seconds_left
 from ...base.target import Target
 from ..emit import DATA_LAYOUT
-from .child import read_task, run_child
 from .ptxas_negation import wrap_integers
 
 _TRIPLE = "nvptx64-nvidia-cuda"
@@ -217,3 +218,39 @@ def _translate_without_rewriting(optimised: str, target: Target) -> str:
     _machine_of(target)
     with _parse(llvm, optimised) as module:
         return _ptx_of(module, target)
+
+
+ABANDONED = 4
+"""The exit status of a process whose parent has ended."""
+
+
+def run_child(command: Sequence[str], data: bytes, timeout: float) -> "subprocess.CompletedProcess[bytes]":
+    """Runs a process that calls `read_task`, and returns its status, output and messages.
+
+    `timeout` is in seconds. subprocess.TimeoutExpired if it takes longer; it is ended then, and by any exception.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None
+        open_end = os.dup(process.stdin.fileno())  # `communicate` closes the other one
+        try:
+            out, said = process.communicate(b"%d\n%s" % (len(data), data), timeout)
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            os.close(open_end)
+    return subprocess.CompletedProcess(command, process.returncode, out, said)
+
+
+def read_task() -> bytes:
+    """The data that `run_child` was given. From here on this process ends when the one that calls `run_child` does."""
+    data = sys.stdin.buffer.read(int(sys.stdin.buffer.readline()))
+    Thread(target=_watch_parent, daemon=True).start()
+    return data
+
+
+def _watch_parent() -> None:
+    """Waits for the end of standard input. LLVM lets other threads run."""
+    os.read(0, 1)
+    os._exit(ABANDONED)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 
 from ...base.errors import Code
 from .operands import written_and_read
-from .pending_loads import check_pending_loads
 from .syntax import Function, Instruction, Label, Not, Place, Pragma, PtxError, Register, Statement, Symbol, Table
 
 ENDS = ("ret", "exit")
@@ -249,3 +248,26 @@ def _live(
             live[block] = now
             work.extend(block.predecessors)
     return live
+
+
+def check_pending_loads(instructions: Sequence[Instruction], file: str) -> None:
+    """Refuses an instruction that writes a register which a load before it writes, too, without a wait between, in
+    instructions without a branch. PtxError (E1011) at the second one.
+    """
+    pending: dict[str, Instruction] = {}
+    for instruction in instructions:
+        words = instruction.modifiers
+        if instruction.opcode == "tcgen05" and words[0] == "wait::ld":
+            pending.clear()
+            continue
+        if not pending and instruction.opcode != "tcgen05":
+            continue
+        written, _ = written_and_read(instruction)
+        name = next((name for name in written if name in pending), None)
+        if name is not None:
+            line = pending[name].place.line
+            text = f"{instruction.name} writes {name}, which the tcgen05.ld of line {line} may still be writing"
+            hint = "wait for the load first, by tcgen05.wait::ld.sync.aligned, or take another register"
+            raise PtxError(Code.PTX_PENDING, text, instruction.place, hint, file=file)
+        if instruction.opcode == "tcgen05" and words[0] == "ld":
+            pending.update(dict.fromkeys(written, instruction))

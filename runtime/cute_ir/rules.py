@@ -23,8 +23,7 @@ from ..sim.faults import SimulationError, Site, site_of
 from ..sim.translate import Rules, Translator
 from ..sim.values import Value, kind_of
 from ..sim.warp import Warp
-from .c_functions import FUNCTIONS, Argument, CallError, World
-from .pointers import NULL, HostPointer, PointerError, byte_size
+from .c_functions import FUNCTIONS, NULL, Argument, CallError, HostPointer, PointerError, World, byte_size
 
 _DYNAMIC_INDEX = llvm.GEP_USE_SSA_VAL
 

@@ -7,7 +7,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 
 from tilefold.commands.cli import main
-from tilefold.commands.languages import check_language
+from tilefold.commands.options import check_language
 
 COMMANDS = {
     "run": "its calls k(...).launch(grid=..., block=...) run on the GPU if there is one, or simulated",

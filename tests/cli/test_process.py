@@ -13,7 +13,7 @@ from random import Random
 from time import sleep
 
 import pytest
-from tilefold.compiler.machine.child import ABANDONED
+from tilefold.compiler.machine.nvptx import ABANDONED
 
 from tests.project.tree import ROOT
 

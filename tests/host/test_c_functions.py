@@ -4,8 +4,17 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.runtime.cute_ir.c_functions import Argument, CallError, World, atoi, getenv, printf
-from tilefold.runtime.cute_ir.pointers import NULL, HostPointer, PointerError
+from tilefold.runtime.cute_ir.c_functions import (
+    NULL,
+    Argument,
+    CallError,
+    HostPointer,
+    PointerError,
+    World,
+    atoi,
+    getenv,
+    printf,
+)
 
 from tests.host.harness import C, main_of, refused, run
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.commands.languages import check_language
-from tilefold.commands.options import add_file, add_remarks, add_time, parse_pairs
+from tilefold.commands.options import add_file, add_remarks, add_time, check_language, parse_pairs
 from tilefold.compiler.frontend.file_format import HEADER
 from tilefold.compiler.pipeline import PASSES
 from tilefold.driver.messages import print_diagnostics, print_remarks

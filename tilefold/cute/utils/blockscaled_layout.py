@@ -2,15 +2,13 @@
 """`cute.utils.blockscaled_layout`: layouts of the scales of blocks of elements."""
 
 from tilefold.builder.tensors.scale_factors import (
-    sm120_make_smem_layout_sfa,
-    sm120_make_smem_layout_sfb,
-    tile_atom_to_shape_SF,
-)
-from tilefold.builder.tensors.tensor_core_scales import (
     make_smem_layout_sfa,
     make_smem_layout_sfb,
     make_tmem_layout_sfa,
     make_tmem_layout_sfb,
+    sm120_make_smem_layout_sfa,
+    sm120_make_smem_layout_sfb,
+    tile_atom_to_shape_SF,
 )
 
 from ..public import publish

@@ -15,9 +15,8 @@ from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import leaves
 from tilefold.runtime.compiled.artifact import Artifact
-from tilefold.tools.export.c_maps import write_encoding
 from tilefold.tools.export.c_names import LICENCE, TAKEN, Argument, free_name
-from tilefold.tools.export.exporting import write_settings
+from tilefold.tools.export.exporting import write_encoding, write_settings
 from tilefold.tools.export.function_record import FunctionRecord, LaunchRecord
 
 _LINES, _INNER = ",\n    ", ",\n        "
