@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`check-target`: refuses operations that the target cannot execute, before LLVM sees them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import BFloat16Type, ModuleOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ..base.errors import Code, TilefoldError
+from ..base.errors import Code
 from ..base.target import DEFAULT_ARCH, Target, TargetFamily, Targets
 from ..dialects.kernel import KernelOp
 from ..dialects.ptx import EntryOp, PtxOp
@@ -34,48 +34,45 @@ class CheckTargetPass(ModulePass):
 def check_target(root: Operation, target: Target) -> None:
     """Raises LoweringError or TargetError for the first operation at or under `root` that the target cannot execute."""
     for op in root.walk():
-        match op:
-            case TiledCopyOp() | AtomCallOp() | TiledMmaOp() | MmaCallOp():
-                _check(op, target, op.atom.atom.name, op.atom.atom.targets)
-            case CopyOp() if op.atom is not None:
-                _check(op, target, op.atom.atom.name, op.atom.atom.targets)
-            case TensorMapOp():
-                assert isinstance(op.result.type, TmaType)
-                atom = op.result.type.tma_copy.tiled_copy.atom
-                _check(op, target, atom.name, atom.targets)
-            case GemmOp() if op.tiled_mma is None:
-                atom = op.mma_atom.atom
-                _check(op, target, atom.name, atom.targets)
-            case KernelOp():
-                if op.cluster is not None:
-                    _check(op, target, "a cluster of blocks", TargetFamily(90, 78))
-                if isinstance(op, EntryOp) and op.shared_bytes is not None:
-                    target.check_shared_bytes(op.shared_bytes.value.data, op.sym_name.data)
-            case _ if op.name in _FMA and isinstance(split_vector(op.results[0].type)[0], BFloat16Type):
-                _check(op, target, "fma of bf16", TargetFamily(80, 70))
-            case PtxOp():
-                _check(op, target, op.mnemonic() or op.name, op.targets)
-            case _:
-                pass
+        for subject, targets in _demands(op):
+            if (refusal := targets.refusal(subject, target)) is not None:
+                text, hint = refusal
+                raise LoweringError(Code.TARGET_TOO_OLD, text, op, hint)
+        if isinstance(op, EntryOp) and op.shared_bytes is not None:
+            target.check_shared_bytes(op.shared_bytes.value.data, op.sym_name.data)
 
 
 def capable_targets(root: Operation, names: Sequence[str]) -> Sequence[str]:
     """The targets that have every operation at or under `root`, of those with these names; all where none has, so that
     compiling for the first says why. How much memory a target has does not matter.
     """
-    return [name for name in names if not _lacks_an_operation(root, Target(name))] or names
+    demanded = {targets: subject for op in root.walk() for subject, targets in _demands(op)}
+    return [name for name in names if not _refuses_any(Target(name), demanded)] or names
 
 
-def _lacks_an_operation(root: Operation, target: Target) -> bool:
-    try:
-        check_target(root, target)
-    except TilefoldError as error:
-        return error.code == Code.TARGET_TOO_OLD
-    return False
+def _refuses_any(target: Target, demanded: "Mapping[TargetFamily | Targets, str]") -> bool:
+    return any(targets.refusal(subject, target) is not None for targets, subject in demanded.items())
 
 
-def _check(op: Operation, target: Target, subject: str, targets: TargetFamily | Targets) -> None:
-    refusal = targets.refusal(subject, target)
-    if refusal is not None:
-        text, hint = refusal
-        raise LoweringError(Code.TARGET_TOO_OLD, text, op, hint)
+def _demands(op: Operation) -> "Iterator[tuple[str, TargetFamily | Targets]]":
+    """The instructions, or features, that an operation needs, and the targets that have them."""
+    match op:
+        case PtxOp():
+            yield op.mnemonic() or op.name, op.targets
+        case TiledCopyOp() | AtomCallOp() | TiledMmaOp() | MmaCallOp():
+            yield op.atom.atom.name, op.atom.atom.targets
+        case CopyOp() if op.atom is not None:
+            yield op.atom.atom.name, op.atom.atom.targets
+        case TensorMapOp():
+            assert isinstance(op.result.type, TmaType)
+            atom = op.result.type.tma_copy.tiled_copy.atom
+            yield atom.name, atom.targets
+        case GemmOp() if op.tiled_mma is None:
+            atom = op.mma_atom.atom
+            yield atom.name, atom.targets
+        case KernelOp() if op.cluster is not None:
+            yield "a cluster of blocks", TargetFamily(90, 78)
+        case _ if op.name in _FMA and isinstance(split_vector(op.results[0].type)[0], BFloat16Type):
+            yield "fma of bf16", TargetFamily(80, 70)
+        case _:
+            pass

@@ -23,6 +23,8 @@ from tilefold.driver.launches import Changes, Launch, read_launches
 from tilefold.driver.lowering import EXECUTABLE_STAGES, Program, load
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.cute"))
+BY_SIZE = sorted(EXAMPLES, key=lambda path: path.stat().st_size)
+"""The examples, short ones first: samples are a short one and one of middle length."""
 STAGES = EXECUTABLE_STAGES
 TARGET = Target("sm_80")
 MAX_BYTES = 1 << 30

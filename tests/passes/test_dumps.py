@@ -11,7 +11,7 @@ from tilefold.compiler.pass_runner import parse_passes
 from tilefold.compiler.pipeline import PASSES, STAGE_NAMES, STAGES, concerns
 from xdsl.dialects.builtin import ModuleOp
 
-from tests.kernels.harness import EXAMPLES, example, launches, program, program_of, simulate, target_of
+from tests.kernels.harness import BY_SIZE, example, launches, program, program_of, simulate, target_of
 from tilefold.driver.launches import Changes, read_launches
 from tilefold.driver.lowering import Program, load
 
@@ -41,7 +41,7 @@ def dumps(found: Program, target: Target = SM80) -> list[tuple[str, str]]:
     return made
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BY_SIZE, ids=lambda path: path.stem)
 @pytest.mark.sampled(2)
 def test_dumps_are_programs(path: Path) -> None:
     found = program(path)

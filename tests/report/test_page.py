@@ -10,7 +10,7 @@ import pytest
 from tilefold.compiler.frontend.params import expand
 from tilefold.dialects.run import LaunchOp
 
-from tests.kernels.harness import EXAMPLES
+from tests.kernels.harness import BY_SIZE, EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, REDUNDANT
 from tests.profiling.test_costs import columns
 from tests.ptx.texts import STORE_LANE, kernel
@@ -125,7 +125,7 @@ def test_a_program_without_launches_has_a_page_too(tmp_path: Path) -> None:
     assert "ld.shared.b32" in re.sub(r"<[^>]*>", "", written)
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BY_SIZE, ids=lambda path: path.stem)
 @pytest.mark.sampled(2)
 def test_examples_have_pages(path: Path) -> None:
     program = load(expand(path.read_text(), path.name, {}))
