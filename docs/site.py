@@ -47,6 +47,7 @@ NAVIGATION: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "PTX": "ptx.md",
             "GPUs": "gpu.md",
             "Blackwell": "blackwell.md",
+            "Mistakes with tensor memory": "blackwell-mistakes.md",
             "Editors": "editors.md",
             "Agents": "agents.md",
         },

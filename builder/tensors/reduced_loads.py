@@ -39,7 +39,7 @@ def load_reduced(atom: CopyAtom, reduction: str, src: Tensor, dst: Any) -> None:
     dtype, number = held.element_type, 1
     if dtype.bits != _BITS or tensor_type(src).space.data is not spaces.TMEM:
         raise TilefoldError(Code.BUILD_VALUE, f"a load that reduces has no values of {dtype}", "such as Float32")
-    kind = f"{reduction}.f32" if dtype.kind == "float" else f"{reduction}.{'s32' if dtype.is_signed else 'u32'}"
+    kind = f"{reduction}.f32" if dtype.kind == "float" else f"{reduction}.{'s32' if dtype.signed else 'u32'}"
     source, values = (group_modes(x, 1) if rank(x.shape) > 1 else x for x in (src, held))
     count = size(tensor_type(values).layout.data[0])
     number = size(tensor_type(values).layout.data[1]) if rank(values.shape) > 1 else 1

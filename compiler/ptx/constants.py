@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reads constant expressions (PTX ISA, Constants, Integer Constant Expressions)."""
 
-import operator
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -25,10 +24,11 @@ def _quotient(a: int, b: int) -> int:
 
 _OPERATIONS: Mapping[str, Callable[[int, int], int]] = MappingProxyType({
     "||": lambda a, b: int(bool(a) or bool(b)), "&&": lambda a, b: int(bool(a) and bool(b)),
-    "|": operator.or_, "^": operator.xor, "&": operator.and_, "==": operator.eq, "!=": operator.ne,
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "|": lambda a, b: a | b, "^": lambda a, b: a ^ b, "&": lambda a, b: a & b,
+    "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
     "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _quotient,
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": _quotient,
     "%": lambda a, b: (a & _WORD) % (b & _WORD),  # of unsigned integers, as ptxas has it
 })  # fmt: skip
 

@@ -137,7 +137,7 @@ class StatementParser(VariableParser):
             key, call, function = (self.integer(), self.integer(), self.integer()), None, ""
             while self.accept(","):  # of a function that is inlined
                 if self.word("function_name or inlined_at") == "function_name":
-                    function = f"{self.word('a label')}+{self._offset()}"
+                    function = f"{self.word('a label')}+{self.offset()}"
                 else:
                     at = self.integer(), self.integer(), self.integer()
                     call = self._calls.get(at) or Location(*at)
@@ -271,7 +271,7 @@ class StatementParser(VariableParser):
             return whole
         operand = self._named(self.advance().text)
         if isinstance(operand, Symbol) and self.token.text in ("+", "-"):
-            return Symbol(operand.name, self._offset())
+            return Symbol(operand.name, self.offset())
         if (isinstance(operand, Register) or operand == Symbol("_")) and self.accept("|"):
             second = self._register(name := self.word("a register"))
             if second is None and name != "_":
@@ -308,17 +308,10 @@ class StatementParser(VariableParser):
                 return Symbol(scope.names[name])
         return Symbol(name)
 
-    def _offset(self) -> int:
-        offset = 0
-        while self.token.text in ("+", "-"):
-            sign = -1 if self.advance().text == "-" else 1
-            offset += sign * self.product()
-        return offset
-
     def _address(self, depth: int) -> Address:
         base: Register | Symbol | Integer
         base = self._named(self.advance().text) if self.token.kind == "word" else Integer(self.product())
-        offset = self._offset()
+        offset = self.offset()
         coordinates: tuple[Operand, ...] = ()
         if self.accept(","):
             coordinates = self._list("{", "}", depth)

@@ -92,9 +92,17 @@ class VariableParser(ConstantParser):
                 self.expect(")")
             if element != 8:
                 self.fail("an address has 8 bytes", Code.PTX_UNSUPPORTED)
-            self._addresses[at] = Symbol(name, self._offset())
+            self._addresses[at] = Symbol(name, self.offset())
             return bytes(8)
         number = self.constant()
         if isinstance(number, Integer):
             return (number.value & ((1 << 8 * element) - 1)).to_bytes(element, "little")
         return struct.pack("<f" if element == 4 else "<d", number.value)
+
+    def offset(self) -> int:
+        """The integers that are added to an address, behind it."""
+        offset = 0
+        while self.token.text in ("+", "-"):
+            sign = -1 if self.advance().text == "-" else 1
+            offset += sign * self.product()
+        return offset

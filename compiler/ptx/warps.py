@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from xdsl.dialects import arith, cf, math
 from xdsl.dialects.builtin import i1, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, LOCAL, SHARED
@@ -303,7 +303,8 @@ def _call_heap(r: Registers, i: Instruction, name: str) -> None:
     """malloc or free. The number that malloc returns is an address of any memory, and the simulator knows its end."""
     *results, given = [operand.items for operand in i.operands if isinstance(operand, Arguments)]
     (parameter,) = [r.arguments[item.name] for item in given if isinstance(item, Symbol)]
-    arguments, types = [r.read(parameter, i64), r.convert(r.memory_of(HEAP), i64)], [i64] * len(results)
+    arguments = [r.read(parameter, i64), r.convert(r.memory_of(HEAP), i64)]
+    types: list[Attribute] = [i64] * len(results)
     op = r.add(ptx.InlineOp(HEAP_CALLS[name], ",".join(["=l"] * len(results) + ["l", "l"]), arguments, types))
     r.results |= {item.name: value for (item,), value in zip(results, op.res, strict=True) if isinstance(item, Symbol)}
 

@@ -96,8 +96,8 @@ class Tensor:
 
 class Comparison:
     """The `lines` that read and compare arguments `a0`, `a1` and so on, the expressions of the `values` to pack, and
-    the `scope` with the names that they use. `arguments` are facts about each that a native launch can compare, too,
-    and None where it cannot.
+    the `scope` with the names that they use. `arguments` are facts, by the numbers of the arguments that a native
+    launch can compare, too.
     """
 
     def __init__(self, rules: Rules, block: Any, parameters: Iterable[Parameter]) -> None:
@@ -108,17 +108,16 @@ class Comparison:
         self.values: list[str] = []
         self._conditions = ["block == BLOCK"]
         self._tensors: list[Tensor] = []
-        self.arguments: list[Exact | Number | Tensor | None] = []
+        self.arguments: dict[int, Exact | Number | Tensor] = {}
 
     def add(self, number: int, value: Any) -> bool:
         """Whether an argument can be compared with its earlier value."""
         argument, name = f"a{number}", self.rules.names[number]
-        self.arguments.append(None)
         if name in self.rules.constants or isinstance(value, str):
             self.constant(number, value)
         elif value is None:
             self._require(f"{argument} is None")
-            self.arguments[-1] = Exact(None)
+            self.arguments[number] = Exact(None)
         elif isinstance(value, int | float) or is_numpy_scalar(value):
             return self._number(number, value)
         else:
@@ -134,7 +133,7 @@ class Comparison:
         bits = kind.element.bits
         if kind.element.kind != "int":
             if type(value) is float:
-                self.arguments[-1] = Number(kind, len(self.values))
+                self.arguments[number] = Number(kind, len(self.values))
             self.values.append(argument)
             return True
         if isinstance(value, float) or (is_numpy_scalar(value) and value.dtype.kind not in "biu"):
@@ -150,7 +149,7 @@ class Comparison:
         else:
             least, greatest = 0, -1
         if type(value) is int and (name in self.rules.ranges or bits < 64):
-            self.arguments[-1] = Number(kind, len(self.values), least, greatest)
+            self.arguments[number] = Number(kind, len(self.values), least, greatest)
         self.values.append(f"{argument if type(value) is int else f'int({argument})'} & {(1 << bits) - 1}")
         return True
 
@@ -209,7 +208,7 @@ class Comparison:
         tensor = Tensor(number, len(self.values), value, array, rule, infer_array_spec(name, array, rule))
         self._tensors.append(tensor)
         if value is given and is_torch(value) and rule is None and not (tensor.values[1:]):
-            self.arguments[-1] = tensor
+            self.arguments[number] = tensor
         self.values += tensor.values
         return True
 

@@ -53,7 +53,7 @@ def write(rules: Rules, args: Args, block: object, prepared: Prepared) -> Direct
     if not all([text.add(number, value) for number, value in enumerate(args)]):
         return None
     launch = written(text, len(args), [Step(prepared, text.values, text.has_torch)])
-    return Repeated(text, prepared, launch) if all(text.arguments) and not prepared.has_grid_of else launch
+    return Repeated(text, prepared, launch) if len(text.arguments) == len(args) and not prepared.has_grid_of else launch
 
 
 class Repeated:

@@ -107,8 +107,8 @@ def _native(text: Comparison, prepared: Prepared, grid: object, otherwise: Launc
     artifact, maps = prepared.kernel.artifact, prepared.kernel.artifact.maps
     kinds = [*artifact.kinds, *[TENSOR_MAP] * len(maps)]
     offsets, size = offsets_of(kinds)
-    arguments = text.arguments
-    if prepared.has_grid_of or size > _BYTES or len(kinds) > _VALUES or any(each is None for each in arguments):
+    arguments = [text.arguments[number] for number in sorted(text.arguments)]  # `write` has one for each
+    if prepared.has_grid_of or size > _BYTES or len(kinds) > _VALUES:
         return None
     tensors = [each for each in arguments if isinstance(each, Tensor)]
     exchange = _exchange() if tensors else _Exchange()
@@ -129,8 +129,6 @@ def _native(text: Comparison, prepared: Prepared, grid: object, otherwise: Launc
                     return None
                 entry.kind, entry.offset = known, offsets[argument.first]
                 entry.least, entry.greatest = argument.least, argument.greatest
-            case None:
-                return None
     least, greatest = ((1, 1, 1), MAX_GRID) if artifact.cluster is None else (dim3("grid", grid),) * 2
     places = (ctypes.c_int64 * max(len(offsets), 1))(*offsets)
     configuration = LaunchConfiguration(1, 1, 1, *artifact.block, artifact.dynamic_shared, None, None, 0)
@@ -161,9 +159,10 @@ def _fill_tensor(entry: _Entry, tensor: Tensor, exchange: _Exchange, kept: list[
     read, rank = _read(exchange, given), len(array.shape)
     modes = (ctypes.c_int64 * max(2 * rank, 1))(*array.shape, *array.strides)
     told = [*read.shape[:rank], *read.strides[:rank]] if rank else []
-    kept += [modes, type(given)]
+    kind: object = type(given)
+    kept += [modes, kind]
     entry.object, entry.device, entry.type, entry.modes = (
-        id(type(given)),
+        id(kind),
         read.device,
         read.type,
         ctypes.addressof(modes),

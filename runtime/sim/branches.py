@@ -17,10 +17,9 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...base.errors import Code as ErrorCode
 from ...dialects.ptx import ActivemaskOp, ElectSyncOp, RetOp
 from ...dialects.ptx.effects import Agent, agent_of
-from .choices import only_computes
 from .events import BODIES_BETWEEN_PAUSES, Barrier, Event, Pause, Suspension, Until, Votes
 from .faults import Site, site_of
-from .translate import Code, Translator
+from .translate import Code, Translator, only_computes
 from .values import Value, ValueKind, kind_of, merge, varies
 from .warp import Bools, Warp
 

@@ -15,12 +15,13 @@ from typing import Any, TypeAlias, overload
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import is_side_effect_free
 
 from ...base.element_types import VALUES
 from ...base.errors import Code as ErrorCode
+from ...base.spaces import RMEM
 from ...base.spaces import Space as MemorySpace
-from ...dialects.ptx import PtxOp
-from ...dialects.tile import YieldOp
+from ...dialects import ptx, tile
 from ..engine import InstructionCount
 from .events import BODIES_BETWEEN_PAUSES, Event, Executions, Pause, Segment, Step, Suspending, Suspension
 from .faults import SimulationError, Site, site_of
@@ -149,7 +150,7 @@ class Function:
         return results
 
 
-_FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp, YieldOp)
+_FORWARDING = (scf.YieldOp, scf.ConditionOp, func.ReturnOp, tile.YieldOp)
 """Terminators that only hand values to the operation that contains them, or to a call."""
 
 
@@ -287,7 +288,7 @@ class Translator:
             if isinstance(op, _FORWARDING):
                 results = self.slots(op.operands)
                 continue
-            if isinstance(op, PtxOp) and (mnemonic := op.mnemonic()) is not None:
+            if isinstance(op, ptx.PtxOp) and (mnemonic := op.mnemonic()) is not None:
                 self.issued.append((mnemonic, executions))
                 if isinstance(location := op.location, FileLineColLoc):
                     self.placed.setdefault((location.filename.data, location.line.data), []).append(executions)
@@ -327,3 +328,16 @@ class Translator:
             "it runs cute, tile, ptx, arith, math, vector, scf, func, branches of cf and the coordinates of gpu",
             site=site_of(op),
         )
+
+
+def only_computes(op: Operation) -> bool:
+    """Whether an operation makes its results of its operands, or reads registers.
+
+    A branch of such ones chooses among values, as `arith.select` does: nothing in it reaches memory or other threads,
+    so an undefined condition makes undefined results, which matter where they are used.
+    """
+    if isinstance(op, ptx.LoadOp):
+        return op.ptr.type == ptx.LOCAL
+    if isinstance(op, tile.LoadOp):
+        return isinstance(type := op.operands[0].type, tile.TensorType) and type.space.data is RMEM
+    return is_side_effect_free(op)

@@ -48,6 +48,7 @@ LAZY: Mapping[str, str] = {
         ("tilefold.runtime.sim.memory.space_state", "tilefold.runtime.sim.ordering.cluster"),
         "few kernels have fences or atomic accesses",
     ),
+    "tilefold.runtime.sim.memory.memories": "few launches let loads find outdated values",
     "tilefold.runtime.sim.preparation": "few launches fail, or have tensor maps, layouts with `?` or exact numbers",
     **dict.fromkeys(
         ("tilefold.passes.expand_conversions", "tilefold.passes.merge_accesses"),

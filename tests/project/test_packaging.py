@@ -83,7 +83,7 @@ def test_wheel_has_the_modules_of_the_tree_and_nothing_else(wheel: Path) -> None
     parts = {f"tilefold/tools/report/page.{kind}" for kind in ("html", "css", "js")}
     parts |= {f"tilefold/tools/report/timeline.{kind}" for kind in ("html", "js")}
     parts |= {"tilefold/tools/checking/check.schema.json", "tilefold/driver/base.css"}
-    parts.add("tilefold/runtime/sim/values/function_unit.csv")
+    parts |= {"tilefold/runtime/sim/values/function_unit.csv", "tilefold/runtime/cuda/native_launch.ll"}
     assert names == expected | pages | parts | {"tilefold/py.typed"}
     assert wheel.name == f"tilefold-{tilefold.__version__}-py3-none-any.whl"
     assert f"\nVersion: {tilefold.__version__}\n" in metadata

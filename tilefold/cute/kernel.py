@@ -122,7 +122,7 @@ class Kernel(KernelFunction):
         self._built: dict[tuple[object, ...], CompiledKernel] = {}
         self._for_host: dict[tuple[str, Compilation], CompiledKernel] = {}
         self._last: CompiledKernel | None = None
-        self._outer: OuterNames | None = None
+        self.outer: OuterNames | None = None
         self.launchers: dict[str, Launcher] = {}
         update_wrapper(self, function)
         skip_frames(Kernel.__call__, KernelCall.launch, KernelCall.build)
@@ -197,9 +197,9 @@ class Kernel(KernelFunction):
         """Forgets kernels built with other values of the globals and outer variables that the function and its helpers
         read; returns whether there were any.
         """
-        if self._outer is None or not self._outer.have_changed():
+        if self.outer is None or not self.outer.have_changed():
             return False
-        self._outer = None
+        self.outer = None
         self._built.clear()
         self.launchers.clear()
         vars(self).pop("on_gpus", None)
@@ -215,7 +215,7 @@ class Kernel(KernelFunction):
 
             compiled = CompiledKernel(self._traced(bound.arguments, block))
             self._built[key] = compiled
-            self._outer = OuterNames(self.function) if isinstance(self.function, FunctionType) else None
+            self.outer = OuterNames(self.function) if isinstance(self.function, FunctionType) else None
         self._last = compiled
         return compiled
 
@@ -309,7 +309,7 @@ class KernelCall(DebuggableCall):
             ):
                 kernel, args = self.kernel, self.args
                 launcher = kernel.launchers.get(device)
-                outer = kernel._outer
+                outer = kernel.outer
                 if launcher is not None and (outer is None or not (outer.have_changed() and kernel.forget_outdated())):
                     result = launcher.fast(args, block, grid, stream, attributes)
                     if result is NotImplemented:

@@ -15,7 +15,6 @@ from ....base.spaces import GMEM, LANE_SHIFT, SMEM, Allocation, Cells, Sharer
 from ....base.spaces import Space as MemorySpace
 from ..faults import SimulationError, Site
 from ..launch import Loads
-from ..ordering.outdated import Outdated
 from ..warp import Cluster, Warp
 from .arena import ABSENT, UNWRITTEN, Arena
 from .local import LocalSpace
@@ -145,6 +144,8 @@ class Memories:
     def keep_versions(self, loads: Loads | None) -> None:
         """Keeps the values that places have held, if loads find outdated ones."""
         if loads is not None and loads.seed is not None and self.global_.races:
+            from ..ordering.outdated import Outdated
+
             self.global_.outdated = self.shared.outdated = Outdated(loads)
 
     @property

@@ -293,10 +293,15 @@ class Releases:
     def put(self, address: int, kept: Kept | None) -> None:
         """Makes the releases at an address those of another time."""
         wide, of, flags = kept or (None, {}, {})
-        for table, value in ((self._wide, wide), (self._of, of), (self._flags, flags)):
-            table.pop(address, None)
-            if value:
-                table[address] = value
+        self._wide.pop(address, None)
+        self._of.pop(address, None)
+        self._flags.pop(address, None)
+        if wide:
+            self._wide[address] = wide
+        if of:
+            self._of[address] = dict(of)
+        if flags:
+            self._flags[address] = dict(flags)
 
     def read(self, warp: Warp, address: int, acquires: bool, scope: str, is_seen: bool = True) -> None:
         """An atomic read: it joins the clocks that were left at the address, at once or at the next fence. Where its

@@ -115,7 +115,10 @@ def _moves(text: str) -> list[_Statement]:
     size, word = int(unpack[1]) // 8 // len(names), np.dtype(f"u{int(unpack[1]) // 8}")
 
     def part_of(number: int) -> Instruction:
-        return Instruction(lambda _, x: (x >> x.dtype.type(8 * size * number)).astype(f"u{size}"), (word,))
+        def part(_: Warp, x: Any) -> Any:
+            return (x >> x.dtype.type(8 * size * number)).astype(f"u{size}")
+
+        return Instruction(part, (word,))
 
     return [_Statement(part_of(number), name, (unpack[3],)) for number, name in enumerate(names) if name != "_"]
 

@@ -7,10 +7,9 @@ import numpy as np
 from xdsl.dialects import scf
 
 from ....base.errors import Code as ErrorCode
-from ..choices import only_computes
 from ..events import BODIES_BETWEEN_PAUSES, Pause, Suspending, Suspension
 from ..faults import site_of
-from ..translate import Code, Loop, Rules, Translator
+from ..translate import Code, Loop, Rules, Translator, only_computes
 from ..values import Value, ValueKind, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
 
