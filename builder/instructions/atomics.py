@@ -220,7 +220,7 @@ def load(
 
 def store(
     ptr: Pointer,
-    val: Scalar,
+    val: "Scalar | Vec",
     *,
     sem: str | None = None,
     scope: str | None = None,
@@ -231,7 +231,7 @@ def store(
     """Writes the element at a pointer, or the elements of a vector in their own type. Where `sem` is "release", the
     access is `store_release`; where it is "relaxed", it tells of earlier writes only behind a fence. Cache operators
     (wb, cg, cs, wt) and priorities as those of `load`.
-    TilefoldError (E5002) for another order, and for caches with an order; (E0317) for an unknown word.
+    TilefoldError (E5002) for another order, and for caches or a vector with an order; (E0317) for an unknown word.
     """
     _check_order(sem, _RELEASING)
     hint = _hint(sem, cop, level1_eviction_priority, None)
@@ -239,9 +239,12 @@ def store(
         made = make_rmem_tensor(1, ptr.dtype)
         made[0] = val
         copy(make_copy_atom(CopyUniversalOp(), ptr.dtype, store=hint), made, make_tensor(ptr, 1))
+    elif isinstance(val, Vec):
+        if sem is not None:
+            raise TilefoldError(Code.BUILD_VALUE, f"an access with the order '{sem}' has one element", "not a vector")
+        recast_ptr(ptr, dtype=val.dtype).store(val)
     elif sem is None:
-        given: object = val
-        (recast_ptr(ptr, dtype=given.dtype) if isinstance(given, Vec) else ptr).store(val)
+        ptr.store(val)
     else:
         _store(ptr, val, scope, relaxed=sem == "relaxed")
 

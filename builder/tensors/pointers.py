@@ -127,8 +127,12 @@ def make_tensor(iterator: Pointer | CoordPointer | tuple[Any, ...], layout: obje
     swizzled = in_elements(iterator.swizzle, plain, iterator.dtype)
     if isinstance(swizzled, ComposedLayout) and iterator.origin is not None:
         return _moved(iterator.origin, iterator.distance, swizzled, iterator.dtype)
-    is_slice = isinstance(swizzled, ComposedLayout) and isinstance(held, ComposedLayout)
-    if is_slice and held.offset == swizzled.offset and isinstance(swizzled.inner, Swizzle):
+    if (
+        isinstance(swizzled, ComposedLayout)
+        and isinstance(swizzled.inner, Swizzle)
+        and isinstance(held, ComposedLayout)
+        and held.offset == swizzled.offset
+    ):
         return _swizzled_at(iterator, swizzled, swizzled.inner)  # with other modes, which begins where the tensor does
     attribute, operands = split_layout(swizzled)
     made = emit(MakeTensorOp.inferred([source.ssa, operands], {"layout": attribute}))

@@ -159,10 +159,9 @@ def _fill_tensor(entry: _Entry, tensor: Tensor, exchange: _Exchange, kept: list[
     read, rank = _read(exchange, given), len(array.shape)
     modes = (ctypes.c_int64 * max(2 * rank, 1))(*array.shape, *array.strides)
     told = [*read.shape[:rank], *read.strides[:rank]] if rank else []
-    kind: object = type(given)
-    kept += [modes, kind]
+    kept += [modes, type(given)]
     entry.object, entry.device, entry.type, entry.modes = (
-        id(kind),
+        id(kept[-1]),
         read.device,
         read.type,
         ctypes.addressof(modes),

@@ -13,7 +13,7 @@ from tilefold.cute.nvgpu import cpasync
 from tilefold.cutlass.mlir.dialects import cute_nvgpu
 
 TILE = (16, 32)
-LOAD = cpasync.CopyBulkTensorTileG2SOp()
+LOAD: Any = cpasync.CopyBulkTensorTileG2SOp()
 
 
 @cute.jit
@@ -23,7 +23,8 @@ def of_values(gmem: cute.Tensor, smem: Any) -> Any:
     made = cute_nvgpu.atom_make_non_exec_tiled_tma_load(
         gmem.value, cute.select(cute.tiled_divide(smem, TILE), mode=[0]).value, values, LOAD._to_ir(), num_multicast=1
     )
-    return cute.CopyAtom(LOAD, cpasync.CopyBulkTensorTileG2SNonExecTrait(made[0])), made[1]
+    trait: Any = cpasync.CopyBulkTensorTileG2SNonExecTrait(made[0])
+    return cute.CopyAtom(LOAD, trait), made[1]
 
 
 @cute.kernel

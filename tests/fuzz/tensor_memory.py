@@ -3,6 +3,7 @@
 and copies in and out by all shapes. Numbers are small integers and powers of two, so that every sum is exact.
 """
 
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
@@ -168,7 +169,7 @@ gpu.module @kernels {{
     return Problem(text, (1, 1, 1), (128, 1, 1), arguments, target=TARGET, names=frozenset({"D"}))
 
 
-_COPIES = {
+_COPIES: Mapping[str, tuple[int, int, Callable[[int], tuple[int, ...]]]] = {
     "128x256b": (128, 8, lambda row: (row,)),
     "128x128b": (128, 4, lambda row: (row,)),
     "4x256b": (4, 8, lambda row: (32 * row,)),

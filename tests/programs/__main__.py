@@ -54,7 +54,7 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
                 return "stops", str(error)
             file = Path(scratch, file.name)
             file.write_text(text, encoding="utf-8")
-        switches = {"TILEFOLD_SIM_RACES": program.races, "TILEFOLD_SIM_TCGEN05_FENCES": program.fences}
+        switches: dict[str, int] = {"TILEFOLD_SIM_RACES": program.races, "TILEFOLD_SIM_TCGEN05_FENCES": program.fences}
         switches["TILEFOLD_SIM_RESIDENT"] = program.resident
         env = {**os.environ, **{name: str(int(value)) for name, value in switches.items()}, "MPLBACKEND": "Agg"}
         env |= {} if on_gpu or not program.target else {"CUTE_DSL_ARCH": program.target}

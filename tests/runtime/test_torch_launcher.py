@@ -17,6 +17,7 @@ from tilefold.runtime.compiled.artifact import Parameter, value_name
 from tilefold.runtime.cuda import direct
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.launcher import Launcher
+from tilefold.runtime.cuda.prepared import Prepared
 from tilefold.runtime.errors import LaunchError
 
 from tests.runtime.fakes import FakeLibrary, NativeLibrary, prepared
@@ -24,6 +25,15 @@ from tests.runtime.fakes import FakeLibrary, NativeLibrary, prepared
 torch: Any = pytest.importorskip("torch", reason="these are tensors of torch")
 
 BLOCK, GRID = (32, 1, 1), (5, 1, 1)
+
+
+def resolving(made: Prepared) -> Callable[..., tuple[None, Prepared]]:
+    """The function of a launcher that has one kernel."""
+
+    def resolve(*_: object) -> tuple[None, Prepared]:
+        return None, made
+
+    return resolve
 
 
 @pytest.fixture(params=["one call", "attributes", "native"], autouse=True)
@@ -242,7 +252,7 @@ def test_repeated_launch_becomes_native(way: str, fresh: Callable[[], Any]) -> N
     kinds = {"f": "f32", "d": "f64", "i": "i32", "u": "i32"}
     made = prepared(library, Parameter("a", POINTER), *[Parameter(name, SCALARS[kinds[name]]) for name in kinds])
     rules = Rules(("a", *kinds, "c", "none"), frozenset({"c"}), ranges={"u": (0, 2**32 - 1)})
-    launcher = Launcher(rules, lambda *_: (None, made))
+    launcher = Launcher(rules, resolving(made))
     a, rest = fresh(), (torch.float16, None)
 
     def launch(*values: Any, grid: Any = GRID, stream: Any = 0) -> Any:
@@ -282,7 +292,7 @@ def test_tensor_maps_follow_their_tensors(way: str, fresh: Callable[[], Any]) ->
     recipe = f"f32 {value_name(0)} dims (8, 4) strides (32) box (4, 4)"
     library = FakeLibrary()
     made = prepared(library, Parameter("a", POINTER, 16), maps=(recipe,))
-    launcher = Launcher(Rules(("a",)), lambda *_: (None, made))
+    launcher = Launcher(Rules(("a",)), resolving(made))
     a, b = fresh(), fresh()
     for each in (a, a, a, a, b, b, a, a, b):
         launcher.launch((each,), BLOCK, GRID)
@@ -294,9 +304,17 @@ def test_tensor_maps_follow_their_tensors(way: str, fresh: Callable[[], Any]) ->
     assert is_native(launcher) == (way == "native")
 
 
+def gradient(run: Callable[[Any], Any]) -> Any:
+    def of(x: Any) -> Any:
+        run(x)
+        return x.sum()
+
+    return torch.func.grad(of)(torch.zeros(4, 8))
+
+
 WRAPPED: dict[str, Callable[[Callable[[Any], Any]], Any]] = {
     "vmap": lambda run: torch.vmap(run)(torch.zeros(2, 4, 8)),
-    "grad": lambda run: torch.func.grad(lambda x: (run(x), x.sum())[1])(torch.zeros(4, 8)),
+    "grad": gradient,
     "functionalize": lambda run: torch.func.functionalize(run)(torch.zeros(4, 8)),
 }
 

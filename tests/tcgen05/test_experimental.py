@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.experimental` on sm_100a: copies of views, pipelines that know their stages, tensor memory of a block."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
@@ -15,6 +17,8 @@ TILE = (128, 64, 64)
 F16, F32 = cute.Float16, cute.Float32
 K_MAJOR, KIND = tcgen05.OperandMajorMode.K, ext.OperationTypeEnum
 MMA, LOAD, THREADS = 4, 5, 192
+ROLES: tuple[Any, ...] = ("A", "B", "C")
+NO_MMA: Any = None
 
 
 @ext.kernel
@@ -46,7 +50,7 @@ def multiply(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor) -> None:
     if warp == LOAD:
         for k in range(count):
             token, at = main.producer_acquire_and_get_stage()
-            for tensor, to, operand in ((gA, sA, "A"), (gB, sB, "B")):
+            for tensor, to, operand in ((gA, sA, ROLES[0]), (gB, sB, ROLES[1])):
                 values = ext.get_cta_v_map_ab(tensor, TILE, mma, operand)
                 bar = ext.get_mbarrier(token)
                 ext.tma_load(tensor[None, None, k], to[None, None, None, at], bar, cta_v_map=values)
@@ -95,7 +99,7 @@ def test_operands_and_memories_that_are_not_there() -> None:
     @cute.kernel
     def wrong(A: cute.Tensor, what: cute.Constexpr) -> None:
         if what == "operand":
-            ext.get_cta_v_map_ab(A, TILE, None, "C")
+            ext.get_cta_v_map_ab(A, TILE, NO_MMA, ROLES[2])
         ext.allocate(F16, cute.AddressSpace.gmem, 8)
 
     for what, said in (("operand", "loads no operand 'C'"), ("memory", "allocates no memory in")):
