@@ -487,11 +487,17 @@ def test_memory_by_the_name_of_cute_programs() -> None:
 
 
 @cute.kernel
-def words_stored(A: cute.Tensor, B: cute.Tensor):
-    cute.arch.store(B.iterator.llvm_ptr, cute.recast_tensor(A, cute.Int32).load())
+def words_stored(A: cute.Tensor, B: cute.Tensor, sem: cute.Constexpr[str | None] = None):
+    cute.arch.store(B.iterator.llvm_ptr, cute.recast_tensor(A, cute.Int32).load(), sem=sem)
 
 
 def test_a_vector_is_stored_in_its_own_type() -> None:
     A, B = np.arange(8, dtype=np.float16), np.zeros(8, np.float16)
     words_stored(A, B).launch(grid=1, block=1, device="sim")
     np.testing.assert_array_equal(B, A)
+
+
+def test_a_vector_is_stored_without_an_order() -> None:
+    A, B = np.arange(8, dtype=np.float16), np.zeros(8, np.float16)
+    with pytest.raises(ProgramError, match=r"E5002.*has one element"):
+        words_stored(A, B, "release").launch(grid=1, block=1, device="sim")
