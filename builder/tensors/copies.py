@@ -280,7 +280,7 @@ def copy(
             raise TilefoldError(Code.BUILD_VALUE, "a tensor copy has no predicates", hint)
         tensor_copy(tiled, src, dst, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
         return
-    if tiled.reduces:
+    if isinstance(tiled, TiledCopy | CopyAtom) and tiled.reduces:  # pyright: ignore[reportUnnecessaryIsInstance]
         record = (tiled.atom if isinstance(tiled, TiledCopy) else tiled).attribute.atom
         load_reduced(record, tiled.reduces, as_tensor(src), dst)
         return
