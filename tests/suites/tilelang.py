@@ -126,10 +126,8 @@ class _Driver:
         torch = import_module("torch")
         swizzle = (0, 32, 64, 128)[int(rest[2])]
         tensor, begin = self._at(address)
-        bits = {1: torch.uint8, 2: torch.int32, 4: torch.int32}  # of the widths of map types without a name in torch
-        named = {6: torch.float16, 7: torch.float32, 8: torch.float64, 9: torch.bfloat16, 0: torch.uint8}
-        kept = named.get(int(kind), bits.get(tensor.element_size(), tensor.dtype))
-        flat = tensor.reshape(-1).view(torch.uint8)[begin:].view(kept)
+        kinds = {0: "uint8", 3: "int32", 6: "float16", 7: "float32", 8: "float64", 9: "bfloat16"}  # CUtensorMapDataType
+        flat = tensor.reshape(-1).view(torch.uint8)[begin:].view(getattr(torch, kinds[int(kind)]))
         steps = [1, *(stride // flat.element_size() for stride in strides)]
         view = torch.as_strided(flat, [int(dim) for dim in dims][::-1], steps[::-1])
         return tilefold.tensor_map(view, box=tuple(int(extent) for extent in box)[::-1], swizzle=swizzle)
