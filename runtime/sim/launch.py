@@ -21,7 +21,7 @@ from ...layout.tma.recipe import PlacedMap
 from ..engine import LaunchConfig
 from ..errors import Dim3
 from .faults import SimulationError, Site
-from .memory.provenance import Outside, Tiles
+from .memory.provenance import Fragments, Outside, Tiles
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
@@ -87,6 +87,18 @@ class OutOfStepError(Exception):
 def unknown_registers() -> int | None:
     """The registers of a thread where the simulator does not know an assembler."""
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """Facts of a kernel that only messages and refusals need; each is computed when it is asked for."""
+
+    fragments: Fragments = dict
+    """The types of the fragments, as the kernel was written."""
+    tiles: Tiles = dict
+    """The tensor arguments, by name, beyond which tiles reach."""
+    registers: Callable[[], int | None] = unknown_registers
+    """The registers of a thread, which say how many blocks share a multiprocessor; assembles the kernel."""
 
 
 def refuse_output(text: str) -> None:
@@ -156,10 +168,7 @@ class LaunchState:
     exact: "Table | None" = None
     """The bit patterns of exact numbers, where the kernel runs in exact arithmetic."""
     outside: Outside = field(default_factory=Outside)
-    tiles: Tiles = dict
-    """The tensor arguments, by name, beyond which tiles reach."""
-    registers: Callable[[], int | None] = unknown_registers
-    """Assembles the kernel for the registers of a thread, which say how many blocks share a multiprocessor."""
+    facts: KernelFacts = field(default_factory=KernelFacts)
     reached: "Reached | None" = None
     """The host memory that the kernel may reach by addresses, if it makes pointers of numbers."""
     times: int = 0

@@ -23,7 +23,7 @@ from ..arrays.host_tensors import Multicast, Placing, Stretch
 from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
-from .launch import MAP_BASE, LaunchState, OutOfStepError, PlacedMulticast, unknown_registers
+from .launch import MAP_BASE, KernelFacts, LaunchState, OutOfStepError, PlacedMulticast, unknown_registers
 from .memory.arena import Allocation
 from .memory.provenance import Key, fragments_of, pieces
 from .ordering.clocks import MAX_THREADS
@@ -48,12 +48,15 @@ class SimProgram:
     written: ModuleOp | None = None
     registers: Callable[[], int | None] = unknown_registers
 
-    def fragments(self) -> Mapping[Key, TensorType]:
-        """The types of fragments as the kernel was written."""
+    @property
+    def facts(self) -> KernelFacts:
+        """Those for messages."""
+        return KernelFacts(self._fragments, self._tiles, self.registers)
+
+    def _fragments(self) -> Mapping[Key, TensorType]:
         return {} if self.written is None else fragments_of(SimProgram(self.written, self.kernel).find())
 
-    def tiles(self) -> Mapping[str, tuple[str, str]]:
-        """How tiles reach beyond the kernel's tensors as it was written."""
+    def _tiles(self) -> Mapping[str, tuple[str, str]]:
         from .memory.ragged_guard import ragged_tiles
 
         return {} if self.written is None else ragged_tiles(SimProgram(self.written, self.kernel).find())
@@ -320,6 +323,7 @@ class Grid:
 
     kernel: KernelOp
     args: Mapping[str, Argument]
+    facts: KernelFacts
 
 
 def bind_all(

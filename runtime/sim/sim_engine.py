@@ -22,9 +22,8 @@ from ..engine import Argument, Counters, LaunchConfig, RunResult, sum_counts
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
 from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
-from .launch import Completion, Forgiven, LaunchState, Loads, OutOfStepError, refuse_output, unknown_registers
+from .launch import Completion, Forgiven, LaunchState, Loads, OutOfStepError, refuse_output
 from .memory.memories import Memories
-from .memory.provenance import Fragments, Tiles
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
 from .preparation import Binding, Grid, SimProgram, bind_all, bodies_of, check_config, rules_for
@@ -82,11 +81,9 @@ class SimEngine:
     `watch` the rules of operations.
     `forgiven` are faults of operations that do not end a launch. Products of matrix instructions are summed as the
     tensor cores of `tensor_cores` do, if it is known and the options say so. Kernels that make pointers of numbers
-    reach the host memory that `memory` returns, by its addresses. `fragments` are the types of the kernel's fragments
-    and `tiles` the tiles that do not fit, for messages; `registers` are those of a thread once it is assembled. With
-    `any_fault`, the first fault of warps in step ends a launch by an OutOfStepError, and is not looked for again for
-    its report. `loads` is an unusual way of atomic loads, `multicasts` memory of several devices, and `display` where a
-    long launch shows its `progress`.
+    reach the host memory that `memory` returns, by its addresses. With `any_fault`, the first fault of warps in step
+    ends a launch by an OutOfStepError, and is not looked for again for its report. `loads` is an unusual way of atomic
+    loads, `multicasts` memory of several devices, and `display` where a long launch shows its `progress`.
     """
 
     options: SimOptions = field(default_factory=SimOptions)
@@ -100,9 +97,6 @@ class SimEngine:
     forgiven: Forgiven = frozenset()
     tensor_cores: Target | None = None
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
-    fragments: Fragments = dict
-    tiles: Tiles = dict
-    registers: Callable[[], int | None] = unknown_registers
     any_fault: bool = False
     loads: Loads | None = None
     multicasts: Sequence[Multicast] = ()
@@ -149,15 +143,13 @@ class SimEngine:
         multicasts: Sequence[Multicast],
     ) -> RunResult:
         began = time.perf_counter()
-        grids = [Grid(program.find(), args) for program, args in launches]
+        grids = [Grid(program.find(), args, program.facts) for program, args in launches]
         for grid in grids:
             check_config(grid.kernel, config)
-        program, args = launches[0]
-        kernel = grids[0].kernel
+        args, kernel = grids[0].args, grids[0].kernel
         config = config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
         printed: list[str] = []
-        engine = replace(self, fragments=program.fragments, tiles=program.tiles, multicasts=multicasts)
-        engine = replace(engine, registers=program.registers)
+        engine = replace(self, multicasts=multicasts)
         sink = sys.stdout.write if self.sink is None else self.sink
 
         def emit(text: str) -> None:
@@ -266,8 +258,7 @@ class SimEngine:
             repeats=True,
             in_step=in_step,
             trace=trace,
-            tiles=self.tiles,
-            registers=self.registers,
+            facts=grids[0].facts,
             progress=self.progress,
             completion=self.completion,
             chance=chance,
@@ -319,7 +310,7 @@ class SimEngine:
         """The translation of the kernel of a grid."""
         rules = rules_for(launch, grid.kernel, grid.args, exact=self.options.exact)
         rules = rules if self.watch is None else self.watch(rules)
-        return Translator(rules, launch, spaces, self.texts, self.fragments)
+        return Translator(rules, launch, spaces, self.texts)
 
     def _build(self, launch: LaunchState, seats: Seats, bindings: list[Binding], site: Site) -> None:
         """Creates the memory, if the budget allows it, and puts the arguments there."""

@@ -28,7 +28,7 @@ from .faults import SimulationError, Site, site_of
 from .launch import LaunchState
 from .memory.arena import Allocation, unnamed
 from .memory.memories import Memories
-from .memory.provenance import Fragments, root
+from .memory.provenance import root
 from .memory.space_state import Access
 from .values import Value, ValueKind, kind_of
 from .warp import Warp
@@ -163,13 +163,11 @@ class Translator:
         launch: LaunchState,
         spaces: Memories,
         texts: InlineMeanings = MappingProxyType({}),
-        fragments: Fragments = dict,
     ) -> None:
         self.rule_of = rule_of
         self.launch = launch
         self.spaces = spaces
         self.texts = texts
-        self.fragments = fragments
         self.initial: list[Value] = []
         """The initial values of a warp's registers: constants, and arguments once they are bound."""
         self.shared_start = 0
@@ -189,7 +187,7 @@ class Translator:
 
     def frame(self) -> "Translator":
         """A translation with registers of its own that shares everything else: that of a function."""
-        own = Translator(self.rule_of, self.launch, self.spaces, self.texts, self.fragments)
+        own = Translator(self.rule_of, self.launch, self.spaces, self.texts)
         own.shared_start, own.accesses, own.issued = self.shared_start, self.accesses, self.issued
         own.placed, own.loops, own.parts = self.placed, self.loops, self.parts
         own.functions, own.homes = self.functions, self.homes

@@ -115,7 +115,7 @@ def leave(space: SpaceState, warp: Warp, access: Access, index: int, offsets: ND
 
 def _tiles(warp: Warp, allocation: Allocation) -> tuple[str, str] | None:
     """A place past the end of an argument beyond which tiles reach, in words, and a hint; None for another one."""
-    tiles = warp.launch.tiles().get(allocation.name.removeprefix("argument "))
+    tiles = warp.launch.facts.tiles().get(allocation.name.removeprefix("argument "))
     return tiles and (f"past the end of {allocation.name} ({allocation.size} bytes): {tiles[0]}", tiles[1])
 
 

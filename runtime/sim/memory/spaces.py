@@ -2,6 +2,7 @@
 """The global and shared state spaces: checked, counted accesses of a warp's active lanes."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -204,25 +205,25 @@ class Space(SpaceState):
         if not (arena.state[width][rows] == READY).all():
             _refusals().refuse(self, warp, access, rows, loading=True)
         self.check_writable(warp, access, rows)
-        if self.outdated is not None:
-            self.outdated.begin(self, rows, width)
-        if self.shadow is not None:
-            conflict = self.shadow.update(warp, rows, width, access.scope, how.is_seen)
-            if conflict is not None:
-                _refusals().race(self, warp, access, rows, conflict, "changes")
-        self._hear(warp, access, rows, how.acquires, how.is_seen)
-        data = arena.data[width]
-        before = np.empty((len(rows), width), np.uint8)
-        for number, (row, lane) in enumerate(zip(rows.tolist(), warp.lane_numbers().tolist(), strict=True)):
-            before[number] = data[row]
-            data[row] = how.change(number, before[number])
-            self.releases.write(warp, row * width, lane, how.releases, False, access.scope, access.site)
-        if len(rows) > 1 and len(np.unique(rows)) < len(rows):  # lanes hear each other
+        data, before = arena.data[width], np.empty((len(rows), width), np.uint8)
+        with self._keeping(warp, rows, width):
+            if self.shadow is not None:
+                conflict = self.shadow.update(warp, rows, width, access.scope, how.is_seen)
+                if conflict is not None:
+                    _refusals().race(self, warp, access, rows, conflict, "changes")
             self._hear(warp, access, rows, how.acquires, how.is_seen)
-        self._tell(warp, access, rows, data[rows])
-        if self.outdated is not None:
-            self.outdated.end(warp, self, rows, width)
+            for number, (row, lane) in enumerate(zip(rows.tolist(), warp.lane_numbers().tolist(), strict=True)):
+                before[number] = data[row]
+                data[row] = how.change(number, before[number])
+                self.releases.write(warp, row * width, lane, how.releases, False, access.scope, access.site)
+            if len(rows) > 1 and len(np.unique(rows)) < len(rows):  # lanes hear each other
+                self._hear(warp, access, rows, how.acquires, how.is_seen)
+            self._tell(warp, access, rows, data[rows])
         return before
+
+    def _keeping(self, warp: Warp, rows: NDArray[Any], width: int) -> AbstractContextManager[None]:
+        """Around an atomic write: keeps the values of rows, where loads may find outdated ones."""
+        return nullcontext() if self.outdated is None else self.outdated.keeping(warp, self, rows, width)
 
     def _hear(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool, is_seen: bool = True) -> None:
         """Lets the active lanes acquire the releases at the rows that they read."""
@@ -276,19 +277,16 @@ class Space(SpaceState):
         rows = self.rows(warp, access, address)
         width = access.width
         self.check_writable(warp, access, rows)
-        if self.outdated is not None:
-            self.outdated.begin(self, rows, width)
-        if self.shadow is not None:
-            conflict = self.shadow.update(warp, rows, width, access.scope)
-            if conflict is not None:
-                _refusals().race(self, warp, access, rows, conflict, "writes")
-        self._tell(warp, access, rows, content)
-        for row, lane, value in zip(rows.tolist(), warp.lane_numbers().tolist(), content, strict=True):
-            self.arena.data[width][row] = value
-            self.releases.write(warp, row * width, lane, releases, True, access.scope, access.site)
-        self.arena.state[width][rows] = READY
-        if self.outdated is not None:
-            self.outdated.end(warp, self, rows, width)
+        with self._keeping(warp, rows, width):
+            if self.shadow is not None:
+                conflict = self.shadow.update(warp, rows, width, access.scope)
+                if conflict is not None:
+                    _refusals().race(self, warp, access, rows, conflict, "writes")
+            self._tell(warp, access, rows, content)
+            for row, lane, value in zip(rows.tolist(), warp.lane_numbers().tolist(), content, strict=True):
+                self.arena.data[width][row] = value
+                self.releases.write(warp, row * width, lane, releases, True, access.scope, access.site)
+            self.arena.state[width][rows] = READY
 
     def make_mbarrier(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """The rows at `address` in each active lane, which from now on hold mbarriers."""

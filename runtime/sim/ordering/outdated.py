@@ -11,7 +11,8 @@ A thread finds at most one outdated value until the place is written again, so t
 Atomic operations that read and write always find the newest value.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
@@ -80,16 +81,23 @@ class Outdated:
     _places: dict[tuple[int, int, int], _Place] = field(init=False, default_factory=dict[tuple[int, int, int], _Place])
     _fences: dict[tuple[Home, str], Clock] = field(init=False, default_factory=dict[tuple[Home, str], Clock])
 
-    def begin(self, space: Versioned, rows: NDArray[Any], width: int) -> None:
-        """Before an atomic write of rows: the values that they hold are the first version, unless they are known."""
+    @contextmanager
+    def keeping(self, warp: Warp, space: Versioned, rows: NDArray[Any], width: int) -> Generator[None]:
+        """Around an atomic write of rows by the active lanes: keeps the values before it, and the written ones."""
+        self._begin(space, rows, width)
+        yield
+        self._end(warp, space, rows, width)
+
+    def _begin(self, space: Versioned, rows: NDArray[Any], width: int) -> None:
+        """The values that rows hold are the first version, unless they are known."""
         for row in dict.fromkeys(rows.tolist()):
             if self._known(space, row, width) is None:
                 first = Version(space.arena.data[width][row].copy(), {}, space.releases.kept(row * width))
                 is_ready = (space.arena.state[width][row] == READY).all()
                 self._places[id(space.shadow), row, width] = _Place([first] if is_ready else [])
 
-    def end(self, warp: Warp, space: Versioned, rows: NDArray[Any], width: int) -> None:
-        """After an atomic write of rows by the active lanes, which have each written the value there now."""
+    def _end(self, warp: Warp, space: Versioned, rows: NDArray[Any], width: int) -> None:
+        """The active lanes have each written the value that a row holds now."""
         for row, agent in zip(rows.tolist(), warp.active_agents().tolist(), strict=True):
             place = self._places[id(space.shadow), row, width]
             content, kept = space.arena.data[width][row].copy(), space.releases.kept(row * width)

@@ -148,7 +148,7 @@ def _local_alloc(op: ptx.LocalAllocOp, t: Translator) -> Step:
     key = key_of(op, op.result, op.bytes.value.data)
 
     def element(byte: int) -> str | None:
-        type = t.fragments().get(key)
+        type = t.launch.facts.fragments().get(key)
         return None if type is None else element_at(type, byte)
 
     allocation = t.local(op.bytes.value.data, fragment_name(op.result.name_hint), element)

@@ -81,7 +81,7 @@ def _check_neighbours(warp: Warp, space: CellSpace, shared: Space, site: Site, c
     def waits(blocks: int) -> bool:
         return blocks > 1 and COLUMNS - blocks * held < count
 
-    if waits(together(1)) and waits(blocks := together(warp.launch.registers() or 1)):
+    if waits(together(1)) and waits(blocks := together(warp.launch.facts.registers() or 1)):
         left = COLUMNS - blocks * held
         text = f"allocates {count} more columns of tensor memory while the block has {held}: if {blocks} blocks of "
         text += f"a multiprocessor have as many, {left} are left, and each waits for the others forever"
