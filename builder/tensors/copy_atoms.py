@@ -2,7 +2,6 @@
 """Copy atoms: a copy instruction for elements of a type (CuTe's copy_atom.hpp)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.tile import CopyAtomAttr
@@ -16,26 +15,16 @@ from . import nvgpu
 from .memory_attributes import cache_hints
 
 
-@dataclass(frozen=True)
-class MadeAtom:
-    """An atom of another kind, as programs that make it by an operation of an MLIR dialect hand it to `CopyAtom`."""
-
-    atom: Any
-
-
 @dataclass(frozen=True, repr=False)
 class CopyAtom(Displayed):
     """A copy instruction, and the elements that it moves. A cp.async may fill: if a predicate is false, it writes
-    zeros. `CopyAtom(op, trait)` is the atom in the trait.
+    zeros.
     """
 
     attribute: CopyAtomAttr
     fills: bool = False
     reduces: str = ""
     """How a load from tensor memory also reduces its values, "max" for example; empty for others."""
-
-    def __new__(cls, attribute: Any = None, fills: Any = False, reduces: Any = "") -> Any:
-        return fills.atom if isinstance(fills, MadeAtom) else super().__new__(cls)
 
     @property
     def name(self) -> str:

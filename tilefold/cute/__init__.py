@@ -79,7 +79,7 @@ if TYPE_CHECKING:
         prefetch,
     )
     from tilefold.builder.tensors.copies import copy as copy_atom_call
-    from tilefold.builder.tensors.copy_atoms import CopyAtom, make_copy_atom
+    from tilefold.builder.tensors.copy_atoms import make_copy_atom
     from tilefold.builder.tensors.fragments import ReductionOp, empty_like, full, full_like
     from tilefold.builder.tensors.fragments import ReductionOp as ReductionKind
     from tilefold.builder.tensors.fragments import Vec as TensorSSA
@@ -253,6 +253,7 @@ if TYPE_CHECKING:
         PtxasOptions,
     )
     from .native_struct import native_struct
+    from .nvgpu.traits import CopyAtom
     from .runtime import SymInt, from_dlpack, make_ptr, sym_int, sym_int32, sym_int64
     from .tensor_spec import TensorSpec
     from .torch_operators import torch_op

@@ -24,7 +24,7 @@ HOMES: Mapping[str, str] = MappingProxyType(
             "make_tiled_copy_B make_tiled_copy_C make_tiled_copy_C_atom make_tiled_copy_D make_tiled_copy_S "
             "make_tiled_copy_tv prefetch copy_atom_call=copy"
         ),
-        "tilefold.builder.tensors.copy_atoms": "CopyAtom make_copy_atom",
+        "tilefold.builder.tensors.copy_atoms": "make_copy_atom",
         "tilefold.builder.tensors.fragments": (
             "ReductionOp empty_like full full_like ReductionKind=ReductionOp TensorSSA=Vec"
         ),
@@ -79,6 +79,7 @@ HOMES: Mapping[str, str] = MappingProxyType(
             "LinkLibraries NvdisasmOptions OptLevel PtxasOptions"
         ),
         ".native_struct": "native_struct",
+        ".nvgpu.traits": "CopyAtom",
         ".runtime": "SymInt from_dlpack make_ptr sym_int sym_int32 sym_int64",
         ".tensor_spec": "TensorSpec",
         ".torch_operators": "torch_op",

@@ -8,7 +8,6 @@ from tilefold.builder.pipelines.tensor_map_manager import (
     fence_tma_desc_release,
     update_tma_descriptor,
 )
-from tilefold.builder.tensors.copy_atoms import MadeAtom as CopyBulkTensorTileG2SNonExecTrait
 from tilefold.builder.tensors.fragments import ReductionOp
 from tilefold.builder.tensors.nvgpu import (
     CopyBulkG2SOp,
@@ -33,6 +32,7 @@ from tilefold.builder.tensors.tma import (
 )
 
 from ..public import publish
+from .traits import CopyBulkTensorTileG2SNonExecTrait
 
 ReductionKind = ReductionOp
 """How a tensor copy combines elements with those of global memory."""
