@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`torch._scaled_mm` with scales for blocks of elements, on a machine without a GPU."""
 
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tilefold.cutlass.without_gpu.replacements import Replacements
 from tilefold.cutlass.without_gpu.scaled_products import scaled_products_on_host
 
 torch: Any = pytest.importorskip("torch", reason="this is a product of torch")
@@ -15,11 +17,11 @@ E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
 
 @pytest.fixture
-def product(monkeypatch: pytest.MonkeyPatch) -> Any:
+def product() -> Iterator[Any]:
     """The product here, until the end of the test."""
-    monkeypatch.setattr(torch, "_scaled_mm", torch._scaled_mm)
-    scaled_products_on_host(torch)
-    return torch._scaled_mm
+    with Replacements() as replaced:
+        scaled_products_on_host(torch, replaced)
+        yield torch._scaled_mm
 
 
 def in_tiles(scales: np.ndarray) -> np.ndarray:
@@ -61,19 +63,18 @@ def test_other_scales_are_those_of_torch() -> None:
         given.append(args)
 
     fake: Any = SimpleNamespace(float8_e4m3fn="e4m3", float8_e8m0fnu="ue8m0", _scaled_mm=of_torch)
-    scaled_products_on_host(fake)
+    scaled_products_on_host(fake, Replacements())
     scale = SimpleNamespace(dtype="f32")
     fake._scaled_mm(1, 2, scale, scale)
     assert given == [(1, 2, scale, scale, None, None, None, False)]
 
 
 @pytest.fixture
-def grouped(monkeypatch: pytest.MonkeyPatch) -> Any:
+def grouped() -> Iterator[Any]:
     """The products of groups here, until the end of the test."""
-    for name in ("_scaled_mm", "_scaled_grouped_mm_v2"):
-        monkeypatch.setattr(torch, name, getattr(torch, name))
-    scaled_products_on_host(torch)
-    return torch._scaled_grouped_mm_v2
+    with Replacements() as replaced:
+        scaled_products_on_host(torch, replaced)
+        yield torch._scaled_grouped_mm_v2
 
 
 @pytest.mark.parametrize("along_k", [False, True])

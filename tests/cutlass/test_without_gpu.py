@@ -4,6 +4,7 @@
 import subprocess
 import sys
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +17,8 @@ from tilefold.runtime.cuda.driver import CudaError
 from tilefold import cute
 from tilefold.cutlass.without_gpu.host_memory import HostMemory, memory_on_host
 from tilefold.cutlass.without_gpu.launches import MissingGpu, take_the_place_of_gpus
+from tilefold.cutlass.without_gpu.replacements import Replacements
 from tilefold.cutlass.without_gpu.streams import streams_on_host
-from tilefold.driver.devices import devices_of_process
 
 
 @cute.kernel
@@ -46,14 +47,72 @@ def host_at(memory: Any) -> None:
 
 
 @pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> MissingGpu:
+def replaced() -> Iterator[Replacements]:
+    """What a test replaces, until its end."""
+    with Replacements() as made:
+        yield made
+
+
+@pytest.fixture
+def gpu(replaced: Replacements) -> MissingGpu:
     """The missing GPU, until the end of the test."""
-    devices = devices_of_process()
-    monkeypatch.setattr(devices, "simulator", devices.simulator)
-    monkeypatch.setattr(devices, "stands_for_gpus", False)
     made = MissingGpu()
-    take_the_place_of_gpus(made)
+    take_the_place_of_gpus(made, replaced)
     return made
+
+
+def test_what_was_replaced_comes_back() -> None:
+    class Base:
+        kept = 1
+
+    class Owner(Base):
+        @staticmethod
+        def function() -> int:
+            return 2
+
+    class Renamed(Owner): ...
+
+    one = Owner()
+    before = dict(vars(Owner))
+    with Replacements() as replaced:
+        replaced.set(one, __class__=Renamed)
+        assert type(one) is Renamed
+        replaced.set(Owner, kept=3, function=4, new=5)
+        replaced.set(Owner, kept=6)
+        owner: Any = Owner
+        assert (owner.kept, owner.function, owner.new, Base.kept) == (6, 4, 5, 1)
+    assert (dict(vars(Owner)), Owner.kept, Owner.function()) == (before, 1, 2)
+    assert type(one) is Owner
+
+
+_HOLDERS = """
+import sys
+from importlib import import_module
+names = ["torch", "torch.amp", "torch.cuda", "torch.accelerator", "torch.library", "torch.profiler",
+         "torch.utils._triton", "cuda.bindings.runtime", "cuda.bindings.driver"]
+from tilefold.cute.host.streams import torch_module
+torch = torch_module()
+from tilefold.driver.devices import devices_of_process
+holders = [import_module(name) for name in names] + [torch.Tensor, devices_of_process()]
+from tilefold.cutlass.without_gpu import stay_on_host
+before = [dict(vars(holder)) for holder in holders]
+with stay_on_host():
+    x = torch.ones(4, 4, device="cuda")
+    assert torch.cuda.is_available() and x.is_cuda and x.device == torch.device("cuda", 0)
+    assert torch.mm(x.bfloat16(), x.bfloat16(), out_dtype=torch.float32).dtype == torch.float32
+for holder, names in zip(holders, before):
+    now = vars(holder)
+    assert names.keys() == now.keys() and all(now[name] is names[name] for name in names), holder
+assert not torch.cuda.is_available() and not x.is_cuda and x.device.type == "cpu"
+with stay_on_host():
+    assert torch.cuda.is_available() and torch.mm(x.bfloat16(), x.bfloat16(), out_dtype=torch.float32).sum() == 64
+"""
+
+
+def test_torch_and_cuda_are_as_before_when_the_replacement_ends() -> None:
+    pytest.importorskip("torch", reason="its functions are replaced")
+    pytest.importorskip("cuda.bindings.runtime", reason="its functions are replaced")
+    subprocess.run([sys.executable, "-c", _HOLDERS], check=True, timeout=300)
 
 
 def test_sizes(gpu: MissingGpu) -> None:
@@ -63,9 +122,11 @@ def test_sizes(gpu: MissingGpu) -> None:
     assert hardware.get_l2_cache_size_in_bytes() == 1 << 20
 
 
-def test_a_graph_repeats_launches_that_are_not_executed_while_it_is_captured(gpu: MissingGpu) -> None:
+def test_a_graph_repeats_launches_that_are_not_executed_while_it_is_captured(
+    gpu: MissingGpu, replaced: Replacements
+) -> None:
     torch: Any = SimpleNamespace(cuda=SimpleNamespace())
-    streams_on_host(torch, gpu)
+    streams_on_host(torch, gpu, replaced)
     A = np.zeros(4, np.int32)
     compiled = cute.compile(host, A)
     graph = torch.cuda.CUDAGraph()
@@ -89,14 +150,10 @@ def test_a_cooperative_launch_that_the_gpu_cannot_hold(gpu: MissingGpu) -> None:
     assert (caught.value.status, caught.value.error_code) == ("CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", 720)
 
 
-def test_kernels_reach_memory_that_a_program_allocates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_reach_memory_that_a_program_allocates(replaced: Replacements) -> None:
     runtime: Any = pytest.importorskip("cuda.bindings.runtime")
     driver: Any = pytest.importorskip("cuda.bindings.driver")
-    for module in (runtime, driver):
-        for name in dir(module):
-            if name.startswith("cu"):
-                monkeypatch.setattr(module, name, getattr(module, name))
-    memory_on_host()
+    memory_on_host(replaced)
     good, bad = runtime.cudaError_t.cudaSuccess, runtime.cudaError_t.cudaErrorInvalidValue
     kind = runtime.cudaMemcpyKind
     status, address = runtime.cudaMalloc(16)
@@ -141,9 +198,10 @@ def test_a_copy_between_memory_that_nobody_knows_is_refused() -> None:
 
 _ALIGNED = """
 import torch
+from tilefold.cutlass.without_gpu.replacements import Replacements
 from tilefold.cutlass.without_gpu.tensors import tensors_on_host
 
-tensors_on_host(torch)
+tensors_on_host(torch, replaced := Replacements())
 for rows in range(1, 20):
     numbers = torch.arange(4 * rows).reshape(rows, 4)
     made = torch.randn(rows, 7, device="cuda"), torch.empty(rows, dtype=torch.bfloat16), numbers.t().to("cuda")
@@ -163,9 +221,10 @@ assert (made[1] == 3).all()
 
 _DEVICE = """
 import torch
+from tilefold.cutlass.without_gpu.replacements import Replacements
 from tilefold.cutlass.without_gpu.tensors import tensors_on_host
 
-tensors_on_host(torch)
+tensors_on_host(torch, replaced := Replacements())
 x = torch.logspace(0, 3, 4, device="cuda")
 gpu = torch.device("cuda", 0)
 assert x.device == gpu == torch.zeros(2, device=x.device).device == x.to(x.device).device

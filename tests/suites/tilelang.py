@@ -6,6 +6,7 @@ A program is executed as it is, with other numbers where it has no options. It c
 own host code makes the tensor maps and launches; `_Driver` stands for the CUDA driver that it calls.
 """
 
+import atexit
 import runpy
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -198,7 +199,7 @@ def _run(program: Program, file: Path) -> None:
 
 def _on_simulator(program: Program, driver: _Driver) -> Any:
     """A context in which TileLang's kernels are compiled for the program's target and launched by the driver."""
-    stay_on_host()
+    atexit.register(stay_on_host().close)
     tilelang: Any = import_module("tilelang")
     names = "jit", "jit.adapter.nvrtc.adapter", "jit.adapter.nvrtc.libgen", "profiler", "carver.arch.driver.cuda_driver"
     modules: list[Any] = [import_module(f"tilelang.{name}") for name in names]

@@ -11,6 +11,7 @@ On a machine without a GPU tensors that the program puts on one stay in the host
 see `without_gpu`.
 """
 
+import atexit
 import json
 import sys
 import sysconfig
@@ -92,7 +93,7 @@ def main() -> None:
     if not is_available():
         from tilefold.cutlass.without_gpu import stay_on_host
 
-        stay_on_host()
+        atexit.register(stay_on_host().close)  # after the exit handlers of the program
     sys.excepthook = report_uncaught
     if name is not None:
         sys.path[0] = str(Path.cwd())

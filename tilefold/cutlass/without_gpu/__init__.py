@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """CuTe programs on a machine without a GPU: host memory takes the place of a GPU's, and launches are simulated.
 
-Only `python -m tilefold.cutlass` and `make programs` do this, in the process of the program. For torch `device="cuda"`
-means the host then, `tensor.cuda()` is the tensor or an aligned copy, streams and events do nothing, graphs repeat
-their launches, and there is a GPU. Memory that the program allocates by CUDA's runtime or driver is the host's.
+Only `python -m tilefold.cutlass` and `make programs` do this, in the process of the program. `replacements` is the one
+place that gives functions of torch and of CUDA another meaning, for as long as a `Replacements` is open. For torch
+`device="cuda"` means the host then, `tensor.cuda()` is the tensor or an aligned copy, streams and events do nothing,
+graphs repeat their launches, and there is a GPU. Memory that the program allocates by CUDA's runtime or driver is the
+host's.
 """
 
 from importlib.util import find_spec
@@ -14,21 +16,25 @@ from tilefold.runtime.settings import program_arch
 
 from .host_memory import memory_on_host
 from .launches import MissingGpu, take_the_place_of_gpus
+from .replacements import Replacements
 from .streams import compiler_on_host, streams_on_host
 from .tensors import tensors_on_host
 
 
-def stay_on_host() -> None:
-    """Redirects launches to the simulator, and torch's and CUDA's memory to the host. `utils.HardwareInfo` has the
+def stay_on_host() -> Replacements:
+    """Redirects launches to the simulator, and torch's and CUDA's memory to the host, until the result is closed; it is
+    also a context. `utils.HardwareInfo` has the
     sizes of a small GPU, which a cooperative launch must fit; its architecture is Hopper's, or that of `CUTE_DSL_ARCH`.
     TargetError for an unknown one.
     """
     wished = program_arch()
     gpu = MissingGpu(Target(wished)) if wished else MissingGpu()
-    take_the_place_of_gpus(gpu)
-    memory_on_host()
-    if find_spec("torch") is not None:
-        torch = torch_module()
-        tensors_on_host(torch)
-        streams_on_host(torch, gpu)
-        compiler_on_host(torch)
+    with Replacements() as replaced:
+        take_the_place_of_gpus(gpu, replaced)
+        memory_on_host(replaced)
+        if find_spec("torch") is not None:
+            torch = torch_module()
+            tensors_on_host(torch, replaced)
+            streams_on_host(torch, gpu, replaced)
+            compiler_on_host(torch, replaced)
+        return replaced.pop_all()

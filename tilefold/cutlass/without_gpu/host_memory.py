@@ -16,6 +16,8 @@ import numpy as np
 
 from tilefold.runtime.arrays.reachable import reachable
 
+from .replacements import Replacements
+
 ALIGN = 256
 """The alignment of allocated memory in bytes (CUDA C++ Programming Guide, Size and Alignment Requirement)."""
 
@@ -71,7 +73,7 @@ def _room(place: Any) -> tuple[int, int | None]:
     return buffer.ctypes.data, buffer.nbytes
 
 
-def memory_on_host() -> None:
+def memory_on_host(replaced: Replacements) -> None:
     """Makes cuda-python, if it is installed, allocate, set, copy and free memory of the host. Statuses are
     `cudaSuccess` and `cudaErrorInvalidValue`.
     """
@@ -92,16 +94,19 @@ def memory_on_host() -> None:
         "cuInit": done,
         **{f"{name}{kind}": memory.copy for name in copies for kind in ("", "Async")},
     }  # fmt: skip
-    for name in ("cudaMalloc", "cudaMallocAsync"):
-        setattr(runtime, name, _allocating(memory, error.cudaSuccess, int))
-    for name in ("cuMemAlloc", "cuMemAllocAsync"):
-        setattr(driver, name, _allocating(memory, result.CUDA_SUCCESS, driver.CUdeviceptr))
-    setattr(driver, "cuDeviceGetCount", lambda: (result.CUDA_SUCCESS, 1))  # noqa: B010 - a module, not a class
-    setattr(driver, "cuCtxGetCurrent", lambda: (result.CUDA_SUCCESS, driver.CUcontext(1)))  # noqa: B010 - the same
-    for name, work in of_runtime.items():
-        setattr(runtime, name, _answering(work, error.cudaSuccess, error.cudaErrorInvalidValue))
-    for name, work in of_driver.items():
-        setattr(driver, name, _answering(work, result.CUDA_SUCCESS, result.CUDA_ERROR_INVALID_VALUE))
+    good, bad = error.cudaSuccess, error.cudaErrorInvalidValue
+    allocate = _allocating(memory, good, int)
+    replaced.set(runtime, cudaMalloc=allocate, cudaMallocAsync=allocate)
+    replaced.set(runtime, **{name: _answering(work, good, bad) for name, work in of_runtime.items()})
+    good, bad = result.CUDA_SUCCESS, result.CUDA_ERROR_INVALID_VALUE
+    allocate = _allocating(memory, good, driver.CUdeviceptr)
+    replaced.set(driver, cuMemAlloc=allocate, cuMemAllocAsync=allocate)
+    replaced.set(driver, **{name: _answering(work, good, bad) for name, work in of_driver.items()})
+    replaced.set(
+        driver,
+        cuDeviceGetCount=lambda: (result.CUDA_SUCCESS, 1),
+        cuCtxGetCurrent=lambda: (result.CUDA_SUCCESS, driver.CUcontext(1)),
+    )
 
 
 def _always_done() -> bool:

@@ -10,6 +10,8 @@ from tilefold.runtime.cuda.driver import CudaError
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.options import Cooperative
 
+from .replacements import Replacements
+
 _TOO_LARGE = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", 720
 
 
@@ -38,7 +40,6 @@ class MissingGpu(Simulator):
             raise CudaError(*_TOO_LARGE, message, "launch fewer blocks, and let each do more")
 
 
-def take_the_place_of_gpus(gpu: MissingGpu) -> None:
+def take_the_place_of_gpus(gpu: MissingGpu, replaced: Replacements) -> None:
     """Lets programs of this process find the simulator where they ask for a GPU."""
-    devices = devices_of_process()
-    devices.simulator, devices.stands_for_gpus = gpu, True
+    replaced.set(devices_of_process(), simulator=gpu, stands_for_gpus=True)

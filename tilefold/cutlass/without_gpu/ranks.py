@@ -20,23 +20,27 @@ import numpy as np
 from tilefold.cute.host.streams import torch_module
 from tilefold.cute.several_devices import meet, multicast, peers, run_on_devices, symmetric, world
 
+from .replacements import Replacements
+
 
 def run_ranks(count: int, program: Callable[[], None]) -> None:
     """Runs a program once for each of some devices. Raises the first error of one of them."""
-    os.environ.__class__ = _environment(type(os.environ))
-    if find_spec("torch") is not None:
-        torch = torch_module()
-        torch.cuda.device_count = lambda: count
-        torch.cuda.current_device = lambda: world().rank
-        _collectives(torch, import_module("torch.distributed"))
-        _symmetric_memory(torch)
-        _nvshmem(torch)
-    _libraries()
 
     def run(_: int) -> None:
         program()
 
-    run_on_devices(count, run)
+    with Replacements() as replaced:
+        replaced.set(os.environ, __class__=_environment(type(os.environ)))
+        if find_spec("torch") is not None:
+            torch = torch_module()
+            replaced.set(torch.cuda, device_count=lambda: count, current_device=lambda: world().rank)
+            _collectives(torch, import_module("torch.distributed"), replaced)
+            _symmetric_memory(torch, replaced)
+            for name, module in _nvshmem(torch).items():
+                sys.modules[name] = module
+                replaced.callback(sys.modules.pop, name)
+        _libraries(replaced)
+        run_on_devices(count, run)
 
 
 def _environment(kind: Any) -> Any:
@@ -57,7 +61,7 @@ def _reduced(torch: Any, op: str, tensors: list[Any]) -> Any:
     return ops[op](torch.stack(tensors), 0)
 
 
-def _collectives(torch: Any, distributed: Any) -> None:
+def _collectives(torch: Any, distributed: Any, replaced: Replacements) -> None:
     """Lets torch.distributed exchange tensors between the devices of this process."""
     state = SimpleNamespace(ready=False)
 
@@ -107,12 +111,11 @@ def _collectives(torch: Any, distributed: Any) -> None:
         "all_gather_into_tensor": all_gather_into_tensor, "reduce_scatter_tensor": reduce_scatter_tensor,
         "all_gather_object": all_gather_object,
     }  # fmt: skip
-    for name, function in functions.items():
-        setattr(distributed, name, function)
-    distributed.group.WORLD = SimpleNamespace(group_name="world")
+    replaced.set(distributed, **functions)
+    replaced.set(distributed.group, WORLD=SimpleNamespace(group_name="world"))
 
 
-def _symmetric_memory(torch: Any) -> None:
+def _symmetric_memory(torch: Any, replaced: Replacements) -> None:
     """Makes the symmetric memory of torch that of the devices of this process."""
     module: Any = import_module("torch.distributed._symmetric_memory")
 
@@ -129,11 +132,11 @@ def _symmetric_memory(torch: Any) -> None:
     def multimem_all_reduce_(tensor: Any, op: str, group: str) -> Any:
         return tensor.copy_(_reduced(torch, op.upper(), meet("all_reduce", tensor.clone())))
 
-    module.empty, module.rendezvous = empty, rendezvous
-    torch.ops.symm_mem.multimem_all_reduce_ = multimem_all_reduce_
+    replaced.set(module, empty=empty, rendezvous=rendezvous)
+    replaced.set(torch.ops.symm_mem, multimem_all_reduce_=multimem_all_reduce_)
     native: Any = getattr(torch._C, "_distributed_c10d", None)  # a torch that is built without them has none
     if native is not None:
-        native._SymmetricMemory.has_multicast_support = staticmethod(has_multicast_support)
+        replaced.set(native._SymmetricMemory, has_multicast_support=staticmethod(has_multicast_support))
 
 
 @dataclass(frozen=True)
@@ -178,8 +181,10 @@ def peers_of(tensor: Any) -> list[Any]:
     return [torch.from_numpy(array).view(tensor.dtype).view(tensor.shape) for array in peers(_memory(tensor))]
 
 
-def _nvshmem(torch: Any) -> None:
-    """A module `nvshmem.core` with the functions that allocate symmetric memory and multicast addresses."""
+def _nvshmem(torch: Any) -> Mapping[str, ModuleType]:
+    """A package `nvshmem` and its module `nvshmem.core`, by name, whose functions allocate symmetric memory and
+    multicast addresses.
+    """
     package, core = ModuleType("nvshmem"), ModuleType("nvshmem.core")
 
     def tensor(shape: Any, dtype: Any = None, **_: Any) -> Any:
@@ -204,7 +209,7 @@ def _nvshmem(torch: Any) -> None:
     }  # fmt: skip
     vars(core).update(functions)
     vars(package).update(core=core, __path__=[])
-    sys.modules.update({"nvshmem": package, "nvshmem.core": core})
+    return {"nvshmem": package, "nvshmem.core": core}
 
 
 class _Device:
@@ -220,12 +225,12 @@ class _Device:
         return SimpleNamespace(sync=lambda: None)
 
 
-def _libraries() -> None:
+def _libraries(replaced: Replacements) -> None:
     """Lets cuda-core name the devices, and cuda-pathfinder find the library of nvshmem."""
     if find_spec("cuda") is None:
         return
     if find_spec("cuda.core") is not None:
-        vars(import_module("cuda.core"))["Device"] = _Device
+        replaced.set(import_module("cuda.core"), Device=_Device)
     if find_spec("cuda.pathfinder") is not None:
         pathfinder = import_module("cuda.pathfinder")
         load = pathfinder.load_nvidia_dynamic_lib
@@ -233,4 +238,4 @@ def _libraries() -> None:
         def found(name: str) -> Any:
             return SimpleNamespace(abs_path=None) if name == "nvshmem_host" else load(name)
 
-        vars(pathfinder)["load_nvidia_dynamic_lib"] = found
+        replaced.set(pathfinder, load_nvidia_dynamic_lib=found)

@@ -3,9 +3,11 @@
 `torch._scaled_mm`, and `torch.nn.functional.scaled_grouped_mm` by `torch._scaled_grouped_mm_v2`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
+
+from .replacements import Replacements
 
 _ROWS, _COLUMNS, _PART = 128, 4, 32
 """A tile of scales has 128 rows and 4 columns, in which rows r, r + 32, r + 64 and r + 96 are neighbours."""
@@ -13,14 +15,14 @@ _ROWS, _COLUMNS, _PART = 128, 4, 32
 _E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
-def scaled_products_on_host(torch: Any) -> None:
+def scaled_products_on_host(torch: Any, replaced: Replacements) -> None:
     """Makes torch multiply operands of 4 or 8 bits whose scales are e4m3 for 16 or ue8m0 for 32 elements, in the layout
     of cuBLAS: in f64, so that one rounding follows. All other scales are those of torch.
     """
     of_torch = torch._scaled_mm
     block_of = {torch.float8_e4m3fn: 16, torch.float8_e8m0fnu: 32}
     if hasattr(torch, "_scaled_grouped_mm_v2"):
-        _grouped_on_host(torch, block_of)
+        replaced.set(torch, _scaled_grouped_mm_v2=_grouped_on_host(torch, block_of))
 
     @wraps(of_torch)
     def scaled_mm(
@@ -35,10 +37,10 @@ def scaled_products_on_host(torch: Any) -> None:
         product = torch.matmul(*(x if i == 0 else x.transpose(0, 1) for i, x in enumerate(scaled)))
         return (product if bias is None else product + bias).to(out_dtype or torch.bfloat16)
 
-    torch._scaled_mm = scaled_mm
+    replaced.set(torch, _scaled_mm=scaled_mm)
 
 
-def _grouped_on_host(torch: Any, block_of: Mapping[Any, int]) -> None:
+def _grouped_on_host(torch: Any, block_of: Mapping[Any, int]) -> Callable[..., Any]:
     """The same for the product of each group of rows with a matrix of its own, or of each group of columns of A with
     its rows of B.
     """
@@ -76,7 +78,7 @@ def _grouped_on_host(torch: Any, block_of: Mapping[Any, int]) -> None:
         joined = torch.cat(products) if b.ndim == 3 else torch.stack(products)
         return joined.to(out_dtype or torch.bfloat16)
 
-    torch._scaled_grouped_mm_v2 = scaled_grouped_mm
+    return scaled_grouped_mm
 
 
 def _numbers(torch: Any, matrix: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 from tilefold.base.target import MAX_THREADS, RESERVED_SHARED_BYTES, STATIC_SHARED_BYTES
 
 from .launches import MissingGpu
+from .replacements import Replacements
 
 
 class _Stream:
@@ -111,7 +112,7 @@ def _of_host(function: Callable[..., object]) -> Callable[..., Any]:
     return call
 
 
-def streams_on_host(torch: Any, gpu: MissingGpu) -> None:
+def streams_on_host(torch: Any, gpu: MissingGpu, replaced: Replacements) -> None:
     """Makes torch say that there is a GPU, and answer for its streams, events and graphs."""
     capability = gpu.target.capability
     shared = capability.shared_kib * 1024
@@ -139,16 +140,13 @@ def streams_on_host(torch: Any, gpu: MissingGpu) -> None:
         "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None,
         "is_current_stream_capturing": False, "can_device_access_peer": True,
     }  # fmt: skip
-    for name, value in answers.items():
-        setattr(torch.cuda, name, _always(value))
-    torch.cuda.Stream, torch.cuda.Event = _Stream, _Event
-    torch.cuda.CUDAGraph, torch.cuda.graph = partial(_Graph, gpu), _Capture
+    replaced.set(torch.cuda, **{name: _always(value) for name, value in answers.items()})
+    replaced.set(torch.cuda, Stream=_Stream, Event=_Event, CUDAGraph=partial(_Graph, gpu), graph=_Capture)
 
 
-def compiler_on_host(torch: Any) -> None:
+def compiler_on_host(torch: Any, replaced: Replacements) -> None:
     """Lets `torch.compile` compile for the host although there is a GPU: its own questions are answered as without."""
-    for name in ("get_rng_state", "set_rng_state"):
-        setattr(torch.cuda, name, _of_host(getattr(torch, name)))
-    torch.accelerator.is_available = _always(False)
-    torch.accelerator.current_device_index = _always(0)
-    vars(import_module("torch.utils._triton"))["has_triton"] = _always(False)
+    states = {name: _of_host(getattr(torch, name)) for name in ("get_rng_state", "set_rng_state")}
+    replaced.set(torch.cuda, **states)
+    replaced.set(torch.accelerator, is_available=_always(False), current_device_index=_always(0))
+    replaced.set(import_module("torch.utils._triton"), has_triton=_always(False))

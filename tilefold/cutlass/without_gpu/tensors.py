@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .host_memory import ALIGN
+from .replacements import Replacements
 from .scaled_products import scaled_products_on_host
 
 
@@ -59,30 +60,38 @@ _MAKERS = (
     "randperm", "scalar_tensor", "normal", "logspace", "tril_indices", "triu_indices",
 )  # fmt: skip
 """The torch functions that make tensors on a device."""
+_METHODS = ("to", "new_empty", "new_zeros", "new_ones", "new_full", "new_tensor")
+"""The methods of tensors that do."""
 
 
 def _itself(tensor: object, *_: object, **__: object) -> Any:
     return tensor
 
 
-def tensors_on_host(torch: Any) -> None:
+def tensors_on_host(torch: Any, replaced: Replacements) -> None:
     """Makes torch create tensors in host memory where a program asks for a GPU's."""
-    for name in _MAKERS:
-        setattr(torch, name, _on_host(getattr(torch, name), torch, is_maker=name != "as_tensor"))
-    for name in ("to", "new_empty", "new_zeros", "new_ones", "new_full", "new_tensor"):
-        setattr(torch.Tensor, name, _on_host(getattr(torch.Tensor, name), torch, is_maker=name != "to"))
+    for owner, names in ((torch, _MAKERS), (torch.Tensor, _METHODS)):
+        for name in names:
+            is_maker = name not in ("as_tensor", "to")
+            replaced.set(owner, **{name: _on_host(getattr(owner, name), torch, is_maker)})
 
     def cuda(tensor: object, *_: object, **__: object) -> Any:
         return _aligned(tensor, torch)
 
-    torch.Tensor.cuda = cuda
-    torch.Tensor.is_cuda = property(lambda _: True)
-    torch.Tensor.device = _gpu_to_programs(torch)
-    torch.Generator = _generator_on_host(torch)
-    torch.autocast = torch.amp.autocast = _autocast_on_host(torch)
-    _products_on_host(torch)
-    scaled_products_on_host(torch)
-    _profiles_on_host(torch)
+    replaced.set(
+        torch.Tensor,
+        cuda=cuda,
+        is_cuda=property(lambda _: True),
+        device=_gpu_to_programs(torch),
+        pin_memory=_itself,
+        record_stream=_itself,
+    )
+    autocast = _autocast_on_host(torch)
+    replaced.set(torch, Generator=_generator_on_host(torch), autocast=autocast)
+    replaced.set(torch.amp, autocast=autocast)
+    _products_on_host(torch, replaced)
+    scaled_products_on_host(torch, replaced)
+    replaced.set(torch.profiler, profile=_profile_on_host(torch))
     custom_op = torch.library.custom_op
 
     @wraps(custom_op)
@@ -91,9 +100,7 @@ def tensors_on_host(torch: Any) -> None:
             kwargs["device_types"] = "cpu"
         return custom_op(*args, **kwargs)
 
-    torch.library.custom_op = custom_op_on_host
-    torch.Tensor.pin_memory = _itself
-    torch.Tensor.record_stream = _itself
+    replaced.set(torch.library, custom_op=custom_op_on_host)
 
 
 def _gpu_to_programs(torch: Any) -> property:
@@ -137,7 +144,7 @@ def _autocast_on_host(torch: Any) -> Any:
     return Autocast
 
 
-def _products_on_host(torch: Any) -> None:
+def _products_on_host(torch: Any, replaced: Replacements) -> None:
     """Products of matrices with another type of result (`out_dtype=`), which torch has on GPUs only: of operands of the
     result's type.
     """
@@ -152,11 +159,11 @@ def _products_on_host(torch: Any) -> None:
     operators = torch.library.Library("aten", "IMPL")
     for name in ("mm", "bmm", "addmm", "baddbmm"):
         operators.impl(f"{name}.dtype", typed(getattr(torch, name)), "CPU")
-    torch.library._tilefold_products = operators  # which lives as long as its operators
+    replaced.callback(operators._destroy)  # the library lives as long as its operators
 
 
-def _profiles_on_host(torch: Any) -> None:
-    """Makes torch's profiler look at the host where a program asks for a GPU alone."""
+def _profile_on_host(torch: Any) -> Callable[..., Any]:
+    """torch's profiler, which looks at the host where a program asks for a GPU alone."""
     profile = torch.profiler.profile
 
     @wraps(profile, updated=())
@@ -164,4 +171,4 @@ def _profiles_on_host(torch: Any) -> None:
         kwargs["activities"] = [torch.profiler.ProfilerActivity.CPU]
         return profile(*args, **kwargs)
 
-    torch.profiler.profile = profile_on_host
+    return profile_on_host
