@@ -37,9 +37,9 @@ from .tensor_base import AnyTensor, Elements, registers, tensor_type
 class Vec(Ordered, Bits, NumpyMethods):
     """The elements of a fragment in registers, of a static shape and one type.
 
-    Arithmetic, comparisons and the functions of `cute` work element by element; shapes are broadcast as NumPy does:
-    modes are aligned at the last one, and those of size 1 are repeated. A number takes the type of the elements. It
-    never changes: it has the tensor's elements at the time of `load`.
+    Arithmetic, comparisons and the functions of `tilefold.cute` work element by element; shapes are broadcast as NumPy
+    does: modes are aligned at the last one, and those of size 1 are repeated. A number takes the type of the elements.
+    It never changes: it has the tensor's elements at the time of `load`.
     """
 
     __slots__ = ("__weakref__", "expression")

@@ -139,3 +139,15 @@ def test_lines_are_short_enough_to_read(page: Path) -> None:
     """Those of the text; what a command prints is as long as it is."""
     for number, line in enumerate(prose(page.read_text()).splitlines(), 1):
         assert len(line) <= MAX_WIDTH or line.startswith("|"), f"{page.name}:{number}: {len(line)} characters"
+
+
+@pytest.mark.parametrize("page", pages(), ids=_name)
+def test_a_bare_cute_says_which(page: Path) -> None:
+    """docs/architecture.md, Folders: five things have the name."""
+    text = " ".join(prose(page.read_text()).split())
+    for match in re.finditer(r"`cute`", text):
+        before = text[max(match.start() - 20, 0) : match.start()]
+        says = re.search(
+            r"(\b(dialects?|stages?|language|named)|stages? \S+ (and|or|to|from)|six stages, from|\|) $", before
+        )
+        assert says, f"{page.name}: …{text[match.start() - 40 : match.end() + 30]}…"

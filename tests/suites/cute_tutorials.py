@@ -21,7 +21,7 @@ from tilefold.cute.loaded_ptx import PtxKernel
 from .case import Case
 
 FOLDER = "examples/cute/tutorial"
-OURS = Path(__file__).parent / "cute"
+OURS = Path(__file__).parent / "cute_cpp"
 HEADERS = """\
 #include <cute/tensor.hpp>
 #include <cutlass/arch/barrier.h>
