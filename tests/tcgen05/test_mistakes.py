@@ -10,7 +10,7 @@ import pytest
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.diagnostics import ProgramError
 
-from tests.kernels.harness import program_of, simulate
+from tests.kernels.harness import assert_checks_hold, program_of, simulate
 from tests.tcgen05.kernels import PROGRAM
 from tilefold.driver.launches import Changes, read_launches
 
@@ -34,6 +34,7 @@ WAIT = "    ptx.mbarrier.wait %bar, %zero\n"
 AFTER = f'{WAIT}    ptx.tcgen05.fence "after_thread_sync"\n'
 LOAD = '      %v = ptx.tcgen05.ld "32x32b" x 4 %part : vector<4xi32>\n'
 LOADED = '      ptx.tcgen05.wait "ld"\n'
+STORED = "      %at = tile.ptr %D(%t, %n)\n      ptx.st %v, %at align 16 : vector<4xi32>, !ptx.ptr<global>\n    }\n"
 END = '    ptx.tcgen05.fence "before_thread_sync"\n    ptx.bar.sync 0\n    scf.if %first_warp {\n' + DEALLOC
 NUMBER = "    %number = ptx.ld %slot align 4 : !ptx.ptr<shared> -> i32\n"
 
@@ -128,8 +129,10 @@ MISTAKES = {
         f"%db = ptx.tcgen05.descriptor %pb leading 64 stride 8 swizzling 0\n{MMA}",
         Code.SIM_TENSOR_ISSUE, "32 lanes of the warp execute tcgen05.mma.cta_group::1.kind::f16, and each issues it",
     ),
-    "freed before the load is complete": Mistake(
-        LOADED, "", Code.SIM_TENSOR_BUSY, "frees columns of tensor memory that ptx.tcgen05.ld"
+    "freed while other warps may load": Mistake(
+        LOADED + STORED + END,
+        f"{STORED}%c3 = arith.constant 3 : index\n%last = arith.cmpi eq, %warp, %c3 : index\nscf.if %last {{\n{DEALLOC}",
+        Code.SIM_TENSOR_BUSY, "frees columns of tensor memory that ptx.tcgen05.ld",
     ),
     "a second multiplication before the first is read": Mistake(
         END,
@@ -176,3 +179,11 @@ def test_it_is_found(mistake: Mistake, stage: str) -> None:
     assert caught.value.code == (Code.TENSOR_FORM if known else mistake.code).id, str(caught.value)
     assert mistake.text in str(caught.value)
     assert caught.value.hint or known
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr"])
+def test_columns_are_freed_behind_the_barrier_after_loads(stage: str) -> None:
+    """Loads without a wait: the release, which is synchronous, comes after them (PTX ISA, Asynchronous Operations)."""
+    program = program_of(PROGRAM.replace(LOADED, ""))
+    (launch,) = read_launches(program.module, program.source, Changes())
+    assert_checks_hold(launch, simulate(program, launch, stage).after)

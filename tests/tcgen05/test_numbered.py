@@ -45,6 +45,14 @@ def test_correct_kernels_have_no_fault(name: str) -> None:
     run(CORRECT[name], CORRECT[name].text)
 
 
+def test_copies_over_scales_in_use_are_in_order_where_any_synchronisation_is_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mistake = MISTAKES["scales are overwritten"]
+    monkeypatch.setenv("TILEFOLD_SIM_TCGEN05_FENCES", "0")
+    run(kernel := CORRECT[mistake.kernel], changed(kernel.text, *mistake.changes))
+
+
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_found(name: str) -> None:

@@ -177,11 +177,10 @@ def release(
         warp.fault(Code.SIM_TENSOR_COLUMNS, site, None, text, "free the whole allocation, once")
     order = warp.block.cluster.state(TensorOrder)
     region = Region(warp.block.rank, (1 << LANES) - 1, first, first + count)
-    for use in order.within(region) if is_ordered else ():
-        if not use.is_over and (warp.launch.tensor_fences or use.does != "ld"):
-            text = f"frees columns of tensor memory that {use.describe()} may still be using"
-            hint = "wait for the use, and order the threads, before the columns are freed"
-            warp.fault(Code.SIM_TENSOR_BUSY, site, 0, text, hint, other=use.site)
+    if is_ordered and (use := order.in_use(region, warp)) is not None:
+        text = f"frees columns of tensor memory that {use.describe()} may still be using"
+        hint = "wait for the use, and order the threads, before the columns are freed"
+        warp.fault(Code.SIM_TENSOR_BUSY, site, 0, text, hint, other=use.site)
     order.forget(region)
     space.free(warp, Access(site, space.row.ptx, "matrix", 4), first, count)
 

@@ -25,6 +25,8 @@ PIPELINED = frozenset((("mma", "mma"), ("cp", "mma"), ("shift", "mma"), ("shift"
 """The pairs whose second comes after the first. Two of mma must have the same accumulator and shape, and cp
 behind shift must be of 4x256b.
 """
+IN_ORDER = ("mma", "cp")
+"""A pair that PTX does not promise, and CUTLASS relies on: a copy of scales over those of earlier multiplications."""
 _ROLES = 3
 _ACCESSES, _ISSUED, _COMPLETE = range(_ROLES)
 
@@ -164,7 +166,8 @@ class TensorOrder:
             return behind and (before.is_over or before.does == "ld")
         published, agent = own.proxies.get(TENSOR), theirs.agent(_COMPLETE)
         complete = published is not None and agent < len(published.times) and published.times[agent] >= before.time
-        return (before.is_over and bool(complete)) or (is_pipelined(before, use) and behind)
+        in_order = is_pipelined(before, use) or (before.does, use.does) == IN_ORDER
+        return (before.is_over and bool(complete)) or (in_order and behind)
 
     def _lacks(self, before: Use, use: Use) -> tuple[str, bool]:
         """The missing order between two uses, as a hint, and whether a fence alone is missing."""
@@ -223,6 +226,21 @@ class TensorOrder:
         """Forgets the uses of cells of a region, whose life has ended."""
         gone = self.within(region)
         self.uses = [use for use in self.uses if use not in gone]
+
+    def in_use(self, region: Region, warp: Warp) -> Use | None:
+        """The first use of cells of a region that may still run while a warp frees them. That is synchronous, so it
+        comes after the loads of its own thread, and after those of threads that have synchronised with it, without
+        `tcgen05.wait::ld` (PTX ISA, tcgen05: Asynchronous Operations, Specialized Inter-thread Synchronization);
+        multiplications, copies and stores must be complete.
+        """
+        own = known(warp)
+        return next(
+            (
+                use for use in self.within(region)
+                if not use.is_over and not (use.does == "ld" and (use.warp is warp or _is_behind(own, use)))
+            ),
+            None,
+        )  # fmt: skip
 
     def is_known(self, warp: Warp, use: Use) -> bool:
         """Whether a warp knows that a use is over."""
