@@ -157,7 +157,7 @@ def _cp_async(emitter: Emitter, op: AtomCallOp, atom: CopyAtom, cache: str) -> N
 
 def _ldmatrix(emitter: Emitter, op: AtomCallOp, load: LdMatrix) -> None:
     value = emitter.value(LdMatrixOp(load.num, load.trans, op.src, f"{load.shape}.{load.element}"))
-    if load.element == "b8":
+    if load.exchanged:
         value = _in_order(emitter, value, load.registers)
     emitter.insert(StoreOp(value, op.dst, 4 * load.registers))
 

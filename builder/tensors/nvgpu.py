@@ -14,6 +14,7 @@ from ...layout.atoms.bulk_copy import bulk_copy
 from ...layout.atoms.copy_atom import CopyAtom
 from ...layout.atoms.cp_async import cp_async
 from ...layout.atoms.ldmatrix import ldmatrix, movmatrix, stmatrix
+from ...layout.atoms.ldmatrix_bytes import ldmatrix_columns, ldmatrix_unpacked
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import mma_atom, warp_atoms
 from ...layout.atoms.scalar_mma import fma_of
@@ -99,16 +100,40 @@ class LdMatrix8x8x16bOp(_MatricesOp):
         return ldmatrix(self.num_matrices, self.transpose)
 
 
-class LdMatrix8x16x8bOp(LdMatrix8x8x16bOp):
+@dataclass(frozen=True, slots=True)
+class LdMatrix8x16x8bOp(_MatricesOp):
     """Loads matrices of 8 x 16 elements of 8 bits from shared memory into the registers of a warp (ldmatrix), without
-    transposing.
+    transposing. Elements of 4 or 6 bits (`unpack_bits`), 16 of which begin each 16 bytes, become bytes (sm_100).
     """
+
+    unpack_bits: Literal[4, 6] | None = None
 
     def atom(self, bits: int | None) -> CopyAtom:
         if self.transpose:
             message = "ldmatrix does not transpose matrices of 8 x 16 elements"
             raise TilefoldError(Code.ATOM_OPERAND, message, "leave out transpose, or copy by CopyUniversalOp")
-        return ldmatrix(self.num_matrices)
+        if self.unpack_bits is None:
+            return ldmatrix(self.num_matrices)
+        return ldmatrix_unpacked(self.unpack_bits, self.num_matrices)
+
+
+@dataclass(frozen=True, slots=True)
+class LdMatrix16x16x8bOp(_MatricesOp):
+    """Loads 1 or 2 matrices of 16 x 16 elements of 8 bits from shared memory into the registers of a warp, transposed
+    (ldmatrix, sm_100).
+    """
+
+    num_matrices: Literal[1, 2] = 1  # pyright: ignore[reportIncompatibleVariableOverride]
+    unpack_bits: Literal[4, 6] | None = None
+
+    def atom(self, bits: int | None) -> CopyAtom:
+        if not self.transpose:
+            message = "ldmatrix transposes matrices of 16 x 16 elements"
+            raise TilefoldError(Code.ATOM_OPERAND, message, "add transpose=True, or copy by LdMatrix8x16x8bOp")
+        if self.unpack_bits is not None:
+            message = f"no atom transposes matrices of 16 x 16 elements of {self.unpack_bits} bits"
+            raise TilefoldError(Code.ATOM_OPERAND, message, "keep elements of 8 bits in shared memory")
+        return ldmatrix_columns(self.num_matrices)
 
 
 class StMatrix8x8x16bOp(_MatricesOp):

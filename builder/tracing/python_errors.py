@@ -274,7 +274,7 @@ _TWO_FORMS = ("max", "min")
 _NEWER = re.compile(
     r"tcgen05|tmem|umma|blackwell|sm100|clc_|^Clc|ClcFetch|block_?scale|^(make_tiled_tma_atom_[AB]|mma_major_mode|"
     r"compute_epilogue_tile_shape|PipelineTmaMultiConsumersAsync|MmaMX\w*|MXF\w*|"
-    r"LdMatrix16x16x8bOp|StMatrix16x8x8bOp|S2TCopyMode|sext_unpacked_i4_i8_intrinsic)$",
+    r"StMatrix16x8x8bOp|S2TCopyMode|sext_unpacked_i4_i8_intrinsic)$",
     re.IGNORECASE,
 )
 """Names of public programs for instructions that GPUs before sm_100 lack, and for helpers of these."""

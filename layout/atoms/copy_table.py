@@ -14,6 +14,8 @@ from .ldmatrix import MOVMATRIX_NAME, ldmatrix, ldmatrix_name, movmatrix, stmatr
 from .ldmatrix_bytes import (
     ldmatrix_bytes,
     ldmatrix_bytes_name,
+    ldmatrix_columns,
+    ldmatrix_columns_name,
     ldmatrix_unpacked,
     ldmatrix_unpacked_name,
     stmatrix_bytes,
@@ -45,6 +47,7 @@ def _all() -> Iterator[tuple[str, Callable[[], CopyAtom]]]:
     yield MOVMATRIX_NAME, movmatrix
     for n in (1, 2):
         yield ldmatrix_bytes_name(n), partial(ldmatrix_bytes, n)
+        yield ldmatrix_columns_name(n), partial(ldmatrix_columns, n)
     for n in (1, 2, 4):
         yield stmatrix_bytes_name(n), partial(stmatrix_bytes, n)
         for bits in (4, 6):

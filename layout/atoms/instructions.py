@@ -64,13 +64,15 @@ UNPACKED_BITS = {"b8x16.b6x16_p32": 6, "b8x16.b4x16_p64": 4}
 class LdMatrix:
     """A warp loads `num` matrices from shared memory, transposed with `trans` (PTX ISA, ldmatrix).
 
-    `shape` and `element` are those of one matrix, "m8n8" and "b16".
+    `shape` and `element` are those of one matrix, "m8n8" and "b16". Bytes that are `exchanged` stand in registers as
+    those of an accumulator: the first halves of two registers, then the last ones.
     """
 
     num: int
     trans: bool = False
     shape: str = "m8n8"
     element: str = "b16"
+    exchanged: bool = False
 
     @property
     def registers(self) -> int:

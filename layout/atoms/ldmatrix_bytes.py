@@ -27,6 +27,11 @@ def ldmatrix_bytes_name(matrices: int) -> str:
     return f"SM100_U8x{8 * matrices}_LDSM_T"
 
 
+def ldmatrix_columns_name(matrices: int) -> str:
+    """The name of `ldmatrix_columns`, which CuTe C++ lacks."""
+    return f"{ldmatrix_bytes_name(matrices)}_COLUMNS"
+
+
 def ldmatrix_unpacked_name(bits: int, matrices: int) -> str:
     """CuTe's name of `ldmatrix_unpacked`."""
     return f"SM100_SU{bits}_DU8x16_x{matrices}_LDSM_N"
@@ -42,8 +47,21 @@ def ldmatrix_bytes(matrices: int) -> CopyAtom:
     if matrices not in (1, 2):
         raise LayoutError(Code.ATOM_OPERAND, f"ldmatrix moves 1 or 2 matrices of 16x16 bytes, not {matrices}")
     rows = Layout(((2, 2, 4, 2), 128), ((128, 1024, 256, 2048 if matrices == 2 else 0), 1))
-    name, instruction = ldmatrix_bytes_name(matrices), LdMatrix(matrices, True, "m16n16", "b8")
+    name, instruction = ldmatrix_bytes_name(matrices), LdMatrix(matrices, True, "m16n16", "b8", exchanged=True)
     return of_warp(name, instruction, rows, _fragment(2 * matrices), BYTE_TARGETS, Copied())
+
+
+def ldmatrix_columns(matrices: int) -> CopyAtom:
+    """As `ldmatrix_bytes`, with the registers as the instruction has them: thread 4r + c holds four neighbours of
+    columns r and r + 8, from 4c on. So have fragments that `tcgen05.st` of 16x256b stores as elements of 16 bits.
+    """
+    if matrices not in (1, 2):
+        raise LayoutError(Code.ATOM_OPERAND, f"ldmatrix moves 1 or 2 matrices of 16x16 bytes, not {matrices}")
+    rows = Layout(((16, 2), 128), ((128, 2048 if matrices == 2 else 0), 1))
+    more = ((matrices,), (2048,)) if matrices > 1 else ((), ())
+    registers = Layout(((4, 8), (8, 4, 2, *more[0])), ((512, 8), (1, 128, 64, *more[1])))
+    instruction = LdMatrix(matrices, True, "m16n16", "b8")
+    return of_warp(ldmatrix_columns_name(matrices), instruction, rows, registers, BYTE_TARGETS, Copied())
 
 
 def ldmatrix_unpacked(bits: int, matrices: int) -> CopyAtom:

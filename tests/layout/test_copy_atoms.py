@@ -16,7 +16,7 @@ from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.cp_async import cp_async
 from tilefold.layout.atoms.instructions import Absent, CpAsync, LdMatrix
 from tilefold.layout.atoms.ldmatrix import ldmatrix, of_warp, stmatrix
-from tilefold.layout.atoms.ldmatrix_bytes import ldmatrix_bytes, ldmatrix_unpacked, stmatrix_bytes
+from tilefold.layout.atoms.ldmatrix_bytes import ldmatrix_bytes, ldmatrix_columns, ldmatrix_unpacked, stmatrix_bytes
 from tilefold.layout.atoms.numbers import Copied
 from tilefold.layout.atoms.ptx_text import copy_text
 from tilefold.layout.atoms.universal import universal_copy
@@ -96,6 +96,17 @@ def test_loads_of_bytes_are_the_instruction_and_an_exchange_of_pairs(matrices: i
                 assert atom.dst_bits(thread, 8 * place) == 128 * row + 8 * column
 
 
+@pytest.mark.parametrize("matrices", [1, 2])
+def test_loads_of_columns_are_the_instruction(matrices: int) -> None:
+    atom = ldmatrix_columns(matrices)
+    for thread in range(32):
+        assert atom.src_bits(thread, 5) == 128 * (thread % (16 * matrices)) + 5
+        for byte in range(8 * matrices):
+            # ldmatrix.m16n16.b8.trans: as above, without an exchange
+            row, column = 16 * (byte // 8) + 4 * (thread % 4) + byte % 4, thread // 4 + 8 * (byte // 4 % 2)
+            assert atom.dst_bits(thread, 8 * byte) == 128 * row + 8 * column
+
+
 @pytest.mark.parametrize("bits", [4, 6])
 @pytest.mark.parametrize("matrices", [1, 2, 4])
 def test_unpacked_matrices_have_the_registers_of_bytes(bits: int, matrices: int) -> None:
@@ -113,7 +124,7 @@ def test_unpacked_matrices_have_the_registers_of_bytes(bits: int, matrices: int)
         ldmatrix_unpacked(5, matrices)
 
 
-@pytest.mark.parametrize("make", [ldmatrix_bytes, stmatrix_bytes])
+@pytest.mark.parametrize("make", [ldmatrix_bytes, ldmatrix_columns, stmatrix_bytes])
 def test_matrices_of_bytes_come_in_certain_numbers(make: Callable[[int], CopyAtom]) -> None:
     with pytest.raises(LayoutError) as caught:
         make(3)

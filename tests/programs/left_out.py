@@ -13,7 +13,6 @@ LEFT_OUT: Mapping[str, str] = {
         for name, reason in (
             ("mamba2_ssd/mamba2_ssd_reference.py", "a module of other programs"),
             ("mamba2_ssd/mamba2_ssd_tile_scheduler.py", "a module of other programs"),
-            ("mixed_input_fmha/mixed_input_fmha_decode.py", "LdMatrix8x16x8bOp that unpacks elements of 4 bits"),
             ("mixed_input_fmha/prefill_helpers.py", "a module of other programs"),
             ("mla/mla_helpers.py", "a module of other programs"),
         )
@@ -44,7 +43,7 @@ LEFT_OUT: Mapping[str, str] = {
         f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package jax-tvm-ffi, which registers the function for GPUs"
         for name in ("aot_use_in_jax", "jit_and_use_in_jax")
     },
-    f"{_PRIMITIVES}/tcgen05/cp_narrow_a_to_tmem_mma.py": "tcgen05.cp that unpacks elements (E3201)",
+    f"{_PRIMITIVES}/tcgen05/cp_narrow_a_to_tmem_mma.py": "tensor maps that put gaps between elements of 4 or 6 bits",
     "experimental/task_scheduling": "the module experimental.task_scheduling, most with tensor memory",
     "helpers": "modules of other programs",
     "utils": "modules of other programs",

@@ -318,6 +318,13 @@ PROGRAMS: tuple[Program, ...] = (
         for dtype in ("fp16", "fp8")
     ),
     Program(
+        "cute/blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_decode.py",
+        "--b 1 --seqlen_k 128 --h_q 16 --h_k 1 --d 128 --bs 128 --kv_splits 1",
+        f"{_LARGE}; nothing waits for the stores that set the result to 0 before multiplications add to it",
+        races=False,
+        target=_SM_100,
+    ),
+    Program(
         "cute/blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_prefill_d512.py",
         f"--q_shape 1,8,256,512 --k_shape 1,8,128,512 {_ONCE}",
         "it stores to tensor memory by the parts of a load, whose addresses differ from thread to thread of a warp",

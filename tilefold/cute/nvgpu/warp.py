@@ -5,6 +5,7 @@ from tilefold.builder.tensors.narrow_mma import MmaMXF4NVF4Op, MmaMXF4Op, MmaMXF
 from tilefold.builder.tensors.nvgpu import (
     LdMatrix8x8x16bOp,
     LdMatrix8x16x8bOp,
+    LdMatrix16x16x8bOp,
     MmaF16BF16Op,
     MmaFP8Op,
     MmaTF32Op,
@@ -14,7 +15,7 @@ from tilefold.builder.tensors.nvgpu import (
 from ..public import publish
 
 __all__ = [
-    "LdMatrix8x16x8bOp", "LdMatrix8x8x16bOp", "MmaF16BF16Op", "MmaFP8Op", "MmaMXF4NVF4Op",
+    "LdMatrix16x16x8bOp", "LdMatrix8x16x8bOp", "LdMatrix8x8x16bOp", "MmaF16BF16Op", "MmaFP8Op", "MmaMXF4NVF4Op",
     "MmaMXF4Op", "MmaMXF8F6F4Op", "MmaMXF8Op", "MmaTF32Op", "StMatrix8x8x16bOp",
 ]  # fmt: skip
 
