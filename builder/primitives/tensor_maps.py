@@ -206,7 +206,8 @@ def create_tensor_map_tiled(
         raise TilefoldError(Code.BUILD_VALUE, f"expected an address, got {type(pointer).__name__}", hint)
     first = pointer.raw_ptr().recast(dtype)
     _check_format(tma_format, first.dtype)
-    steps = (1, *(stride * (128 // first.dtype.bits) for stride in global_strides))
+    elements, units = (128, first.dtype.bits) if 128 % first.dtype.bits else (128 // first.dtype.bits, 1)
+    steps = (1, *(stride * elements // units if units > 1 else stride * elements for stride in global_strides))
     start = Tensor(first.base.ssa, first.dtype).iterator
     return _map_of(make_tensor(start, make_layout(tuple(global_dims), steps)), box_dims, swizzle)
 

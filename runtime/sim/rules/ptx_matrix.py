@@ -9,6 +9,7 @@ from ....base.target import WARP
 from ....dialects import ptx
 from ..events import Step
 from ..faults import Site, site_of
+from ..tcgen05.arithmetic import unpacked
 from ..translate import Rules, Translator
 from ..values import Lanes, Value, varies
 from ..warp import Warp
@@ -36,7 +37,7 @@ def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
         if bits is None:
             content = shared.load(warp, access, address)
         else:
-            content = _unpack(shared.load_leading(warp, access, address, np.full(warp.active, 2 * bits)), bits)
+            content = unpacked(shared.load_leading(warp, access, address, np.full(warp.active, 2 * bits)), bits)
         warp.restore(before)
         matrices = content.reshape(warp.warps, -1, 16)
         warp.registers[result] = warp.in_lanes(
@@ -44,12 +45,6 @@ def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:
         )
 
     return step
-
-
-def _unpack(content: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
-    """Rows of 16 bytes, from the 16 elements of `bits` bits that their first bytes hold, the lowest bits first."""
-    elements = np.unpackbits(content[:, : 2 * bits], axis=1, bitorder="little").reshape(-1, 16, bits)
-    return np.packbits(elements, axis=2, bitorder="little")[:, :, 0]
 
 
 def _first_lanes(warp: Warp, count: int) -> NDArray[np.bool_]:

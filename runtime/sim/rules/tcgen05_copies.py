@@ -17,10 +17,11 @@ from ....dialects.ptx.tcgen05.copies import (
     TensorShiftOp,
     TensorStoreRegistersOp,
 )
-from ....layout.atoms.tcgen05_shapes import COPY_SHAPES, shape_named
+from ....layout.atoms.tcgen05_shapes import COPY_SHAPES, UNPACKED, shape_named
 from ..events import Step
 from ..faults import Site, site_of
 from ..memory import bulk
+from ..tcgen05.arithmetic import PLACES, unpacked
 from ..tcgen05.cells import Area, TensorCells, Words, area
 from ..tcgen05.columns import peers
 from ..tcgen05.matrices import ROW, shared_matrix
@@ -148,11 +149,13 @@ def _store(op: TensorStoreRegistersOp, t: Translator) -> Step:
 
 
 class SharedCopies:
-    """Copies of a shape from shared memory by one operation of the program, for a block or a pair."""
+    """Copies of a shape from shared memory by one operation of the program, for a block or a pair; where the elements
+    are narrow, of 4 or 6 `bits`, each gets a byte.
+    """
 
-    def __init__(self, op: Operation, t: Translator, name: str, shape: str, blocks: int) -> None:
+    def __init__(self, op: Operation, t: Translator, name: str, shape: str, blocks: int, bits: int = 0) -> None:
         self.site, self.cells, self.shape = site_of(op), TensorCells(site_of(op), t), COPY_SHAPES[shape]
-        self.blocks, self.name = blocks, name
+        self.blocks, self.name, self.bits = blocks, name, bits
         self.shared, self.access = t.spaces.shared, t.access(op, SMEM, "matrix", ROW)
         self.lanes = np.array([self.shape.lanes(row) for row in range(self.shape.rows)])
 
@@ -171,6 +174,8 @@ class SharedCopies:
             at = bulk.rows_at(shared, warp, self.access, lane, given.addresses.ravel(), reads=True)
             at = at + (block.rank - warp.block.rank) * (shared.arena.span // ROW)
             content = bulk.read(shared, warp, self.access, lane, at)
+            if self.bits:
+                content = unpacked(content, self.bits) << PLACES[self.bits]
             words = np.ascontiguousarray(content).view(np.uint32).reshape(shape.rows, 1, shape.columns)
             found.append((part, np.broadcast_to(words, part.lanes.shape)))
             rows.append(at)
@@ -183,12 +188,11 @@ class SharedCopies:
 
 def _copy(op: TensorCopySharedOp, t: Translator) -> Step:
     name, site, address, matrix = op.mnemonic(), site_of(op), t.slot(op.address), t.slot(op.matrix)
-    copies, unpacks = SharedCopies(op, t, name, op.shape.data, op.blocks), op.unpack is not None
+    bits = 0 if op.unpack is None else UNPACKED[op.unpack.data]
+    copies = SharedCopies(op, t, name, op.shape.data, op.blocks, bits)
 
     def step(warp: Warp) -> None:
         lane = one_lane(warp, site, name)
-        if unpacks:
-            warp.fault(Code.SIM_UNSUPPORTED, site, lane, "the simulator does not unpack elements in tcgen05.cp")
         copies.start(warp, lane, warp.registers[address], same(warp, warp.registers[matrix]))
 
     return step

@@ -40,14 +40,14 @@ class TensorArithmetic:
     measured: bool
     exact: "Table | None"
 
-    def elements(self, name: str, rows: Bytes, mn_major: bool) -> Numbers:
+    def elements(self, name: str, rows: Bytes, mn_major: bool, in_cells: bool = False) -> Numbers:
         """The numbers (MN, K) in bytes (rows, bytes) of a matrix, in the type `name`. Elements of 4 and 6 bits that can
         be mixed with others are packed at the start of rows of 16 bytes, 16 of them in each (PTX ISA, tcgen05: Packing
-        formats in shared memory).
+        formats in shared memory). In the cells of tensor memory each has a byte, as `PLACES` says.
         """
         bits = BY_PTX[name].bits
         if bits < 8 and not self.given.kind.is_dense_fp4:
-            codes = _unpacked(rows, bits)
+            codes = rows >> PLACES[bits] & np.uint8((1 << bits) - 1) if in_cells else unpacked(rows, bits)
             return widen(name, self.exact)(
                 from_bytes(name, codes << np.uint8(2) if bits == 4 else codes, in_bytes=True)
             )
@@ -86,8 +86,8 @@ class TensorArithmetic:
         return narrowed(total if d is None else total + wide(before))
 
 
-def _unpacked(rows: Bytes, bits: int) -> Bytes:
-    """The codes of elements of 4 or 6 bits, 16 of which begin each 16 bytes."""
+def unpacked(rows: Bytes, bits: int) -> Bytes:
+    """The codes of elements of 4 or 6 bits, a byte for each, of which 16 begin each 16 bytes of rows (rows, bytes)."""
     groups = rows.reshape(len(rows), -1, _GROUP)[:, :, : 2 * bits]
     single = np.unpackbits(np.ascontiguousarray(groups), axis=2, bitorder="little")
     codes = np.packbits(single.reshape(*groups.shape[:2], _GROUP, bits), axis=3, bitorder="little")
@@ -96,6 +96,10 @@ def _unpacked(rows: Bytes, bits: int) -> Bytes:
 
 _GROUP = 16
 """The elements of 4 and 6 bits in a row of as many bytes."""
+PLACES = {4: np.uint8(2), 6: np.uint8(1)}
+"""The lowest bit of an element of 4 or 6 bits in its byte of tensor memory: 00xxxx00 and 0xxxxxx0 (PTX ISA, tcgen05:
+Optional Decompression, which shows them; CUTLASS's experimental/primitives/tcgen05/cp_narrow_a_to_tmem_mma.py).
+"""
 
 
 @lru_cache(maxsize=64)

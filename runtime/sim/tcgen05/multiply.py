@@ -259,17 +259,14 @@ class Tcgen05MmaRule:
         reads: list[Area],
     ) -> Any:
         """The part (M, K) of A in the tensor memory of a block, in the lanes of D; adds its cells."""
-        given, element = arithmetic.given, arithmetic.given.types[1]
-        if BY_PTX[element].bits < 8 and not given.kind.is_dense_fp4:
-            text = f"the simulator does not multiply {element} in tensor memory by {self.name}"
-            warp.fault(Code.SIM_UNSUPPORTED, self.site, lane, text)
+        given = arithmetic.given
         (_, lanes, _), *_ = _parts(given.m, given.n, self.blocks, self.ws)
         columns = given.k * given.kind.element_bits() // 32
         found = area(block.rank, lanes[:, :1] + address[0], address[1] + np.arange(columns)[None])
         self.cells.check_columns(warp, found)
         reads.append(found)
         words = np.ascontiguousarray(self.cells.read(warp, found, lane))
-        return arithmetic.elements(given.types[1], words.view(np.uint8).reshape(len(words), -1), False)
+        return arithmetic.elements(given.types[1], words.view(np.uint8).reshape(len(words), -1), False, in_cells=True)
 
     def _fault(self, warp: Warp, lane: int, text: str, hint: str) -> NoReturn:
         warp.fault(Code.SIM_DESCRIPTOR, self.site, lane, text, hint)
