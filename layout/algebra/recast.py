@@ -15,9 +15,13 @@ from .swizzle import Swizzle
 def upcast(layout: LayoutLike, n: int) -> Any:
     """`layout` of elements `n` times as wide: groups of `n` contiguous elements become one.
 
-    Raises `LayoutError` (E0203) if `n` and a stride do not divide each other.
+    Raises `LayoutError` (E0203) if `n` and a stride do not divide each other, or `n` does not divide the offset of a
+    composed layout.
     """
     if type(layout) is ComposedLayout:
+        if is_static(layout.offset) and layout.offset % n:
+            problem = f"elements {n} times as wide do not begin at the offset {layout.offset}"
+            raise LayoutError(Code.STRIDE_DIVISIBILITY, problem, f"use an offset that is a multiple of {n}")
         offset = floordiv(layout.offset, n)
         inner = _upcast_swizzle(layout.inner, n) if type(layout.inner) is Swizzle else upcast(layout.inner, n)
         return compose_parts(inner, offset, upcast(layout.outer, n))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.coalesce import coalesce_under
 from tilefold.layout.algebra.coordinates import crd2crd, crd2idx_in_shape, idx2crd
-from tilefold.layout.algebra.core import Layout
+from tilefold.layout.algebra.core import ComposedLayout, Layout
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, unflatten
 from tilefold.layout.text.layouts import parse_layout
 
@@ -261,6 +261,18 @@ def test_downcast_gives_the_parts_of_each_element(layout: Layout, n: int) -> Non
         assert error.code == "E0212"  # noqa: PT017
         return
     assert sorted(values(narrow)) == sorted(n * index + part for index in values(layout) for part in range(n))
+
+
+@pytest.mark.parametrize(("offset", "is_defined"), [(0, True), (32, True), (8, False)])
+def test_wide_elements_begin_at_an_offset_that_they_divide(offset: int, is_defined: bool) -> None:
+    """Units of 16 bytes of a swizzled layout of 4 bits: an offset within one has no number."""
+    layout = ComposedLayout(cute.Swizzle(3, 3, 3), offset, cute.Layout((64, 64), (64, 1)))
+    if is_defined:
+        assert cute.recast_layout(layout, 4, 128).offset == offset // 32
+        return
+    with pytest.raises(LayoutError, match="do not begin at the offset 8") as caught:
+        cute.recast_layout(layout, 4, 128)
+    assert caught.value.code == "E0203"
 
 
 @given(gapped_layouts(), st.sampled_from([2, 4]))
