@@ -25,12 +25,10 @@ from ..tensors.tma import create_tma_multicast_mask
 from ..tracing.state import emit
 from . import barriers
 from .groups import CooperativeGroup, PipelineOp, pipeline_error
+from .multicast import PAIR
 from .pipelines import CountedStages, Stages
 from .states import PipelineState
 from .transactions import Transactions
-
-PAIR = 2
-"""The blocks of a pair."""
 
 
 @dataclass(frozen=True)

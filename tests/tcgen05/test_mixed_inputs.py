@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`utils.mixed_input_helpers`: narrow integers become the floats that tcgen05.mma multiplies with."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -79,10 +80,30 @@ def test_tiles_and_scales_that_no_kernel_has() -> None:
     assert [mixed.get_divisibility(x) for x in (24, 96, 1024)] == [8, 32, 128]
 
 
+@cute.kernel
+def tell(told: cute.Tensor, layout: cute.Constexpr, modes: cute.Constexpr) -> None:
+    peers = peers_of(layout, modes)
+    told[cute.arch.block_idx_in_cluster(), cute.arch.lane_idx()] = peers.tells.to(cute.Int32)
+    told[cute.arch.block_idx_in_cluster(), 32] = cute.Int32(peers.told_blocks)
+
+
+@pytest.mark.parametrize("modes", [(1, 1), (1, 0), (0, 1)])
+@pytest.mark.parametrize("shape", [(2, 2, 1, 1), (2, 1, 2, 1), (2, 2, 2, 1), (1, 2, 2, 1)])
+def test_blocks_of_pairs_share_with_those_at_their_place(shape: tuple[int, ...], modes: tuple[int, int]) -> None:
+    """The rule of CUTLASS's is_same_row_or_col, by the coordinates of all blocks."""
+    layout, blocks = cute.make_layout(shape), prod(shape)
+    told = np.full((blocks, 33), -1, np.int32)
+    tell(told, layout, modes).launch(grid=blocks, block=32, cluster=blocks, device="sim")
+    coordinates = [layout.get_flat_coord(rank)[:3] for rank in range(blocks)]
+    for rank, (v, m, n) in enumerate(coordinates):
+        same = [(v == w and n == k and modes[0]) or ((v, m) == (w, i) and modes[1]) for w, i, k in coordinates]
+        assert told[rank].tolist() == [*map(int, map(bool, same)), *[0] * (32 - blocks), sum(map(bool, same))]
+
+
 def test_a_pair_that_shares_no_tiles_has_stages_of_each_block() -> None:
     assert peers_of(cute.make_layout(((2,), 1, 1, 1)), (1, 0)) is None
-    with pytest.raises(TilefoldError, match="pairs of blocks cannot share tiles in the layout"):
-        peers_of(cute.make_layout((2, 2, 1, 1)), (1, 0))
+    with pytest.raises(TilefoldError, match="a cluster cannot have the layout"):
+        peers_of(cute.make_layout((4, 2, 1, 1)), (1, 0))
 
 
 TWO_ROWS = utils.PersistentTileSchedulerParams((2, 1, 1))
