@@ -171,6 +171,7 @@ class Code(StrEnum):
     SIM_WGMMA_FENCE = ("E3225", "a warpgroup multiplies with registers that its threads used, without a fence between")
     SIM_DESCRIPTOR = ("E3226", "a descriptor or a tensor map does not match the matrix in shared memory")
     SIM_REGISTERS = ("E3227", "a warpgroup requests a number of registers that the block cannot give it")
+    SIM_METADATA = ("E3228", "the metadata of a sparse matrix do not name different elements of a chunk")
     SIM_SCALES = ("E3229", "a multiplication reads scales or narrow elements that are not where it reads them")
     SIM_UNWRITTEN = ("E3230", "a launch leaves elements of an output unwritten")
     SIM_STUCK = ("E3231", "warps wait for memory that no thread changes, or repeat a loop that changes nothing")

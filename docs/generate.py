@@ -21,7 +21,7 @@ from tilefold.dialects import gpu
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.instructions import Absent
-from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from tilefold.layout.atoms.mma_table import MMA_ATOMS, SPARSE_ATOMS, mma_atom
 from tilefold.layout.atoms.ptx_text import copy_text, mma_mnemonic
 from tilefold.layout.atoms.tmem_copy import CP_SHAPES, SHAPES
 from tilefold.layout.atoms.umma import UMMA_KINDS
@@ -80,11 +80,25 @@ def atoms() -> str:
         "| atom | threads | instruction | needs |",
         "|---|---|---|---|",
     ]
-    for name in MMA_ATOMS:
-        mma = mma_atom(name)
-        lines.append(f"| `{name}` | {mma.threads} | `{mma_mnemonic(mma)}` | {mma.targets} |")
+    lines += map(_mma_row, MMA_ATOMS)
+    lines += [
+        "",
+        "With a sparse A, whose K is twice that of the elements that are there. CuTe has no names for those of a warp; "
+        "those of a warpgroup, `SM90_SPARSE_64x128x32_F32F16F16_SS<Major::K,Major::K>`, are in its namespace "
+        "SM90::GMMA::SPARSE. They are the instructions `ptx.mma.sync.sp` and `ptx.wgmma.mma_async`, which take "
+        "metadata; `tile.gemm` has none.",
+        "",
+        "| atom | threads | instruction | needs |",
+        "|---|---|---|---|",
+        *map(_mma_row, SPARSE_ATOMS),
+    ]
     lines += ["", "## tcgen05", "", *_tensor_memory()]
     return "\n".join(lines) + "\n"
+
+
+def _mma_row(name: str) -> str:
+    mma = mma_atom(name)
+    return f"| `{name}` | {mma.threads} | `{mma_mnemonic(mma)}` | {mma.targets} |"
 
 
 def _tensor_memory() -> list[str]:

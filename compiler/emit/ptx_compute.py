@@ -77,15 +77,18 @@ _OPERATIONS: tuple[type[Operation], ...] = (
 )  # fmt: skip
 
 
-def _mma_sync(w: FunctionWriter, op: ptx.MmaSyncOp | ptx.MmaSyncScaledOp) -> None:
+def _mma_sync(w: FunctionWriter, op: ptx.MmaSyncOp | ptx.MmaSyncScaledOp | ptx.MmaSyncSparseOp) -> None:
     atom = op.atom
     groups = [registers(atom, operand) for operand in "DABC"]
     letters = [register(type, op)[1] for operand in "DABC" for type in register_types(atom, operand)]
-    scales = ""
+    scales = ""  # or metadata
     if isinstance(op, ptx.MmaSyncScaledOp):
         first, (byte_a, thread_a, byte_b, thread_b) = len(letters), op.selected
         scales = f", {{${first}}}, {{{byte_a}, {thread_a}}}, {{${first + 1}}}, {{{byte_b}, {thread_b}}}"
         letters += ["r", "r"]
+    elif isinstance(op, ptx.MmaSyncSparseOp):
+        scales = f", ${len(letters)}, {op.select.value.data:#x}"
+        letters.append("r")
     text = quote(f"{op.mnemonic()} {_operands(groups)}{scales};")
     results = groups[0].count
     constraints = ",".join([f"={letter}" for letter in letters[:results]] + letters[results:])
@@ -126,5 +129,6 @@ PTX_COMPUTE: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.CreatePolicyOp, _createpolicy),
     rule(ptx.MmaSyncOp, _mma_sync),
     rule(ptx.MmaSyncScaledOp, _mma_sync),
+    rule(ptx.MmaSyncSparseOp, _mma_sync),
     rule(ptx.InlineOp, _inline),
 )

@@ -68,9 +68,14 @@ def _mma_async(w: FunctionWriter, op: ptx.WgmmaMmaAsyncOp) -> None:
         a.letters, a.values = ["l"], [w.typed(op.a)]
     scale = f"i32 {w.temp(f'zext {w.typed(op.scale_d)} to i32')}"
     first = 2 * held.count
-    instruction = write_wgmma(op.atom, held.count, first, len(a.types), "p", op.signs)
-    lines = ("{", ".reg .pred p;", f"setp.ne.b32 p, ${first + len(a.values) + 1}, 0;", instruction, "}")
-    d.tie("\n\t".join(lines), [*a.letters, "l", "r"], [*a.values, w.typed(op.b), scale])
+    last, more = first + len(a.values) + 1, ""
+    given = [*a.values, w.typed(op.b), scale]
+    if op.metadata is not None and op.select is not None:
+        given.append(w.typed(op.metadata))
+        more = f"${last + 1}, {op.select.value.data}"
+    instruction = write_wgmma(op.atom, held.count, first, len(a.types), "p", op.signs, metadata=more)
+    lines = ("{", ".reg .pred p;", f"setp.ne.b32 p, ${last}, 0;", instruction, "}")
+    d.tie("\n\t".join(lines), [*a.letters, "l", "r", *(["r"] if more else [])], given)
 
 
 def _call_tied(w: FunctionWriter, op: Operation, text: str) -> None:

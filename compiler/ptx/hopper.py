@@ -192,10 +192,14 @@ def _wgmma(r: Registers, i: Instruction) -> None:
 
 
 def _multiply(r: Registers, i: Instruction) -> None:
-    d, a, b, scale, *immediates = i.operands
-    shape, *types = [word for word in i.modifiers[1:] if word not in ("sync", "aligned", "satfinite")]
+    is_sparse = "sp" in i.modifiers
+    d, a, b, *rest = i.operands
+    metadata, select = (rest.pop(0), rest.pop(0)) if is_sparse else (None, Integer(0))
+    scale, *immediates = rest
+    shape, *types = [word for word in i.modifiers[1:] if word not in ("sp", "sync", "aligned", "satfinite")]
     numbers = [number.value for number in immediates if isinstance(number, Integer)]
-    if not isinstance(d, Vector) or len(types) != 3 or len(numbers) != len(immediates):
+    known = len(numbers) == len(immediates) and isinstance(select, Integer)
+    if not isinstance(d, Vector) or len(types) != 3 or not known or not isinstance(select, Integer):
         raise r.refuse("the operands are not supported")
     n, k = shape.removeprefix("m64n").split("k")
     in_registers = isinstance(a, Vector)
@@ -203,7 +207,8 @@ def _multiply(r: Registers, i: Instruction) -> None:
     operation = MmaOperation.SATURATE if "satfinite" in i.modifiers else MmaOperation.MULTIPLY_ADD
     orders = [Major.MN if transpose else Major.K for transpose in ([0] if in_registers else []) + transposed]
     majors = (orders[0], orders[1]) if BY_PTX[types[1]].bits == 16 else (Major.K, Major.K)
-    atom = wgmma(int(n), (types[0], types[1], types[2]), RMEM if in_registers else SMEM, majors, operation)
+    atom = wgmma(int(n), (types[0], types[1], types[2]), RMEM if in_registers else SMEM, majors, operation,
+                 is_sparse)  # fmt: skip
     if atom.shape[2] != int(k):
         raise r.refuse("there is no instruction of this shape")
     if len(d.items) != registers(atom, "D").count:
@@ -212,7 +217,14 @@ def _multiply(r: Registers, i: Instruction) -> None:
     accumulates = r.constant(scale.value, i1) if isinstance(scale, Integer) else r.read(scale, i1)
     r.add(
         ptx.WgmmaMmaAsyncOp(
-            atom.name, r.fragment(d), left, r.read(b, i64), accumulates, *(sign < 0 for sign in (*signs, 1, 1)[:2])
+            atom.name,
+            r.fragment(d),
+            left,
+            r.read(b, i64),
+            accumulates,
+            *(sign < 0 for sign in (*signs, 1, 1)[:2]),
+            None if metadata is None else r.read(metadata, i32),
+            select.value if is_sparse else None,
         )
     )
 

@@ -20,7 +20,7 @@ from ...dialects.ptx.mma import register_types
 from ...dialects.ptx.sync import CONVERSION, conversions
 from ...layout.atoms.instructions import MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
-from ...layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from ...layout.atoms.mma_table import MMA_ATOMS, SPARSE_ATOMS, mma_atom
 from ...layout.atoms.ptx_text import mma_mnemonic
 from .accesses import address
 from .clusters import cluster_barrier
@@ -193,13 +193,13 @@ def _movmatrix(r: Registers, i: Instruction) -> None:
 @cache
 def _atoms() -> Mapping[str, MmaAtom]:
     """The MMA atoms of a warp by their instructions."""
-    atoms = map(mma_atom, MMA_ATOMS)
+    atoms = map(mma_atom, (*MMA_ATOMS, *SPARSE_ATOMS))
     return {mma_mnemonic(atom): atom for atom in atoms if isinstance(atom.instruction, MmaSync)}
 
 
 def _canonical(i: Instruction) -> str:
     """The instruction with its words in the order of the PTX ISA; with the number of scales where there is one."""
-    words = list(i.modifiers)
+    words = ["sp" if word == _ORDERED else word for word in i.modifiers]
     kind = next((word for word in words if word.startswith("kind::")), "")
     moved = [word for word in words if word == kind or word == "block_scale" or word.startswith("scale_vec::")]
     if "popc" in words and i.opcode == "mma":  # of bits: ptxas takes them at either place
@@ -208,7 +208,7 @@ def _canonical(i: Instruction) -> str:
         at = rest.index("col") + 1 if "col" in rest else len(rest)
         return ".".join((i.opcode, *rest[:at], *bits, *rest[at:]))
     if not kind:
-        return i.name
+        return ".".join((i.opcode, *words))
     if moved[-1] == "block_scale" and kind in _ONLY_SCALES:
         moved.append(f"scale_vec::{_ONLY_SCALES[kind]}X")
     rest = [word for word in words if word not in moved]
@@ -216,6 +216,7 @@ def _canonical(i: Instruction) -> str:
     return ".".join((i.opcode, *rest[:at], *moved, *rest[at:]))
 
 
+_ORDERED = "sp::ordered_metadata"
 _ONLY_SCALES = {"kind::mxf8f6f4": 1, "kind::mxf4": 2}
 """The number of scales along K, where a kind has no other."""
 
@@ -245,6 +246,11 @@ def _mma(r: Registers, i: Instruction) -> None:
         words = [item.items[0] if isinstance(item, Vector) else item for item in i.operands[4::2]]
         select = [number for given in i.operands[5::2] for number in _selector(r, given)]
         op = r.add(ptx.MmaSyncScaledOp(atom.name, groups, [r.read(word, i32) for word in words], select))
+    elif atom.is_sparse:
+        metadata, select = i.operands[4:]
+        if not isinstance(select, Integer):
+            raise r.refuse("the sparsity selector is a constant")
+        op = r.add(ptx.MmaSyncSparseOp(atom.name, groups, r.read(metadata, i32), select.value, _ORDERED in i.modifiers))
     else:
         op = r.add(ptx.MmaSyncOp(atom.name, *groups))
     target = i.operands[0]

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
         MbarrierWaitOp,
     )
     from .memory import BULK_WORD, LoadOp, LocalAllocOp, SmemAddrOp, SmemAllocOp, StoreBulkOp, StoreOp
-    from .mma import MmaSyncOp, MmaSyncScaledOp
+    from .mma import MmaSyncOp, MmaSyncScaledOp, MmaSyncSparseOp
     from .multimem import MultimemLdReduceOp, MultimemRedOp, MultimemStOp
     from .packed import F32x2Op, MinMax3Op
     from .sync import (
@@ -141,7 +141,8 @@ __all__ = [
     "MAP_BYTES", "MAP_FIELDS", "MAX_ARRIVALS", "MAX_TRANSACTION", "MAX_WGMMA_GROUPS", "MapaOp", "MatchAnySyncOp",
     "MbarrierArriveExpectTxOp", "MbarrierArriveOp", "MbarrierArriveStateOp", "MbarrierCompleteTxOp",
     "MbarrierExpectTxOp", "MbarrierInitOp", "MbarrierInvalOp", "MbarrierTestWaitOp", "MbarrierTryWaitOp",
-    "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MinMax3Op", "MmaSyncOp", "MmaSyncScaledOp", "MovMatrixOp",
+    "MbarrierTryWaitStateOp", "MbarrierWaitOp", "MinMax3Op", "MmaSyncOp", "MmaSyncScaledOp", "MmaSyncSparseOp",
+    "MovMatrixOp",
     "MultimemLdReduceOp", "MultimemRedOp", "MultimemStOp",
     "NanosleepOp", "PTX", "PairLeaderOp", "PrefetchTensorMapOp", "PrintfOp", "PrmtOp", "PtrAddOp", "PtrToIntOp",
     "PtrType", "PtxOp", "RcpOp", "RecipeAttr", "RedAsyncOp", "RedOp", "ReduxSyncOp", "RetOp", "RsqrtOp", "SHARED",

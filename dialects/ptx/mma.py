@@ -5,7 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Self
 
-from xdsl.dialects.builtin import I32, DenseArrayBase, IntegerType, StringAttr, f32, f64, i32, i64
+from xdsl.dialects.builtin import (
+    I32,
+    I64,
+    DenseArrayBase,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    UnitAttr,
+    f32,
+    f64,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -22,12 +34,24 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import TilefoldError
 from ...base.target import Targets
+from ...layout.atoms.contract import Role
 from ...layout.atoms.instructions import MmaInstruction, MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_registers import registers
+from ...layout.atoms.mma_sparse import ORDERED_VERSION, selectors
 from ...layout.atoms.mma_table import mma_atom
 from ...layout.atoms.ptx_text import mma_mnemonic
-from ..definitions import fields, irdl_op_definition, prop, raise_at, refusing, text
+from ..definitions import (
+    fields,
+    flag,
+    irdl_op_definition,
+    number,
+    optional_prop,
+    prop,
+    raise_at,
+    refusing,
+    text,
+)
 from .base import PtxOp
 from .effects import EXCHANGES, Unit, by_warp, issues
 
@@ -97,13 +121,14 @@ class MmaSyncOp(MmaAtomOp):
 
     def verify_(self) -> None:
         atom = self.checked_atom(MmaSync, "a warp on registers")
-        if atom.has_scales:
-            raise VerifyException(f"{atom.name} has scales; write ptx.mma.sync.block_scale")
+        if atom.has_scales or atom.is_sparse:
+            form, other = ("has scales", "block_scale") if atom.has_scales else ("has metadata", "sp")
+            raise VerifyException(f"{atom.name} {form}; write ptx.mma.sync.{other}")
         _check_registers(atom, (("A", self.a), ("B", self.b), ("C", self.c), ("D", self.d)))
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        name, operands = _parse_matrices(parser, scaled=False)
+        name, operands = _parse_matrices(parser, "")
         op = cls(name, *operands)
         op.attributes |= parser.parse_optional_attr_dict()
         return op
@@ -172,7 +197,7 @@ class MmaSyncScaledOp(MmaAtomOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        name, operands = _parse_matrices(parser, scaled=True)
+        name, operands = _parse_matrices(parser, "scales")
         parser.parse_keyword("scales")
         at = parser.pos
         given = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, parser.parse_unresolved_operand)
@@ -196,6 +221,86 @@ class MmaSyncScaledOp(MmaAtomOp):
         printer.print_op_attributes(self.attributes)
 
 
+@irdl_op_definition
+class MmaSyncSparseOp(MmaAtomOp):
+    """`%d:4 = ptx.mma.sync.sp "SM80_SPARSE_16x8x32_F32F16F16F32_TN" (%a0, %a1, %a2, %a3), (%b0, %b1, %b2, %b3), (%c0,
+    %c1, %c2, %c3) metadata %e select 0 ordered`: D = A * B + C, where A is sparse: its registers have half of its
+    elements, and the metadata their places (PTX ISA, mma.sp).
+
+    The register of metadata is i32. `select` says which threads of four have them: of k16 in 16 bits and of k8 in tf32
+    one, 0 to 3; of the shapes with twice this K, and of the smaller ones of 8 and 4 bits, 0 for the first two and 1 for
+    the others; else 0 for all. Other lanes' registers are ignored. With `ordered` the indices of a chunk rise, which
+    PTX has from 8.5 on, and which is faster on some GPUs.
+
+    Preconditions: all lanes of the warp execute it; the two indices of a chunk differ.
+    """
+
+    name = "ptx.mma.sync.sp"
+    a = var_operand_def()
+    b = var_operand_def()
+    c = var_operand_def()
+    metadata = operand_def(I32)
+    select: IntegerAttr[I64] = prop(converter=number)
+    ordered: UnitAttr | None = optional_prop(converter=flag)
+    d = var_result_def()
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    traits = traits_def(by_warp(*EXCHANGES.declared, issues(Unit.TENSOR_CORE)))
+
+    def __init__(
+        self,
+        name: str,
+        matrices: Sequence[Sequence[SSAValue | Operation]],
+        metadata: SSAValue | Operation,
+        select: int = 0,
+        ordered: bool = False,
+    ):
+        properties: dict[str, Attribute] = {"atom_name": StringAttr(name), "select": IntegerAttr(select, i64)}
+        properties |= {"ordered": UnitAttr()} if ordered else {}
+        results = register_types(mma_atom(name), "D")
+        IRDLOperation.__init__(self, operands=[*matrices, metadata], properties=properties, result_types=[results])
+
+    def mnemonic(self) -> str:
+        return super().mnemonic().replace(".sp.", ".sp::ordered_metadata.") if self.ordered else super().mnemonic()
+
+    @property
+    def targets(self) -> Targets:
+        return self.atom.targets.since(80, ORDERED_VERSION) if self.ordered else self.atom.targets
+
+    def verify_(self) -> None:
+        atom = self.checked_atom(MmaSync, "a warp on registers")
+        if not atom.is_sparse:
+            raise VerifyException(f"{atom.name} has no metadata; write ptx.mma.sync")
+        _check_registers(atom, (("A", self.a), ("B", self.b), ("C", self.c), ("D", self.d)))
+        check_selector(atom, self.select.value.data)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        name, operands = _parse_matrices(parser, "metadata")
+        parser.parse_keyword("metadata")
+        at = parser.pos
+        (metadata,) = parser.resolve_operands([parser.parse_unresolved_operand()], [i32], at)
+        parser.parse_keyword("select")
+        select = parser.parse_integer(allow_boolean=False, allow_negative=False)
+        op = cls(name, operands, metadata, select, parser.parse_optional_keyword("ordered") is not None)
+        op.attributes |= parser.parse_optional_attr_dict()
+        return op
+
+    def print(self, printer: Printer) -> None:
+        _print_matrices(self, printer)
+        printer.print_string(" metadata ")
+        printer.print_operand(self.metadata)
+        printer.print_string(f" select {self.select.value.data}{' ordered' if self.ordered else ''}")
+        printer.print_op_attributes(self.attributes)
+
+
+def check_selector(atom: MmaAtom, selected: int) -> None:
+    """VerifyException for a sparsity selector that an instruction does not have."""
+    allowed = selectors(atom.contract.operand(Role.METADATA).layout)
+    if not 0 <= selected < allowed:
+        known = "0" if allowed == 1 else f"0 to {allowed - 1}"
+        raise VerifyException(f"the sparsity selector is {selected}; {atom.name} has {known}")
+
+
 def _check_registers(atom: MmaAtom, operands: Iterable[tuple[str, Sequence[SSAValue]]]) -> None:
     """VerifyException unless the operands have the registers of the instruction."""
     for operand, values in operands:
@@ -205,8 +310,8 @@ def _check_registers(atom: MmaAtom, operands: Iterable[tuple[str, Sequence[SSAVa
             raise VerifyException(f"operand {operand} of {atom.name} is {len(wanted)} of {wanted[0]}, not {types}")
 
 
-def _parse_matrices(parser: Parser, scaled: bool) -> tuple[str, list[Sequence[SSAValue]]]:
-    """The name of an atom of a warp, and the registers of A, B and C."""
+def _parse_matrices(parser: Parser, more: str) -> tuple[str, list[Sequence[SSAValue]]]:
+    """The name of an atom of a warp with `more`, "scales", "metadata" or nothing, and the registers of A, B and C."""
     at = parser.pos
     name = parser.parse_str_literal()
     try:
@@ -215,8 +320,9 @@ def _parse_matrices(parser: Parser, scaled: bool) -> tuple[str, list[Sequence[SS
         raise_at(parser, error, at, at + len(name) + 2)
     if not isinstance(atom.instruction, MmaSync):
         parser.raise_error(f"{name} is not an instruction of a warp on registers", at, parser.pos)
-    if atom.has_scales != scaled:
-        parser.raise_error(f"{name} has {'no ' if scaled else ''}scales", at, parser.pos)
+    has = "scales" if atom.has_scales else "metadata" if atom.is_sparse else ""
+    if has != more:
+        parser.raise_error(f"{name} has {has or f'no {more}'}", at, parser.pos)
     operands: list[Sequence[SSAValue]] = []
     for operand in "ABC":
         at = parser.pos
@@ -230,7 +336,7 @@ def _parse_matrices(parser: Parser, scaled: bool) -> tuple[str, list[Sequence[SS
     return name, operands
 
 
-def _print_matrices(op: MmaSyncOp | MmaSyncScaledOp, printer: Printer) -> None:
+def _print_matrices(op: MmaSyncOp | MmaSyncScaledOp | MmaSyncSparseOp, printer: Printer) -> None:
     printer.print_string(" ")
     printer.print_string_literal(op.atom_name.data)
     for index, values in enumerate((op.a, op.b, op.c)):

@@ -10,7 +10,7 @@ together. The async proxy reads the matrices: it sees the threads' writes to sha
 from collections.abc import Mapping
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I1, I64, IntegerAttr, UnitAttr, i64
+from xdsl.dialects.builtin import I1, I32, I64, IntegerAttr, UnitAttr, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import EqAttrConstraint, result_def, traits_def
 from xdsl.traits import Pure
@@ -25,10 +25,21 @@ from ...layout.atoms.instructions import WgMma
 from ...layout.atoms.mma_registers import OPERANDS, registers
 from ...layout.atoms.wgmma import WGMMA_TARGETS
 from ...layout.atoms.wgmma_smem import START_MASK, MatrixDescriptor
-from ..definitions import flag, irdl_op_definition, number, operand, optional_prop, prop, refuse, row
+from ..definitions import (
+    flag,
+    irdl_op_definition,
+    number,
+    operand,
+    optional_operand,
+    optional_prop,
+    prop,
+    refuse,
+    row,
+    some_number,
+)
 from .base import LOCAL, SHARED, PtxOp
 from .effects import Group, Proxy, Unit, Via, by_warpgroup, ends, fences, issued, reads, waits, writes
-from .mma import MmaAtomOp
+from .mma import MmaAtomOp, check_selector
 
 SETMAXNREG_TARGETS = Targets(WGMMA_TARGETS.families | {TargetFamily(100, 86, "f")})
 """sm_90a, and from sm_100 on the targets with the features of their family (PTX ISA, setmaxnreg)."""
@@ -102,6 +113,10 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
     is the descriptor of B in shared memory, and so is `a`, or it points to the thread's registers of A
     (`!ptx.ptr<local>`), by the name of the atom. `negate_a` and `negate_b` change the sign of a matrix of floats.
 
+    An atom with a sparse A, `SM90_SPARSE_...`, takes `metadata %e`, an i32, and its sparsity selector, `select 0`: of
+    elements of 16 and 32 bits 1 names the threads 2 and 3 of four instead of 0 and 1 (PTX ISA, wgmma.mma_async.sp).
+    Registers or shared memory have half of the elements of A.
+
     Preconditions: the fragments come from `ptx.local.alloc`; all threads of the warpgroup execute it, with the same
     descriptors. Postcondition: until the threads have waited for its group, they do not read or write the accumulators,
     and do not write A and B, in registers or shared memory.
@@ -114,10 +129,12 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
     scale_d: SSAValue = operand(I1)
     negate_a: UnitAttr | None = optional_prop(converter=flag, default=False)
     negate_b: UnitAttr | None = optional_prop(converter=flag, default=False)
+    metadata: SSAValue | None = optional_operand(I32, default=None)
+    select: IntegerAttr[I64] | None = optional_prop(converter=some_number, default=None)
     traits = traits_def(by_warpgroup(*issued(Group.WGMMA, Proxy.ASYNC, *_MATRICES)))
     assembly_format = (
-        "$atom_name (`negate_a` $negate_a^)? (`negate_b` $negate_b^)? $d `,` $a `,` $b `,` $scale_d attr-dict "
-        "`:` type($a)"
+        "$atom_name (`negate_a` $negate_a^)? (`negate_b` $negate_b^)? $d `,` $a `,` $b `,` $scale_d "
+        "(`metadata` $metadata^)? (`select` $select^)? attr-dict `:` type($a)"
     )
 
     @property
@@ -134,8 +151,8 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
     @property
     def a_bytes(self) -> int:
         """The bytes of A, in the registers of the warpgroup or in shared memory."""
-        m, _, k = self.atom.shape
-        return self._register_bytes("A") if self.a.type == LOCAL else m * k * self._bits("A") // 8
+        m, _, _ = self.atom.shape
+        return self._register_bytes("A") if self.a.type == LOCAL else m * self.atom.stored_k * self._bits("A") // 8
 
     @property
     def b_bytes(self) -> int:
@@ -162,6 +179,11 @@ class WgmmaMmaAsyncOp(MmaAtomOp):
             raise VerifyException(f"A of {atom.name} is {wanted}, not {self.a.type}")
         if self.signs != (1, 1) and atom.types[0] == "s32":
             raise VerifyException(f"{atom.name} multiplies integers, whose sign cannot be changed")
+        if atom.is_sparse != (self.metadata is not None and self.select is not None):
+            wanted = "takes metadata and a selector" if atom.is_sparse else "has no metadata"
+            raise VerifyException(f"{atom.name} {wanted}")
+        if self.select is not None:
+            check_selector(atom, self.select.value.data)
 
 
 @row

@@ -125,7 +125,13 @@ def _one_mode(layout: LayoutLike) -> LayoutLike:
 
 
 def _check_operands(atom: MmaAtomAttr, tensors: Sequence[TensorType], layouts: Sequence[LayoutLike]) -> None:
-    """Checks element types, spaces, the number of values and their registers."""
+    """Checks element types, spaces, the number of values and their registers. A sparse A needs more than tensors."""
+    if atom.atom.is_sparse:
+        raise LayoutError(
+            Code.MMA_OPERAND,
+            f"{atom.atom.name} needs the metadata of A, which a multiplication of tensors does not take",
+            "write the instruction: ptx.mma.sync.sp, ptx.wgmma.mma_async or ptx.tcgen05.mma with metadata",
+        )
     for operand, tensor, layout in zip(OPERANDS, tensors, layouts, strict=True):
         allowed = atom.element_types(operand)
         if tensor.element_type not in allowed:

@@ -183,10 +183,12 @@ CopyInstruction: TypeAlias = (
 class MmaSync:
     """A matrix multiplication by a warp, or an equal part of one, on registers (PTX ISA, mma).
 
-    `kind` is the word of PTX of instructions on floats of 8, 6 and 4 bits, "f8f6f4"; empty where there is none.
+    `kind` is the word of PTX of instructions on floats of 8, 6 and 4 bits, "f8f6f4"; empty where there is none. Of a
+    sparse A, registers have the elements that its metadata name (PTX ISA, mma.sp).
     """
 
     kind: str = ""
+    is_sparse: bool = False
 
     @property
     def in_bytes(self) -> bool:
@@ -197,7 +199,11 @@ class MmaSync:
 @final
 @dataclass(frozen=True, slots=True)
 class WgMma:
-    """A matrix multiplication by a warpgroup (PTX ISA, wgmma.mma_async)."""
+    """A matrix multiplication by a warpgroup (PTX ISA, wgmma.mma_async); of a `sparse` A, registers or shared memory
+    have the elements that its metadata name.
+    """
+
+    is_sparse: bool = False
 
 
 @final

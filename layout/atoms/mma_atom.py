@@ -61,10 +61,21 @@ class MmaAtom(Displayed):
             )
 
     def held_bits(self, operand: Operand) -> int:
-        """The bits that an element takes in registers."""
+        """The bits that an element takes in registers; one of a sparse A on average, since half of them are there."""
         instruction = self.contract.instruction
         in_bytes = isinstance(instruction, MmaSync) and instruction.in_bytes and operand.role in (Role.A, Role.B)
-        return 8 if in_bytes else BY_PTX[operand.element].bits
+        bits = 8 if in_bytes else BY_PTX[operand.element].bits
+        return bits // 2 if self.is_sparse and operand.role is Role.A else bits
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether A is sparse, and metadata name the elements that it has."""
+        return self.contract.has(Role.METADATA)
+
+    @property
+    def stored_k(self) -> int:
+        """The elements of a row of A that are there: K, or half of it."""
+        return self.shape[2] // (2 if self.is_sparse else 1)
 
     @property
     def has_scales(self) -> bool:

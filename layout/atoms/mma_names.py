@@ -40,6 +40,11 @@ class MmaFacts:
     scale: str = ""
     scaled: int = 0
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether A is sparse."""
+        return isinstance(self.instruction, MmaSync | WgMma) and self.instruction.is_sparse
+
 
 def named(generation: int, contract: Contract) -> MmaAtom:
     """The atom of a contract under CuTe's name."""
@@ -57,9 +62,12 @@ def named(generation: int, contract: Contract) -> MmaAtom:
 
 
 def mma_name(facts: MmaFacts) -> str:
-    """CuTe's name: `SM80_16x8x16_F32F16F16F32_TN`, `SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`."""
+    """CuTe's name: `SM80_16x8x16_F32F16F16F32_TN`, `SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`; with a sparse A
+    `SM90_SPARSE_64x128x32_F32F16F16_SS<...>` of CuTe's namespace SM90::GMMA::SPARSE.
+    """
     m, n, k = facts.shape
-    start, ending = f"SM{facts.generation}_{m}x{n}x{k}_", _ENDINGS[facts.operation]
+    sparse = "SPARSE_" if facts.is_sparse else ""
+    start, ending = f"SM{facts.generation}_{sparse}{m}x{n}x{k}_", _ENDINGS[facts.operation]
     match facts.instruction:
         case MmaSync(kind) if kind:
             return _narrow_name(facts, kind)

@@ -24,6 +24,7 @@ from .instructions import Dp4a, Fma, MmaSync, WgMma
 from .mma_atom import MmaAtom
 from .mma_names import MmaFacts, mma_name
 from .mma_narrow import narrow_atoms
+from .mma_sparse import sparse_mma
 from .mma_sync import mma_quad_pair, mma_sync
 from .numbers import MmaOperation, Shape, Types
 from .scalar_mma import MAX_FMA_NAME, dp4a, fma_of, universal_fma
@@ -65,6 +66,15 @@ _WARP_WIDE: tuple[tuple[int, int, int, tuple[Shape, ...], _Types, tuple[MmaOpera
     (89, 89, 87, ((16, 8, 32),), _FP8_F16, _PLAIN),
     (90, 90, 78, ((16, 8, 4), (16, 8, 8), (16, 8, 16)), _F64, _PLAIN),
 )
+_WITH_SPARSE_A: tuple[tuple[int, int, int, tuple[int, ...], _Types, tuple[MmaOperation, ...]], ...] = (
+    # architecture of the name, oldest architecture that has it, PTX version, extents K, types, operations
+    (80, 80, 71, (16, 32), _F16 + _F32 + _BF16, _PLAIN),
+    (80, 80, 71, (8, 16), _TF32, _PLAIN),
+    (80, 80, 71, (32, 64), _S8, _SATURATING),
+    (80, 80, 71, (64, 128), _S4, _SATURATING),
+    (89, 89, 84, (64,), _FP8, _PLAIN),
+)
+"""The instructions of a warp with a sparse A (PTX ISA, mma.sp)."""
 _REFUSED = (
     (
         re.compile(r"(SM70_8x8x4_F32F16F16)F16(_[NT]{2})"),
@@ -113,6 +123,18 @@ the atoms of warpgroups too.
 """
 
 
+def _sparse() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:
+    k_k, instruction = (Major.K, Major.K), MmaSync(is_sparse=True)
+    for sm, min_sm, version, extents, several, operations in _WITH_SPARSE_A:
+        for k, types, operation in product(extents, several, operations):
+            facts = MmaFacts(sm, instruction, (16, 8, k), types, k_k, Named.VALUE, operation)
+            yield mma_name(facts), partial(sparse_mma, sm, (16, 8, k), types, targets(min_sm, version), operation)
+
+
+SPARSE_ATOMS: Mapping[str, Callable[[], MmaAtom]] = MappingProxyType(dict(_sparse()))
+"""How to make each MMA atom of a warp with a sparse A, by its name."""
+
+
 def mma_atom(name: str) -> MmaAtom:
     """The atom of this CuTe name, such as `SM90_64x128x16_F32F16F16_SS<Major::K,Major::K>`, or of an installed package.
 
@@ -122,12 +144,14 @@ def mma_atom(name: str) -> MmaAtom:
         return _make_cached(name)
     if name.startswith("UniversalFMA<"):
         return _mixed_fma(name[:MAX_FMA_NAME])
+    if name in SPARSE_ATOMS:
+        return _make_sparse(name)
     plain = name.replace(" ", "").removeprefix("SM120::BLOCKSCALED::")
     if plain in MMA_ATOMS:
         return _make_cached(plain)
     if name.startswith(("SM100_MMA_", "SM103")) and (multiplies := umma_atom(name)) is not None:
         return multiplies
-    make = _warpgroup_atoms().get(plain.replace("GMMA::", ""))
+    make = _warpgroup_atoms().get(plain.replace("GMMA::", "").replace("SM90::SPARSE::", "SM90_SPARSE_"))
     return _find_installed(name) if make is None else make()
 
 
@@ -147,13 +171,13 @@ def warp_atoms(types: Types) -> Mapping[Shape, str]:
 def _warpgroup_atoms() -> Mapping[str, Callable[[], MmaAtom]]:
     """How to make each atom of a warpgroup, by its CuTe name."""
     atoms: dict[str, Callable[[], MmaAtom]] = {}
-    for (d, a), inputs in INPUTS.items():
-        k, either = 256 // BY_PTX[a].bits, (Major.K, Major.MN) if BY_PTX[a].bits == 16 else (Major.K,)
+    for ((d, a), inputs), sparse in product(INPUTS.items(), (False, True)):
+        k, either = 256 // BY_PTX[a].bits * (1 + sparse), (Major.K, Major.MN) if BY_PTX[a].bits == 16 else (Major.K,)
         for n, b, space, operation in product(sizes_n(d), inputs, (SMEM, RMEM), _SATURATING if d == "s32" else _PLAIN):
             a_named = Named.VALUE if space is RMEM else Named.DESCRIPTOR
             for majors in product(either if space is SMEM else (Major.K,), either):
-                facts = MmaFacts(90, WgMma(), (64, n, k), (d, a, b, d), majors, a_named, operation)
-                atoms[mma_name(facts)] = partial(wgmma, n, (d, a, b), space, majors, operation)
+                facts = MmaFacts(90, WgMma(sparse), (64, n, k), (d, a, b, d), majors, a_named, operation)
+                atoms[mma_name(facts)] = partial(wgmma, n, (d, a, b), space, majors, operation, sparse)
     return atoms
 
 
@@ -161,6 +185,12 @@ def _warpgroup_atoms() -> Mapping[str, Callable[[], MmaAtom]]:
 def _make_cached(name: str) -> MmaAtom:
     """An atom of a thread or a warp, made once: an atom checks itself, which takes longer than to look it up."""
     return MMA_ATOMS[name]()
+
+
+@cache
+def _make_sparse(name: str) -> MmaAtom:
+    """An atom of a warp with a sparse A, made once."""
+    return SPARSE_ATOMS[name]()
 
 
 @lru_cache(maxsize=256)

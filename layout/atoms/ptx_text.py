@@ -105,14 +105,16 @@ def copy_mnemonic(atom: CopyAtom) -> str:
 def mma_mnemonic(atom: MmaAtom) -> str:
     """The instruction of a multiplication with its modifiers."""
     (m, n, k), types, (a, b), operation = atom.shape, atom.types, atom.majors, atom.products.operation.value
+    sparse = ".sp" if atom.is_sparse else ""
     match atom.instruction:
         case Custom(name):
             return name
         case MmaSync():
             order = f"{'col' if a is Major.MN else 'row'}.{'row' if b is Major.MN else 'col'}"
-            return f"mma.sync.aligned.m{m}n{n}k{k}.{order}{_kind(atom)}{operation}.{'.'.join(types)}{_scale(atom)}"
+            kind, scale = _kind(atom), _scale(atom)
+            return f"mma{sparse}.sync.aligned.m{m}n{n}k{k}.{order}{kind}{operation}.{'.'.join(types)}{scale}"
         case WgMma():
-            return f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}{operation}.{'.'.join(types[:3])}"
+            return f"wgmma.mma_async{sparse}.sync.aligned.m{m}n{n}k{k}{operation}.{'.'.join(types[:3])}"
         case Dp4a():
             return dp4a_mnemonic(dp4a_form(atom))
         case Umma():
@@ -190,17 +192,25 @@ def movmatrix_text(sign: str) -> str:
 
 
 def write_wgmma(
-    atom: MmaAtom, d: int, first: int, a: int, scale_d: str, signs: tuple[int, int] = (1, 1), sign: str = "$"
+    atom: MmaAtom,
+    d: int,
+    first: int,
+    a: int,
+    scale_d: str,
+    signs: tuple[int, int] = (1, 1),
+    sign: str = "$",
+    metadata: str = "",
 ) -> str:
     """A wgmma.mma_async with its operands by number: `d` registers from 0 on, and from number `first` on `a` registers,
-    or a descriptor where `a` is 0, and the descriptor of B. `scale_d` is a predicate, `signs` are those of A and B.
+    or a descriptor where `a` is 0, and the descriptor of B. `scale_d` is a predicate, `signs` are those of A and B,
+    `metadata` the operand and the selector of a sparse A.
     """
     immediates = [*signs] if atom.types[0] != "s32" else []
     if atom.bits[1] == 16:  # of the registers of A there is no other order
         immediates += [int(major is Major.MN) for major in atom.majors[1 if a else 0 :]]
     matrix_a = _registers(a, first, sign) if a else f"{sign}{first}"
-    operands = [_registers(d, 0, sign), matrix_a, f"{sign}{first + max(a, 1)}", scale_d, *map(str, immediates)]
-    return f"{mma_mnemonic(atom)} {', '.join(operands)};"
+    operands = [_registers(d, 0, sign), matrix_a, f"{sign}{first + max(a, 1)}", metadata, scale_d]
+    return f"{mma_mnemonic(atom)} {', '.join([text for text in (*operands, *map(str, immediates)) if text])};"
 
 
 def _registers(count: int, first: int, sign: str) -> str:

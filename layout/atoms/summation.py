@@ -82,7 +82,7 @@ def summation(atom: MmaAtom, target: Target) -> Summation | None:
     d, a, _, _ = atom.types
     if BY_PTX[d].kind != "float":
         return None
-    k, bits = atom.shape[2], atom.bits[1]
+    k, bits = atom.stored_k, atom.bits[2]  # a sparse A selects elements of B, and the rest is as of a dense one
     match atom.products.summed:
         case Summed.FUSED | Summed.UNMEASURED:
             return None

@@ -34,6 +34,7 @@ from .contract import (
 from .instructions import WgMma
 from .mma_atom import MmaAtom
 from .mma_names import named
+from .mma_sparse import metadata_operand, warpgroup_metadata
 from .numbers import MmaOperation, Products, Summed
 from .wgmma_smem import UNIT
 
@@ -60,7 +61,7 @@ def _smem_operand_layout(rows: int, k: int) -> Layout:
 
 
 def _registers(k: int, bits: int) -> Layout:
-    """(thread, value) to a place in A, of 64 rows, in registers."""
+    """(thread, value) to a place in A, of 64 rows, in registers, where an element takes `bits`."""
     width = 32 // bits
     groups = k // (4 * width)
     threads, steps = (4, 8, 4), (64 * width, 1, 16)
@@ -71,9 +72,9 @@ def _registers(k: int, bits: int) -> Layout:
 
 @lru_cache(maxsize=256)
 def wgmma(n: int, types: tuple[str, str, str], a_space: Space, majors: tuple[Major, Major],
-          operation: MmaOperation) -> MmaAtom:  # fmt: skip
+          operation: MmaOperation, is_sparse: bool = False) -> MmaAtom:  # fmt: skip
     """The atom of wgmma.mma_async of shape 64 x `n` x (256 bits of A), of the types of D, A and B; A is in registers or
-    in shared memory, B in shared memory.
+    in shared memory, B in shared memory. Of a sparse A, half of its elements are there, so that K is twice as large.
 
     `majors` are the contiguous modes of A and B in shared memory; only 16-bit elements may have MN. Raises
     `LayoutError` (E0304) for types, an `n` or majors that PTX does not have.
@@ -95,7 +96,8 @@ def wgmma(n: int, types: tuple[str, str, str], a_space: Space, majors: tuple[Maj
             f"operands of {subject} must be K-major",
             "only 16-bit operands in shared memory may be MN-major",
         )
-    k, c = 256 // bits, Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512)))
+    k, c = 256 // bits * (1 + is_sparse), Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512)))
+    of_a = _registers(k, bits // (1 + is_sparse))
 
     def held(role: Role, element: str, act: Act, layout: Layout) -> Operand:
         return Operand(
@@ -115,8 +117,9 @@ def wgmma(n: int, types: tuple[str, str, str], a_space: Space, majors: tuple[Maj
         ids=Layout(WARPGROUP, 1),
         operands=(
             held(Role.D, d, Act.UPDATE, c),
-            held(Role.A, a, Act.READ, _registers(k, bits)) if in_registers else shared(Role.A, a, majors[0], 64),
+            held(Role.A, a, Act.READ, of_a) if in_registers else shared(Role.A, a, majors[0], 64),
             shared(Role.B, b, majors[1], n),
+            *([metadata_operand(warpgroup_metadata(a))] if is_sparse else []),
             Operand(
                 Role.ACCUMULATE, FLAG, (RMEM,), Named.VALUE, Major.FIXED, Act.READ, Whose.OWN, AtOnce(),
                 Proxy.GENERIC, 1, Layout(1, 0),
@@ -124,7 +127,7 @@ def wgmma(n: int, types: tuple[str, str, str], a_space: Space, majors: tuple[Maj
         ),
         numbers=Products((64, n, k), operation, Summed.WARPGROUP_UNIT),
         targets=WGMMA_TARGETS,
-        instruction=WgMma(),
+        instruction=WgMma(is_sparse),
         section="PTX ISA, Asynchronous warpgroup-level matrix instructions: wgmma.mma_async",
     )  # fmt: skip
     return named(90, contract)

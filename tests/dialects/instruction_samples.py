@@ -191,6 +191,8 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         'ptx.wgmma.mma_async "SM90_64x8x16_F32F16F16_SS<Major::K,Major::MN>" %l, %v, %v, %0 {note} : i64',
         '%0 = arith.constant false\n'
         'ptx.wgmma.mma_async "SM90_64x8x8_F32TF32TF32_RS_TN" negate_a negate_b %l, %l, %v, %0 : !ptx.ptr<local>',
+        '%0 = arith.constant false\n'
+        'ptx.wgmma.mma_async "SM90_SPARSE_64x8x64_S32S8S8_SS_TN" %l, %v, %v, %0 metadata %x select 0 {note} : i64',
     ),
     "ptx.wgmma.descriptor": ("%0 = ptx.wgmma.descriptor %s leading 1 stride 64 swizzle 3 {note}",),
     "ptx.wgmma.commit_group": ("ptx.wgmma.commit_group {note}",),

@@ -7,6 +7,7 @@ from tests.dialects.samples import MXF8F6F4, NVF4, tile_program
 
 _SCALED = f'ptx.mma.sync.block_scale "{NVF4}" (%x, %x, %x, %x), (%x, %x), (%f, %f, %f, %f)'
 _MARKED = _SCALED.replace("ptx.mma.sync.block_scale", "«ptx.mma.sync.block_scale»")
+_SPARSE = "SM80_SPARSE_16x8x16_F32F16F16F32_TN"
 ATOM = '#tile.mma_atom<"SM80_16x8x8_F32F16F16F32_TN">'
 MMA = f"%m = tile.tiled_mma {ATOM}\n"
 TYPE = f'!tile.tiled_mma<{ATOM}, "(1,1,1):(0,0,0)", "(_,_,_)">'
@@ -159,6 +160,23 @@ MMA_FAULTS = [
             "is 1 of f64, not i32",
         ),
         (f'%0:4 = ptx.mma.sync «"{MXF8F6F4}"» (%x), (%x), (%x)', "has scales"),
+        (f'%0:4 = ptx.mma.sync «"{_SPARSE}"» (%x), (%x), (%x)', "has metadata"),
+        (
+            f'%0 = «"ptx.mma.sync"»(%x) <{{atom_name = "{_SPARSE}", {_SEGMENTS}}}> : (i32) -> i32',
+            "write ptx.mma.sync.sp",
+        ),
+    ),
+    *ptx_faults(
+        "ptx.mma.sync.sp",
+        ('%0:4 = ptx.mma.sync.sp «"SM80_16x8x8_F32F16F16F32_TN"» (), (), ()', "has no metadata"),
+        (
+            f'%f = arith.constant 1.0 : f32\n%0:4 = «ptx.mma.sync.sp» "{_SPARSE}" (%x, %x), (%x, %x), (%f, %f, %f, %f) metadata %x select 4',
+            "the sparsity selector is 4; SM80_SPARSE_16x8x16_F32F16F16F32_TN has 0 to 3",
+        ),
+        (
+            '%0 = «"ptx.mma.sync.sp"»(%x, %x) <{atom_name = "SM80_8x8x4_F64F64F64F64_TN", select = 0 : i64, operandSegmentSizes = array<i32: 1, 0, 0, 1>}> : (i32, i32) -> i32',
+            "has no metadata; write ptx.mma.sync",
+        ),
     ),
     *ptx_faults(
         "ptx.mma.sync.block_scale",

@@ -407,6 +407,13 @@ PTX_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
         f'%0:4 = ptx.mma.sync.block_scale "{MXF8F6F4}" (%x, %x, %x, %x), (%x, %x), (%f, %f, %f, %f)'
         " scales (%x, %x) select (3, 0, 1, 2)",
     ),
+    "ptx.mma.sync.sp": (
+        "%f = arith.constant 1.000000e+00 : f32\n"
+        '%0:4 = ptx.mma.sync.sp "SM80_SPARSE_16x8x32_F32F16F16F32_TN" (%x, %x, %x, %x), (%x, %x, %x, %x),'
+        " (%f, %f, %f, %f) metadata %x select 1 ordered",
+        '%0:2 = ptx.mma.sync.sp "SM80_SPARSE_16x8x16_F16F16F16F16_TN" (%x, %x), (%x, %x), (%x, %x)'
+        " metadata %x select 3",
+    ),
     "ptx.ldmatrix": (
         "%0 = ptx.ldmatrix x 4 %s : vector<4xi32>",
         "%0 = ptx.ldmatrix x 1 trans %s : vector<1xi32>",

@@ -82,6 +82,12 @@ WGMMA_FAULTS = [
     Fault("tile.make_fragment_B", program(f'{MMA}%i = tile.identity "(64,16)"\n%0 = tile.make_fragment_B «%m, %i»'), "the part is a coordinate tensor"),
     Fault("tile.make_fragment_B", program(f"{MMA}%p = tile.partition_B %m, %s, %t\n%0 = tile.make_fragment_B «%m, %p»"), "E0315"),
     *ptx_faults(
+        "ptx.wgmma.mma_async",
+        ('%0 = arith.constant false\n«ptx.wgmma.mma_async» "SM90_SPARSE_64x8x64_S32S8S8_SS_TN" %l, %v, %v, %0 : i64', "takes metadata and a selector"),
+        ('%0 = arith.constant false\n«ptx.wgmma.mma_async» "SM90_64x8x32_S32S8S8_SS_TN" %l, %v, %v, %0 metadata %x select 0 : i64', "has no metadata"),
+        ('%0 = arith.constant false\n«ptx.wgmma.mma_async» "SM90_SPARSE_64x8x64_S32S8S8_SS_TN" %l, %v, %v, %0 metadata %x select 1 : i64', "the sparsity selector is 1; SM90_SPARSE_64x8x64_S32S8S8_SS_TN has 0"),
+    ),
+    *ptx_faults(
         "ptx.wgmma.descriptor",
         ("%0 = «ptx.wgmma.descriptor» %s leading 16384 stride 64 swizzle 3", "the field `leading` is 16384; it has 14 bits"),
         ("%0 = «ptx.wgmma.descriptor» %s leading 1 stride 64 swizzle 4", "the swizzle xors 4 bits; 0 to 3 are possible"),

@@ -152,6 +152,7 @@ def _structures() -> Iterator[tuple[str, str]]:
 _MMA_NAMES = (
     *("SM80_16x8x16_F32F16F16F32_TN", "SM80_16x8x16_F16F16F16F16_TN", "SM80_16x8x8_F32TF32TF32F32_TN"),
     *("SM120_16x8x32_TN<float_e2m1_t,float_e3m2_t,half_t>", NVF4, MXF8F6F4),
+    *("SM80_SPARSE_16x8x32_F32F16F16F32_TN", "SM80_SPARSE_16x8x64_S32S8U8S32_TN_SATURATE"),
     *("SM80_8x8x4_F64F64F64F64_TN", "SM80_16x8x32_S32S8U8S32_TN_SATURATE", "SM80_16x8x16_F32BF16BF16F32_TN"),
 )
 
@@ -166,6 +167,8 @@ def _mma(name: str) -> tuple[str, str]:
     op, scales = ("ptx.mma.sync", "")
     if atom.has_scales:
         op, scales = "ptx.mma.sync.block_scale", " scales (%i32, %i32) select (0, 1, 0, 3)"
+    elif atom.is_sparse:
+        op, scales = "ptx.mma.sync.sp", f" metadata %i32 select 0{' ordered' if 'F16' in name else ''}"
     call = f'%d:{held["D"].count} = {op} "{name}" ({operands[0]}), ({operands[1]}), ({operands[2]}){scales}'
     stores = [f"ptx.st %d#{i}, %B align 8 : {stored}, !ptx.ptr<global>" for i in range(held["D"].count)]
     return f"{op}@12x" if name.startswith("SM120") else op, "\n".join([call, *stores])
@@ -680,6 +683,7 @@ def multiplication(name: str, flags: str = "") -> str:
         for i in range(registers(atom, "A").count if in_registers else 0)
     ]
     a, of_a = ("%a", "!ptx.ptr<local>") if in_registers else ("%i64", "i64")
+    sparse = " metadata %i32 select 0" if atom.is_sparse else ""
     offsets = [f"%o{i} = arith.constant {4 * i} : i32" for i in range(max(d.count, 4))]
     read = [
         f"%e{i} = ptx.ptr_add %d, %o{i} : !ptx.ptr<local>, i32 -> !ptx.ptr<local>\n"
@@ -689,7 +693,7 @@ def multiplication(name: str, flags: str = "") -> str:
     ]
     return "\n".join([
         f"%d = ptx.local.alloc {4 * d.count} align 16", "%a = ptx.local.alloc 16 align 16", *offsets, *filled,
-        "ptx.wgmma.fence", f'ptx.wgmma.mma_async "{name}" {flags} %d, {a}, %i64, %i1 : {of_a}',
+        "ptx.wgmma.fence", f'ptx.wgmma.mma_async "{name}" {flags} %d, {a}, %i64, %i1{sparse} : {of_a}',
         "ptx.wgmma.commit_group", "ptx.wgmma.wait_group 0", *read,
     ])  # fmt: skip
 
@@ -699,6 +703,8 @@ WARPGROUPS: tuple[tuple[str, str], ...] = (
     ("ptx.wgmma.commit_group", "ptx.wgmma.commit_group"),
     ("ptx.wgmma.wait_group", "ptx.wgmma.wait_group 7"),
     ("ptx.wgmma.mma_async", multiplication("SM90_64x8x16_F32F16F16_SS<Major::K,Major::K>")),
+    ("ptx.wgmma.mma_async", multiplication("SM90_SPARSE_64x16x32_F32F16F16_RS<Major::K,Major::MN>")),
+    ("ptx.wgmma.mma_async", multiplication("SM90_SPARSE_64x8x64_S32U8S8_SS_TN_SATURATE")),
     (
         "ptx.wgmma.descriptor",
         "%s = ptx.smem.addr 1024\n%w = ptx.wgmma.descriptor %s leading 1 stride 64 swizzle 3\n"

@@ -6,7 +6,7 @@ from tilefold.base.target import Target, TargetFamily
 from tilefold.compiler.machine.assemble import AssembleError, assemble
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.atoms.mma_atom import MmaAtom
-from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
+from tilefold.layout.atoms.mma_table import MMA_ATOMS, SPARSE_ATOMS, mma_atom
 from tilefold.layout.atoms.ptx_text import mma_mnemonic
 
 from tests.emit.harness import ASSEMBLED
@@ -16,7 +16,11 @@ TARGETS = {"sm_75": 63, "sm_80": 70, "sm_89": 78, "sm_90": 78, "sm_120": 87}
 NARROW = TargetFamily(120, 87, "f", 12)
 """Those of the instructions on narrow floats."""
 VERSIONS = (63, 64, 65, *range(70, 79), *range(80, 89), 90)
-ATOMS = [atom for atom in map(mma_atom, MMA_ATOMS) if atom.threads > 1 and atom.targets.oldest.min_ptx <= VERSIONS[-1]]
+ATOMS = [
+    atom
+    for atom in map(mma_atom, (*MMA_ATOMS, *SPARSE_ATOMS))
+    if atom.threads > 1 and atom.targets.oldest.min_ptx <= VERSIONS[-1]
+]
 """Those that the assembler knows."""
 
 
@@ -35,6 +39,8 @@ def entry(name: str, atom: MmaAtom) -> str:
     declared, used = "\n".join([d for d, _ in operands]), ", ".join([o for _, o in operands])
     if atom.has_scales:
         declared, used = f"{declared}\n.reg .b32 %s<2>;", f"{used}, {{%s0}}, {{0, 1}}, {{%s1}}, {{0, 3}}"
+    if atom.is_sparse:
+        declared, used = f"{declared}\n.reg .b32 %e;", f"{used}, %e, 0x0"
     return f".entry {name}() {{\n{declared}\n{mma_mnemonic(atom)} {used};\nret;\n}}\n"
 
 

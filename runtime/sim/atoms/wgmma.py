@@ -18,6 +18,7 @@ from ....layout.atoms.numbers import MmaOperation
 from ....layout.atoms.summation import Summation
 from ...arrays.storage import distances
 from .mma_arithmetic import from_bytes, narrow, to_bytes, widen
+from .sparse import Metadata, selected, sparse_product, stored_places
 from .sums import MultiplyAdd, multiply_add
 
 if TYPE_CHECKING:
@@ -36,12 +37,16 @@ class WgmmaArithmetic:
         signs: tuple[int, int],
         exact: "Table | None" = None,
         how: Summation | None = None,
+        metadata: Metadata | None = None,
     ) -> None:
         self.atom, self._signs = atom, signs
         self._widen = [widen(name, exact) for name in atom.types]
         self._narrow = narrow(atom.types[0], atom.products.operation is MmaOperation.SATURATE, exact)
         self._places_a, self._places_d = _places(atom.layout_a), _places(atom.layout_c)
-        self._sum = None if how is None or exact is not None else _sum(how, atom)
+        self.metadata = metadata
+        saturates = atom.products.operation is MmaOperation.SATURATE
+        self._sparse = None if metadata is None else sparse_product(how, atom.types, saturates, exact)
+        self._sum = None if how is None or exact is not None or metadata is not None else _sum(how, atom)
 
     @property
     def shape_number(self) -> int:
@@ -60,12 +65,21 @@ class WgmmaArithmetic:
         """Operand "A" or the accumulators "D", (64, K) or (64, N), from the registers (lanes, bytes) of the warps."""
         number = "DA".index(operand)
         values = self._widen[number](from_bytes(self.atom.types[number], np.concatenate(words)))
+        if number and self.metadata is not None:
+            return values.ravel()[stored_places(self.atom)]
         matrix = np.empty_like(values, shape=values.size)
         matrix[self._places_a if number else self._places_d] = values
         return matrix.reshape(-1, 64).T
 
-    def result(self, a: Numbers, b: Numbers, d: Numbers | None) -> Numbers:
-        """A * B + D, or A * B where `d` is None, as D's type has it."""
+    def result(self, a: Numbers, b: Numbers, d: Numbers | None, words: NDArray[np.uint32] | None = None) -> Numbers:
+        """A * B + D, or A * B where `d` is None, as D's type has it. Of a sparse A, `words` are the metadata of all
+        threads.
+        """
+        if self._sparse is not None and self.metadata is not None and words is not None:
+            a = -a if self._signs[0] * self._signs[1] < 0 else a
+            before = np.zeros((len(a), len(b))) if d is None else d
+            places = selected(self.metadata.codes(words), self.metadata.chunk)
+            return self._widen[0](self._sparse(a, places, b.T, self._narrow(before)))
         if self._sum is not None:
             if self._signs[0] * self._signs[1] < 0:
                 a = -a

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.element_types import BY_PTX
 from ....layout.atoms.contract import Major
 from ....layout.atoms.mma_atom import MmaAtom
 
@@ -24,7 +25,8 @@ _SWIZZLE_BITS = {0: 0, 1: 3, 2: 2, 3: 1}  # by layout type
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
-    """The addresses of a matrix's rows of 16 bytes: (MN, 2) where K is contiguous, (16, MN / 8) where M or N is."""
+    """The addresses of a matrix's rows of 16 bytes: (MN, rows of K) where K is contiguous, (K, MN / 8) where M or N
+    is."""
 
     addresses: NDArray[np.int64]
     swizzle: int
@@ -41,20 +43,22 @@ class Matrix:
 
 def matrix_of(atom: MmaAtom, operand: str, descriptor: int) -> Matrix:
     """Operand "A" or "B" of an instruction by its descriptor."""
-    m, n, _ = atom.shape
-    return _matrix(descriptor & (1 << 64) - 1, n if operand == "B" else m, atom.operand(operand).major)
+    m, n, k = atom.shape
+    extent, k = (n, k) if operand == "B" else (m, atom.stored_k)
+    rows = k * BY_PTX[atom.operand(operand).element].bits // 8 // ROW
+    return _matrix(descriptor & (1 << 64) - 1, extent, k, rows, atom.operand(operand).major)
 
 
 @lru_cache(maxsize=1024)
-def _matrix(descriptor: int, extent: int, major: Major) -> Matrix:
+def _matrix(descriptor: int, extent: int, k: int, rows_of_k: int, major: Major) -> Matrix:
     start, leading, stride = ((descriptor >> shift & 0x3FFF) for shift in (0, 16, 32))
     offset, bits = descriptor >> 49 & 7, _SWIZZLE_BITS[descriptor >> 62]
     width = 1 << bits
     if major is Major.K:
-        rows, halves = np.arange(extent)[:, None], np.arange(2)
-        places = rows % 8 * width + rows // 8 * stride + halves * (1 if bits else leading)
+        rows, parts = np.arange(extent)[:, None], np.arange(rows_of_k)
+        places = rows % 8 * width + rows // 8 * stride + parts * (1 if bits else leading)
     else:
-        rows, chunks = np.arange(16)[:, None], np.arange(extent // 8)
+        rows, chunks = np.arange(k)[:, None], np.arange(extent // 8)
         if bits:
             places = chunks % width + chunks // width * leading + rows % 8 * width + rows // 8 * stride
         else:

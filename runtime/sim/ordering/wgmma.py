@@ -77,7 +77,12 @@ class InFlightWgmma:
         product, parts = self.kind.product, sorted(self.parts, key=lambda part: part.warp.index)
         operands = {name: self._operand(name) for name in self.matrices}
         a = operands["A"] if "A" in operands else product.registers("A", [part.words_a for part in parts])
-        self.result = product.result(a, operands["B"], self._accumulators(parts))
+        words = (
+            None
+            if parts[0].metadata is None
+            else np.concatenate([part.metadata for part in parts if part.metadata is not None])
+        )
+        self.result = product.result(a, operands["B"], self._accumulators(parts), words)
         for part in parts:
             part.before = None
         self._end_reads()
@@ -138,6 +143,8 @@ class WgmmaShare:
     """The multiplication before it that accumulates in the same registers, and has not been waited for."""
     executed: Clock | None
     """The knowledge of the warp when it executed it, where races are looked for."""
+    metadata: NDArray[np.uint32] | None = None
+    """Those of a sparse A, of the lanes."""
     is_committed: bool = False
 
     @property

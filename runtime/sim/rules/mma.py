@@ -24,8 +24,9 @@ from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
 from ..atoms.mma_arithmetic import executor, from_bytes, to_bytes
 from ..atoms.scaled import check_scales, check_shifted, scaled_executor
+from ..atoms.sparse import Metadata, sparse_executor
 from ..events import Step
-from ..faults import site_of
+from ..faults import Site, site_of
 from ..memory.elements import Elements, elements
 from ..memory.tensors import tensor_value
 from ..number_faults import check_product
@@ -55,9 +56,8 @@ def _multiplication(op: Operation, atom: MmaAtom, t: Translator, threads: tuple[
     shifted = in_bytes and "e2m1" in (of_a, of_b)
 
     def multiply(warp: Warp, a: Bytes, b: Bytes, c: Bytes, *scales: Bytes) -> Bytes:
-        if atom.contract.agent is not Agent.THREAD and not warp.is_whole:
-            text = f"{warp.active} lanes execute {atom.name}; all {WARP} of the warp must"
-            warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
+        if atom.contract.agent is not Agent.THREAD:
+            check_whole(warp, site, atom)
         if shifted:
             check_shifted(warp, site, atom, a, b)
         if scales:
@@ -179,6 +179,41 @@ def _mma_scaled(op: ptx.MmaSyncScaledOp, t: Translator) -> Step:
     return step
 
 
+def _mma_sparse(op: ptx.MmaSyncSparseOp, t: Translator) -> Step:
+    atom, site = op.atom, site_of(op)
+    operands = [(t.slots(values), _kind(atom, operand)) for operand, values in (("A", op.a), ("B", op.b), ("C", op.c))]
+    results, kind, word, of_words = t.slots(op.d), _kind(atom, "D"), t.slot(op.metadata), kind_of(i32)
+    assert of_words is not None
+    metadata = Metadata(atom, op.select.value.data, op.ordered is not None)
+    how = None if t.launch.tensor_cores is None else summation(atom, t.launch.tensor_cores)
+    execute, of_d = sparse_executor(atom, metadata, how, t.launch.exact), atom.types[0]
+
+    def step(warp: Warp) -> None:
+        held = warp.registers
+        check_whole(warp, site, atom)
+        words = _bytes(warp, [held[word]], of_words).view(np.uint32)[:, 0]
+        metadata.check(warp, site, words)
+        given = [
+            from_bytes(name, _bytes(warp, [held[slot] for slot in slots], kind))
+            for name, (slots, kind) in zip(atom.types[1:], operands, strict=True)
+        ]
+        d = execute(*given, words)
+        if t.launch.numbers:
+            check_product(warp, site, atom.name, given, d)
+        values = warp.in_lanes(to_bytes(of_d, d).view(kind.dtype))
+        for index, slot in enumerate(results):
+            held[slot] = values[:, index]
+
+    return step
+
+
+def check_whole(warp: Warp, site: Site, atom: MmaAtom) -> None:
+    """A fault (E3208) where only part of a warp executes an instruction of the whole."""
+    if not warp.is_whole:
+        text = f"{warp.active} lanes execute {atom.name}; all {WARP} of the warp must"
+        warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
+
+
 def _kind(atom: MmaAtom, operand: str) -> ValueKind:
     """The NumPy side of an operand's registers."""
     kind = kind_of(REGISTER_TYPES[registers(atom, operand).kind])
@@ -194,4 +229,10 @@ def _bytes(warp: Warp, values: list[Value], kind: ValueKind) -> Bytes:
     return warp.select(whole.view(np.uint8))
 
 
-MMA: Rules = {tile.GemmOp: _gemm, tile.MmaCallOp: _mma_call, ptx.MmaSyncOp: _mma_sync, ptx.MmaSyncScaledOp: _mma_scaled}
+MMA: Rules = {
+    tile.GemmOp: _gemm,
+    tile.MmaCallOp: _mma_call,
+    ptx.MmaSyncOp: _mma_sync,
+    ptx.MmaSyncScaledOp: _mma_scaled,
+    ptx.MmaSyncSparseOp: _mma_sparse,
+}

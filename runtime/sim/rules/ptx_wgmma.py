@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
+from ....base.target import WARP, WARPGROUP
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.kernel import kernel_of
@@ -18,6 +19,7 @@ from ....layout.atoms.contract import Named
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_registers import registers
 from ....layout.atoms.summation import summation
+from ..atoms.sparse import Metadata
 from ..atoms.wgmma import WgmmaArithmetic
 from ..events import Step, Suspending, Suspension, Until
 from ..faults import site_of
@@ -43,23 +45,27 @@ _FENCE = "execute ptx.wgmma.fence between the access of the registers and the mu
 @dataclass(frozen=True, slots=True)
 class Operands:
     """The operands of a warp: the descriptors of the operands in shared memory by their names, the address of its
-    accumulators, that of its registers of A, if they are there, and whether it accumulates.
+    accumulators, that of its registers of A, if they are there, whether it accumulates, and the metadata of a sparse A.
     """
 
     descriptors: Mapping[str, Value]
     d: Value
     a: Value | None
     accumulates: Value
+    metadata: Value = 0
 
 
 class WgmmaRule:
     """The multiplications by one operation of the program, of an atom whose A and B have these signs."""
 
-    def __init__(self, op: Operation, atom: MmaAtom, signs: tuple[int, int], t: Translator) -> None:
+    def __init__(
+        self, op: Operation, atom: MmaAtom, signs: tuple[int, int], t: Translator, select: int | None = None
+    ) -> None:
         self.site, self.shared, self.local = site_of(op), t.spaces.shared, t.spaces.local
         self.local.has_warpgroups = True
         how = None if t.launch.tensor_cores is None else summation(atom, t.launch.tensor_cores)
-        self.product = WgmmaArithmetic(atom, signs, t.launch.exact, how)
+        self.metadata = None if select is None else Metadata(atom, select)
+        self.product = WgmmaArithmetic(atom, signs, t.launch.exact, how, self.metadata)
         self.access = t.access(op, self.shared.row, "matrix", ROW)
         self.bytes_d = 4 * registers(atom, "D").count
         self.bytes_a = 0 if atom.operand("A").named is Named.DESCRIPTOR else 4 * registers(atom, "A").count
@@ -161,6 +167,9 @@ class WgmmaRule:
         pending = before if whole.kind.accumulates else None
         now = None if self.shared.shadow is None else executed(warp, warp.lane_numbers())
         part = WgmmaShare(whole, warp, local, d, a, accumulators.data.copy(), words_a, pending, now)
+        if self.metadata is not None:
+            part.metadata = np.broadcast_to(np.asarray(given.metadata), (WARP,)).astype(np.uint32)
+            self.metadata.check(warp, site, part.metadata, warp.index % (WARPGROUP // WARP) * WARP)
         accumulators.state[:] = IN_FLIGHT
         warp.defined.clear()
         return part
@@ -223,7 +232,8 @@ def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
 
 
 def _mma_async(op: ptx.WgmmaMmaAsyncOp, t: Translator) -> Step:
-    multiply = WgmmaRule(op, op.atom, op.signs, t)
+    multiply = WgmmaRule(op, op.atom, op.signs, t, None if op.select is None else op.select.value.data)
+    word = None if op.metadata is None else t.slot(op.metadata)
     in_shared = op.described
     slots = {name: t.slot(value) for name, value in in_shared.items()}
     d, a, scale_d = t.slot(op.d), None if "A" in in_shared else t.slot(op.a), t.slot(op.scale_d)
@@ -231,7 +241,8 @@ def _mma_async(op: ptx.WgmmaMmaAsyncOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         held = warp.registers
         descriptors = {name: held[slot] for name, slot in slots.items()}
-        multiply.start(warp, Operands(descriptors, held[d], None if a is None else held[a], held[scale_d]))
+        more = 0 if word is None else held[word]
+        multiply.start(warp, Operands(descriptors, held[d], None if a is None else held[a], held[scale_d], more))
 
     return step
 

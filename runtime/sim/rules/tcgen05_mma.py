@@ -25,11 +25,13 @@ def _mma(op: TensorMmaOp | TensorMmaWsOp | TensorMmaScaledOp, t: Translator) -> 
     name, site = op.mnemonic(), site_of(op)
     divisor = op.divisor if isinstance(op, TensorMmaOp) else 0
     factors = op.factors if isinstance(op, TensorMmaScaledOp) else 0
-    multiply = Tcgen05MmaRule(op, t, op.of, op.blocks, name, ws=op.WS, divisor=divisor, factors=factors)
+    multiply = Tcgen05MmaRule(op, t, op.of, op.blocks, name, ws=op.WS, divisor=divisor, factors=factors,
+                               is_sparse=op.is_sparse)  # fmt: skip
     d, a, b, idesc, accumulate = t.slots((op.d, op.a, op.b, op.idesc, op.accumulate))
     mask = t.slots(op.mask) if isinstance(op, TensorMmaOp) else ()
     zero = t.slot(op.zero_columns) if isinstance(op, TensorMmaWsOp) and op.zero_columns is not None else None
     scales = t.slots((op.sfa, op.sfb)) if isinstance(op, TensorMmaScaledOp) else ()
+    metadata = None if op.metadata is None else t.slot(op.metadata)
     in_cells, unsupported = op.a_in_tensor_memory, _unsupported(op)
 
     def step(warp: Warp) -> None:
@@ -47,6 +49,7 @@ def _mma(op: TensorMmaOp | TensorMmaWsOp | TensorMmaScaledOp, t: Translator) -> 
             tuple([same(warp, held[slot]) for slot in mask]),
             0 if zero is None else same(warp, held[zero]),
             (addresses[0], addresses[1]) if addresses else None,
+            None if metadata is None else cells.address(warp, held[metadata]),
         )
         multiply.start(warp, lane, call)
 
@@ -55,8 +58,8 @@ def _mma(op: TensorMmaOp | TensorMmaWsOp | TensorMmaScaledOp, t: Translator) -> 
 
 def _unsupported(op: TensorMmaBase) -> str:
     """The part of an instruction that has no model here."""
-    if op.is_sparse:
-        return "sparse matrices"
+    if op.is_sparse and isinstance(op, TensorMmaScaledOp):
+        return "the scale factors of sparse matrices"
     return "the shift of A" if isinstance(op, TensorMmaOp) and op.ashift is not None else ""
 
 

@@ -19,6 +19,7 @@ from ....layout.atoms.numbers import Types
 from ....layout.atoms.summation import AlignedSum
 from ....layout.atoms.umma_descriptors import InstructionDescriptor
 from ..atoms.mma_arithmetic import from_bytes, narrow, to_bytes, widen
+from ..atoms.sparse import sparse_product
 from ..atoms.sums import MultiplyAdd, multiply_add
 from .scaled import Scales, scaled_product
 
@@ -66,8 +67,18 @@ class TensorArithmetic:
         unit = np.uint16 if BY_PTX[name].bits == 16 else np.uint32
         return to_bytes(name, d).view(unit).astype(np.uint32)
 
-    def result(self, a: Numbers, b: Numbers, d: Numbers | None, divisor: int, scales: Scales | None) -> Numbers:
-        """A (M, K) * B (N, K) + D / 2**divisor, or A * B where `d` is None, as D's type has it."""
+    def result(
+        self,
+        a: Numbers,
+        b: Numbers,
+        d: Numbers | None,
+        divisor: int,
+        scales: Scales | None,
+        places: NDArray[np.int64] | None = None,
+    ) -> Numbers:
+        """A (M, K) * B (N, K) + D / 2**divisor, or A * B where `d` is None, as D's type has it. Of a sparse A half of
+        its elements are there, at `places` of K.
+        """
         given = self.given
         name = given.types[0]
         if given.negate_a != given.negate_b:
@@ -78,8 +89,13 @@ class TensorArithmetic:
             before = narrowed(wide(before) * 2.0**-divisor)
         if scales is not None:
             return scaled_product(given, a, b, before, scales, self.measured)
-        if self.measured and self.exact is None and BY_PTX[name].kind == "float":
-            of_a, of_b = given.types[1:]
+        how = self.measured and self.exact is None and BY_PTX[name].kind == "float"
+        of_a, of_b = given.types[1:]
+        if places is not None:
+            sums = AlignedSum((tuple(range(a.shape[1])),), _FRACTION) if how else None
+            types = (name, of_a, of_b, name)
+            return sparse_product(sums, types, given.saturate, self.exact)(a, places, b.T, before)
+        if how:
             total = _sum((name, of_a, of_b, name), len(a), len(b), a.shape[1])
             return total(a.reshape(1, -1), b.reshape(1, -1), before.reshape(1, -1)).reshape(before.shape)
         total = np.matmul(a, b.T)

@@ -13,14 +13,16 @@ from xdsl.ir import Operation
 from ....base.element_types import BY_PTX
 from ....base.errors import Code
 from ....base.spaces import SMEM
+from ....layout.atoms.mma_sparse import CHUNK_BITS, Chunk, chunk_of
 from ....layout.atoms.tcgen05_shapes import places_of_d
 from ....layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind
+from ..atoms.sparse import invalid, say_invalid, selected
 from ..faults import site_of
 from ..memory import bulk
 from ..translate import Translator
 from ..warp import Block, Warp
 from .arithmetic import TensorArithmetic
-from .cells import Area, TensorCells, area
+from .cells import LANES, Area, TensorCells, area
 from .columns import peers
 from .matrices import ROW, shared_matrix
 from .order import Use
@@ -35,10 +37,10 @@ _WORD = (1 << 64) - 1
 
 
 @lru_cache(maxsize=64)
-def _parts(m: int, n: int, blocks: int, ws: bool) -> Sequence[BlockRows]:
+def _parts(m: int, n: int, blocks: int, ws: bool, sparse: bool = False) -> Sequence[BlockRows]:
     """The parts of D in the blocks."""
     found: list[BlockRows] = []
-    for part in places_of_d(m, n, blocks, ws=ws):
+    for part in places_of_d(m, n, blocks, ws=ws, sparse=sparse):
         lanes, columns = part.cell(*np.ogrid[: part.rows, :n])  # pyright: ignore[reportArgumentType]
         lanes, columns = np.broadcast_arrays(lanes, columns, np.zeros((part.rows, n), np.int64))[:2]
         found.append((part.first, lanes, columns))
@@ -58,6 +60,8 @@ class Call:
     zero_columns: int = 0
     scales: tuple[tuple[int, int], tuple[int, int]] | None = None
     """The addresses of the scale factors of A and B."""
+    metadata: tuple[int, int] | None = None
+    """The address of the metadata of a sparse A."""
 
 
 class Tcgen05MmaRule:
@@ -74,17 +78,18 @@ class Tcgen05MmaRule:
         ws: bool = False,
         divisor: int = 0,
         factors: int = 0,
+        is_sparse: bool = False,
     ) -> None:
         self.site, self.cells, self.shared = site_of(op), TensorCells(site_of(op), t), t.spaces.shared
         self.access = t.access(op, SMEM, "matrix", ROW)
         self.kind, self.blocks, self.name, self.ws, self.divisor = kind, blocks, name, ws, divisor
-        self.factors = factors
+        self.factors, self.is_sparse = factors, is_sparse
         self.exact, self.measured = t.launch.exact, t.launch.tensor_cores is not None
 
     def start(self, warp: Warp, lane: int, call: Call) -> None:
         """Executes it for a lane."""
         given = InstructionDescriptor.decode(self.kind, call.idesc)
-        problem = next(given.problems(self.blocks, ws=self.ws), None)
+        problem = next(given.problems(self.blocks, ws=self.ws, sparse=self.is_sparse), None)
         if problem is not None:
             text = f"the instruction descriptor {call.idesc & 0xFFFFFFFF:#010x} of {self.name}: {problem}"
             self._fault(warp, lane, text, "make it for the kind, the types and the shape of the instruction")
@@ -109,10 +114,51 @@ class Tcgen05MmaRule:
                 for block in pair
             ])  # fmt: skip
             self._check_halves(warp, lane, "A", rows[len(pair) :])
+        places = None
+        if call.metadata is not None:
+            found = [self._metadata(warp, lane, block, given, call.metadata, reads) for block in pair]
+            places = selected(np.concatenate(found), self._chunk(given))
         scales = None
         if call.scales is not None:
             scales = self._scales(warp, lane, pair, given, call.scales, reads)
-        self._accumulate(warp, lane, call, arithmetic, (a, b, scales), reads, rows)
+        self._accumulate(warp, lane, call, arithmetic, (a, b, scales, places), reads, rows)
+
+    def _chunk(self, given: InstructionDescriptor) -> Chunk:
+        """The chunks of a sparse A."""
+        return chunk_of(given.types[1], in_bytes=not given.kind.is_dense_fp4)
+
+    def _metadata(
+        self,
+        warp: Warp,
+        lane: int,
+        block: Block,
+        given: InstructionDescriptor,
+        at: tuple[int, int],
+        reads: list[Area],
+    ) -> Places:
+        """The descriptions (rows, chunks) of the chunks of A of a block; adds their cells. Of 8-bit elements a row has
+        the two columns of its lane. Of wider ones a column of 16 lanes has 16 rows: eight lanes the first half of K,
+        and a lane the row of its number and the one 8 further on (CuTe's tmem_e_frg).
+        """
+        wide = given.kind.element_bits() > 8
+        if given.m // self.blocks != LANES or given.selector > wide or (wide and at[1] % 2):
+            what = f"M = {given.m}, selector {given.selector}, column {at[1]}"
+            text = f"the simulator knows no layout of the metadata of {self.name} for {what}"
+            hint = "128 rows a block are known; of 16 and 32 bits even columns, and 0 or 1 as the selector"
+            warp.fault(Code.SIM_UNSUPPORTED, self.site, lane, text, hint)
+        first, count = (at[1] + given.selector, 1) if wide else (at[1], 2)
+        part = area(block.rank, np.arange(LANES)[:, None] + at[0], first + np.arange(count)[None])
+        self.cells.check_columns(warp, part)
+        reads.append(part)
+        words = self.cells.read(warp, part, lane).astype(np.int64)
+        codes = (words[..., None] >> CHUNK_BITS * np.arange(8) & 15).reshape(LANES, -1)
+        if wide:  # (16 rows, half of K, row, row + 8 or not, chunk)
+            codes = codes.reshape(8, 2, 8, 2, 4).transpose(0, 3, 2, 1, 4).reshape(LANES, 8)
+        wrong = invalid(codes, self._chunk(given), ordered=False)
+        if wrong.any():
+            row, number = np.argwhere(wrong)[0].tolist()
+            say_invalid(warp, self.site, lane, self.name, self._chunk(given), row, number, codes)
+        return codes
 
     def _scales(
         self,
@@ -159,14 +205,14 @@ class Tcgen05MmaRule:
         lane: int,
         call: Call,
         arithmetic: TensorArithmetic,
-        factors: tuple[Any, Any, Scales | None],
+        factors: tuple[Any, Any, Scales | None, Places | None],
         reads: Sequence[Area],
         rows: Sequence[NDArray[np.int64]],
     ) -> None:
         given, cells = arithmetic.given, self.cells
         width = BY_PTX[given.types[0]].bits // 8
         pair = peers(warp, self.blocks, self.site)
-        parts = _parts(given.m, given.n, self.blocks, self.ws)
+        parts = _parts(given.m, given.n, self.blocks, self.ws, self.is_sparse)
         areas: list[Area] = []
         for block, (_, lanes, columns) in zip(pair, parts, strict=True):
             areas.append(area(block.rank, lanes + call.d[0], columns + call.d[1], width))
@@ -178,8 +224,8 @@ class Tcgen05MmaRule:
         before = None
         if call.accumulates:
             before = np.concatenate([arithmetic.accumulators(cells.read(warp, part, lane)) for part in areas])
-        a, b, scales = factors
-        words = arithmetic.words(arithmetic.result(a, b, before, self.divisor, scales))
+        a, b, scales, places = factors
+        words = arithmetic.words(arithmetic.result(a, b, before, self.divisor, scales, places))
         for number, ((first, lanes, _), part) in enumerate(zip(parts, areas, strict=True)):
             new = words[first : first + len(lanes)]
             if call.mask:
@@ -204,7 +250,7 @@ class Tcgen05MmaRule:
         (letter, element), given, space = operand, arithmetic.given, self.shared
         mn_major = given.a_is_mn if letter == "A" else given.b_is_mn
         bits = given.kind.element_bits()
-        matrix = shared_matrix(descriptor & _WORD, extent, given.k * bits // 8, bits, mn_major)
+        matrix = shared_matrix(descriptor & _WORD, extent, self._k(given, letter) * bits // 8, bits, mn_major)
         subject = f"the descriptor {descriptor & _WORD:#018x} of {letter}"
         if matrix.problem:
             self._fault(warp, lane, f"{subject}: {matrix.problem}", "make it by ptx.tcgen05.descriptor")
@@ -260,13 +306,17 @@ class Tcgen05MmaRule:
     ) -> Any:
         """The part (M, K) of A in the tensor memory of a block, in the lanes of D; adds its cells."""
         given = arithmetic.given
-        (_, lanes, _), *_ = _parts(given.m, given.n, self.blocks, self.ws)
-        columns = given.k * given.kind.element_bits() // 32
+        (_, lanes, _), *_ = _parts(given.m, given.n, self.blocks, self.ws, self.is_sparse)
+        columns = self._k(given, "A") * given.kind.element_bits() // 32
         found = area(block.rank, lanes[:, :1] + address[0], address[1] + np.arange(columns)[None])
         self.cells.check_columns(warp, found)
         reads.append(found)
         words = np.ascontiguousarray(self.cells.read(warp, found, lane))
         return arithmetic.elements(given.types[1], words.view(np.uint8).reshape(len(words), -1), False, in_cells=True)
+
+    def _k(self, given: InstructionDescriptor, letter: str) -> int:
+        """The elements of a row that are there."""
+        return given.k // 2 if self.is_sparse and letter == "A" else given.k
 
     def _fault(self, warp: Warp, lane: int, text: str, hint: str) -> NoReturn:
         warp.fault(Code.SIM_DESCRIPTOR, self.site, lane, text, hint)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Multiplications with a sparse A: metadata say which elements of a row of A are there, and a product is taken of each
+of these with the element of B at its place. Other elements of B do not take part, not even infinities.
+
+So a row of D is that of a dense multiplication of the elements that are there and of the elements of B that they
+select. Nobody has measured how the sums of sparse instructions are taken; they count as the dense ones of half the K.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....base.errors import Code
+from ....layout.algebra.core import Layout
+from ....layout.atoms.contract import Role
+from ....layout.atoms.mma_atom import MmaAtom
+from ....layout.atoms.mma_sparse import CHUNK_BITS, Chunk, chunk_of
+from ....layout.atoms.numbers import MmaOperation, Types
+from ....layout.atoms.summation import Summation
+from ...arrays.storage import distances
+from ..faults import Site
+from ..warp import Warp
+from .mma_arithmetic import Places, Values, narrow, widen
+from .sums import multiply_add
+
+if TYPE_CHECKING:
+    from ..exact.patterns import Table
+
+Array: TypeAlias = NDArray[Any]
+SparseProduct: TypeAlias = Callable[[Array, Array, Array, Array], Array]
+"""D (M,N) of the elements (M,K/2) of A that are there, their places in K, B (K,N), and C (M,N) in the type of D."""
+
+_HINT = "let each chunk of A name two different elements, in the threads that the sparsity selector says"
+
+
+def selected(codes: Array, chunk: Chunk) -> Array:
+    """The places in K (rows, K/2) of the elements that are there, by the descriptions (rows, chunks) of chunks."""
+    rows, chunks = codes.shape
+    if chunk.size == 2:
+        within = (codes >> 3)[..., None]  # 0b0100 and 0b1110 name halves of an element
+    else:
+        pairs = np.stack([codes & 3, codes >> 2], axis=-1)
+        within = (pairs[..., None] * chunk.unit + np.arange(chunk.unit)).reshape(rows, chunks, -1)
+    return (within.astype(np.int64) + chunk.size * np.arange(chunks)[:, None]).reshape(rows, -1)
+
+
+def invalid(codes: Array, chunk: Chunk, ordered: bool) -> NDArray[np.bool_]:
+    """The descriptions of chunks that name an element twice, in a falling order where they are `ordered`, or, of
+    chunks of two elements, none.
+    """
+    if chunk.size == 2:
+        return (codes != 0b0100) & (codes != 0b1110)
+    first, second = codes & 3, codes >> 2
+    return first >= second if ordered else first == second
+
+
+@lru_cache(maxsize=256)
+def _sources(layout: Layout, size: int, rows: int, select: int) -> tuple[Array, Array]:
+    """Of each chunk (rows, chunks) the thread whose register describes it, and the position of its lowest bit."""
+    threads, values = layout[0].size, layout[1].size
+    places = distances(layout).reshape(threads, values, order="F")[:, ::size]
+    row, chunk = places % rows, places // rows // size
+    lanes = np.zeros((rows, int(chunk.max()) + 1), np.int64)
+    shifts, alternatives = np.zeros_like(lanes), np.zeros_like(lanes)
+    for thread in range(threads):
+        at = row[thread], chunk[thread]
+        chosen = alternatives[at] == select
+        lanes[at] = np.where(chosen, thread, lanes[at])
+        shifts[at] = np.where(chosen, CHUNK_BITS * np.arange(values // size), shifts[at])
+        alternatives[at] += 1
+    return lanes, shifts
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """How registers describe A of an atom of a warp or a warpgroup, with a sparsity selector."""
+
+    atom: MmaAtom
+    select: int
+    ordered: bool = False
+
+    @property
+    def chunk(self) -> Chunk:
+        """The chunks of A."""
+        return chunk_of(self.atom.types[1])
+
+    def codes(self, words: Array) -> Array:
+        """The descriptions (..., M, chunks) of the words (..., threads) of all threads."""
+        layout = self.atom.contract.operand(Role.METADATA).layout
+        lanes, shifts = _sources(layout, self.chunk.size, self.atom.shape[0], self.select)
+        mask = (1 << CHUNK_BITS) - 1
+        return np.asarray(words).astype(np.int64)[..., lanes] >> shifts & mask
+
+    def check(self, warp: Warp, site: Site, words: Array, first: int = 0) -> None:
+        """A fault (E3228) where the words of a warp, whose first thread has this number, describe chunks wrongly."""
+        lanes, shifts = _sources(
+            self.atom.contract.operand(Role.METADATA).layout, self.chunk.size, self.atom.shape[0], self.select
+        )
+        mine = (lanes >= first) & (lanes < first + len(words))
+        codes = np.asarray(words).astype(np.int64)[np.where(mine, lanes - first, 0)] >> shifts & (1 << CHUNK_BITS) - 1
+        wrong = invalid(codes, self.chunk, self.ordered) & mine
+        if wrong.any():
+            row, chunk = np.argwhere(wrong)[0].tolist()
+            say_invalid(warp, site, int(lanes[row, chunk]) - first, self.atom.name, self.chunk, row, chunk, codes)
+
+
+def say_invalid(
+    warp: Warp, site: Site, lane: int, name: str, chunk: Chunk, row: int, number: int, codes: Array
+) -> None:
+    """The fault (E3228) of the description of a chunk."""
+    columns = f"{number * chunk.size} to {(number + 1) * chunk.size - 1}"
+    code = int(codes[row, number])
+    problem = (
+        "which is neither 0b0100 nor 0b1110" if chunk.size == 2
+        else "which names one twice" if code & 3 == code >> 2
+        else "whose indices do not rise"
+    )  # fmt: skip
+    text = f"the metadata of row {row}, columns {columns}, of A of {name} are {code:#06b}, {problem}"
+    warp.fault(Code.SIM_METADATA, site, lane, text, _HINT)
+
+
+def sparse_product(
+    how: Summation | None, types: Types, saturates: bool = False, exact: "Table | None" = None
+) -> SparseProduct:
+    """The function that multiplies; with a summation A and B are in f32 or f64, exactly, else as `widen` has them."""
+    rounded, wide = narrow(types[0], saturates, exact), widen(types[0], exact)
+
+    def execute(a: Array, places: Array, b: Array, c: Array) -> Array:
+        chosen = b[places]  # (M, K/2, N)
+        rows, terms, columns = chosen.shape
+        if how is None or exact is not None:
+            return rounded(np.matmul(a[:, None], chosen)[:, 0] + wide(c))
+        at = np.arange(terms * columns).reshape(terms, columns)
+        sums = multiply_add(how, types, np.arange(terms)[None], at, np.arange(columns)[None])
+        return sums(a, chosen.reshape(rows, -1), c)
+
+    return execute
+
+
+def sparse_executor(
+    atom: MmaAtom, metadata: Metadata, how: Summation | None, exact: "Table | None"
+) -> Callable[[Values, Values, Values, Array], Values]:
+    """D of A, B and C in the lanes of a warp, (32, values) each, and of its words of metadata."""
+    places, chunk = Places(atom), metadata.chunk
+    stored = stored_places(atom)
+    saturates = atom.products.operation is MmaOperation.SATURATE
+    product = sparse_product(how, atom.types, saturates, exact)
+    of_a, of_b = widen(atom.types[1], exact), widen(atom.types[2], exact)
+
+    def execute(a: Values, b: Values, c: Values, words: Array) -> Values:
+        left, right = of_a(a).ravel()[stored], of_b(b).ravel()[places.b[0]]
+        d = product(left, selected(metadata.codes(words), chunk), right, c.ravel()[places.c[0]])
+        return d.ravel()[places.d].reshape(places.shape_d)
+
+    return execute
+
+
+@lru_cache(maxsize=256)
+def stored_places(atom: MmaAtom) -> Array:
+    """Where each element (M, K/2) of A that is there is among the raveled values (threads, values)."""
+    (m, _, k), layout = atom.shape, atom.layout_a
+    threads, values = layout[0].size, layout[1].size
+    places = distances(layout).reshape(threads, values, order="F")[:, ::2]
+    homes = np.zeros((m, k // 2), np.int64)
+    homes[places % m, places // m // 2] = np.arange(threads * values // 2).reshape(threads, -1)
+    return homes
