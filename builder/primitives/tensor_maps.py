@@ -24,7 +24,7 @@ from ..scalars.values import Int, convert, wrap
 from ..tensors.nvgpu import CopyBulkTensorTileG2SOp
 from ..tensors.pointers import make_tensor
 from ..tensors.tensors import Pointer, PointerNumber, Tensor
-from ..tensors.tma import TmaAtom, make_tiled_tma_atom
+from ..tensors.tma import TmaAtom, tiled_tma_atom
 from ..tracing.state import emit
 from .barriers import address
 from .enums import CTAGroup, MemScope, Proxy, TensormapField
@@ -198,26 +198,34 @@ def create_tensor_map_tiled(
 ) -> TensorMap:
     """The map of the elements from where a tensor begins, `global_address=t.iterator.toint()`. The strides, of all
     dimensions but the first, are in units of 16 bytes. Raises TilefoldError if no map describes it (E0322), or no
-    copy moves the box (E0323).
+    copy moves the box (E0323). Elements of 4 bits are padded to a byte each in shared memory, unless the format is
+    B4X16.
     """
     pointer = _pointer_to(global_address)
     if not isinstance(pointer, Pointer):
         hint = "give tensor.iterator.toint()"
         raise TilefoldError(Code.BUILD_VALUE, f"expected an address, got {type(pointer).__name__}", hint)
     first = pointer.raw_ptr().recast(dtype)
-    _check_format(tma_format, first.dtype)
+    held = _held_as(tma_format, first.dtype, default=TensorMapDataFormat.B4X16_P64)
     elements, units = (128, first.dtype.bits) if 128 % first.dtype.bits else (128 // first.dtype.bits, 1)
     steps = (1, *(stride * elements // units if units > 1 else stride * elements for stride in global_strides))
     start = Tensor(first.base.ssa, first.dtype).iterator
-    return _map_of(make_tensor(start, make_layout(tuple(global_dims), steps)), box_dims, swizzle)
+    return _map_of(make_tensor(start, make_layout(tuple(global_dims), steps)), box_dims, swizzle, held)
 
 
-def _check_format(format: TensorMapDataFormat, dtype: DType) -> None:
-    """Raises TilefoldError (E0322) for a format in which no map holds elements of this type."""
-    fitting = TensorMapDataFormat.B4X16 if dtype.bits == 4 else TensorMapDataFormat.BYTE
-    if format not in (TensorMapDataFormat.DEFAULT, fitting):
-        hint = f"elements of {dtype} have maps of the format {fitting.name}"
+def _held_as(
+    format: TensorMapDataFormat, dtype: DType, default: TensorMapDataFormat = TensorMapDataFormat.B4X16
+) -> str:
+    """The elements of a map of this format, where they are not those of the type; `default` is the format of elements
+    of 4 bits. Raises TilefoldError (E0322) for a format in which no map holds elements of the type.
+    """
+    formats = TensorMapDataFormat
+    fitting = (formats.B4X16, formats.B4X16_P64) if dtype.bits == 4 else (formats.BYTE,)
+    if format not in (formats.DEFAULT, *fitting):
+        hint = f"elements of {dtype} have maps of the format {' or '.join(known.name for known in fitting)}"
         raise TilefoldError(Code.TENSOR_MAP, f"there are no tensor maps of the format {format.name} here", hint)
+    chosen = default if format is formats.DEFAULT else format
+    return "b4x16_p64" if dtype.bits == 4 and chosen is formats.B4X16_P64 else ""
 
 
 def _pointer_to(x: object) -> Any:
@@ -242,7 +250,7 @@ def create_tensor_map_tiled_from_view(
     ranks the modes by their strides, 0 for the contiguous one. By default the strides do, but modes along which a box
     has one element are the last dimensions, in the tensor's order.
     """
-    _check_format(tma_format, view.element_type)
+    held = _held_as(tma_format, view.element_type)
     shape, stride = view.layout.shape, view.layout.stride
     modes = range(len(shape))
     ranks = list(stride_order) if stride_order is not None else _ranks(stride)
@@ -250,7 +258,7 @@ def create_tensor_map_tiled_from_view(
     if stride_order is None:
         order = [mode for mode in order if box_dims[mode] > 1] + [mode for mode in modes if box_dims[mode] == 1]
     relaid = make_layout(tuple(shape[mode] for mode in order), tuple(stride[mode] for mode in order))
-    return _map_of(make_tensor(view.iterator, relaid), [box_dims[mode] for mode in order], swizzle)
+    return _map_of(make_tensor(view.iterator, relaid), [box_dims[mode] for mode in order], swizzle, held)
 
 
 def _ranks(stride: Sequence[object]) -> list[Any]:
@@ -262,14 +270,14 @@ def _ranks(stride: Sequence[object]) -> list[Any]:
     return [0 if type(step) is int and step == 1 else len(stride) - mode for mode, step in enumerate(stride)]
 
 
-def _map_of(tensor: Tensor, box: Sequence[int], swizzle: TensorMapSwizzle) -> TensorMap:
+def _map_of(tensor: Tensor, box: Sequence[int], swizzle: TensorMapSwizzle, held: str) -> TensorMap:
     tile: LayoutLike = make_layout(tuple(box))
     bits = Swizzle.from_name(swizzle.value)
     if bits.bits:
-        unit = (tensor.element_type.bits // 8).bit_length() - 1
+        unit = 0 if held else (tensor.element_type.bits // 8).bit_length() - 1
         assert isinstance(tile, Layout)
         tile = ComposedLayout(Swizzle(bits.bits, bits.base - unit, bits.shift), 0, tile)
-    atom, coords = make_tiled_tma_atom(CopyBulkTensorTileG2SOp(), tensor, tile, tuple(box))
+    atom, coords = tiled_tma_atom(CopyBulkTensorTileG2SOp(), tensor, tile, tuple(box), held=held)
     made = tuple(atom.type.tma_copy.box)
     if made == tuple(box):
         return TensorMap(atom)

@@ -119,7 +119,22 @@ def make_tiled_tma_atom(
         )
     for given in (smem_layout, cta_tiler, num_multicast):
         check_static(given, "tiles are static, but this is")
-    source, staged = as_tensor(gmem_tensor), as_layout(smem_layout)
+    source = as_tensor(gmem_tensor)
+    held = _map_element(op, source.element_type if internal_type is None else internal_type, source.element_type)
+    return tiled_tma_atom(op, source, smem_layout, cta_tiler, num_multicast, held=held)
+
+
+def tiled_tma_atom(
+    op: "nvgpu.TensorCopyOp",
+    source: Tensor,
+    smem_layout: object,
+    cta_tiler: object,
+    num_multicast: int = 1,
+    *,
+    held: str = "",
+) -> TmaInfo:
+    """As `make_tiled_tma_atom`, with a map of elements `held` of `layout.tma.recipe.MAP_ELEMENTS`."""
+    staged = as_layout(smem_layout)
     if isinstance(staged, ComposedLayout) and isinstance(staged.inner, Swizzle) and staged.offset == 0:
         staged = in_elements(staged.inner, staged.outer, source.element_type)
     properties = {
@@ -127,7 +142,7 @@ def make_tiled_tma_atom(
         "smem": LayoutAttr(_stage(staged, tuples(cta_tiler))),
         "tiler": TilerAttr(tuples(cta_tiler)),
         "multicast": None if num_multicast == 1 else IntegerAttr(num_multicast, i64),
-        "held": _map_element(op, source.element_type if internal_type is None else internal_type, source.element_type),
+        "held": StringAttr(held) if held else None,
     }
     tma = emit(TensorMapOp.inferred([source.ssa], properties)).results[0]
     return TmaInfo(TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0]), staged)
@@ -148,20 +163,20 @@ def _size(tiler: Any) -> int:
     return prod(_size(part) for part in wrap(tiler))
 
 
-def _map_element(op: "nvgpu.TensorCopyOp", requested: DType, given: DType) -> StringAttr | None:
-    """The elements of a map by name, where they are not those that a map of the tensor has by itself."""
+def _map_element(op: "nvgpu.TensorCopyOp", requested: DType, given: DType) -> str:
+    """The elements of a map by name, where they are not those that a map of the tensor has by itself; else empty."""
     kind = op.reduction_kind if isinstance(op, nvgpu.CopyReduceBulkTensorTileS2GOp) else None
     unsigned = kind in (ReductionOp.MIN, ReductionOp.MAX) and requested.unsigned
     if not unsigned and requested == given:
-        return None
+        return ""
     if requested.bits != given.bits:
         if given.bits < 8:
             text = f"a tensor copy does not unpack {given} to {requested}"
             raise TilefoldError(Code.BUILD_VALUE, text, "copy elements of 4 bits as they are")
-        return None  # bytes are bytes, whatever the box counts
+        return ""  # bytes are bytes, whatever the box counts
     element = BY_NAME[requested.name]
     names = (f"u{element.bits}",) if unsigned else (element.ptx, f"u{element.bits}")
-    return StringAttr(next((name for name in names if name in MAP_ELEMENTS), requested.name))
+    return next((name for name in names if name in MAP_ELEMENTS), requested.name)
 
 
 def tma_partition(

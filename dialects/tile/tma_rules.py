@@ -108,7 +108,12 @@ def check_alignment(tma: TmaType, tensor: TensorType, rest: list[Layout]) -> Non
 
 
 def check_boxes(tma: TmaType) -> None:
-    """Raises `LayoutError` (E0324) for a map of single rows, which copies of tiles and prefetches do not take."""
+    """Raises `LayoutError` (E0324) for a map of single rows or of padded elements, which copies of tiles and prefetches
+    do not take.
+    """
+    if tma.element.padded:
+        text = f"copies of tiles do not pad elements of {tma.element.name} in shared memory"
+        raise LayoutError(Code.TMA_OPERANDS, text, "copy boxes by ptx.cp.async.bulk.tensor.load, or do not pad")
     if tma.tma_copy.atom.by_rows:
         text = f"{tma.kind.data} moves rows by their numbers, not a tile"
         raise LayoutError(Code.TMA_OPERANDS, text, "name a column and four rows: tile.tma_call %a(%j, %i, ...), %s")

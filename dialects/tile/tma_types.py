@@ -159,8 +159,11 @@ def make_tensor_copies(
         )
 
     def make(*, merge: bool) -> TmaCopy:
-        bits = held.type.bits
-        return _checked(make_tma_copy(facts, gmem, smem, tiler, val_bits=bits, multicast=multicast, merge=merge))
+        bits, placed = held.type.bits, 8 if held.padded else None
+        made = make_tma_copy(
+            facts, gmem, smem, tiler, val_bits=bits, multicast=multicast, merge=merge, smem_bits=placed
+        )
+        return _checked(made, held.padded)
 
     if facts.by_rows:
         return make(merge=False)
@@ -179,7 +182,7 @@ def make_tensor_copies(
         return apart
 
 
-def _checked(copy: TmaCopy) -> TmaCopy:
+def _checked(copy: TmaCopy, padded: bool) -> TmaCopy:
     """The copy. `LayoutError` where it is already known that the tensor has no map."""
     (extent, _), *outer = copy.dimensions(copy.gmem)
     for mode, (_, stride) in enumerate(outer, 1):
@@ -188,6 +191,6 @@ def _checked(copy: TmaCopy) -> TmaCopy:
     if is_static(extent) and not copy.loads:
         check_stored_rows(extent, copy.bits)
     if is_fully_static((copy.gmem.shape, copy.gmem.stride)):
-        _ = copy.tensor_map()
+        _ = copy.tensor_map(padded=padded)
     _ = copy.coordinates()  # raises where strides of modes that share a dimension are not static
     return copy

@@ -9,7 +9,7 @@ from typing import final
 from ...base.element_types import BY_PTX, ElementType
 from ...base.errors import Code, LayoutError
 from .launch_int import LaunchValue, names_of, renamed, value_for
-from .tensor_map import UNIT, TensorMap, check_stored_rows
+from .tensor_map import PADDED_ROW, UNIT, TensorMap, check_stored_rows
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 """The ways in which a copy combines elements in global memory (PTX ISA, cp.reduce.async.bulk.tensor)."""
@@ -21,13 +21,20 @@ _ORDERED = REDUCTIONS[:3]
 @dataclass(frozen=True, slots=True)
 class MapElement:
     """The type of a map's elements: its name in PTX, its number in CUtensorMapDataType, and the reductions that copies
-    have of it (PTX ISA, cp.reduce.async.bulk). `packed` is PTX's word for elements of less than a byte.
+    have of it (PTX ISA, cp.reduce.async.bulk). `packed` is PTX's word for elements of less than a byte. Where they are
+    `padded`, 16 of them begin each 16 bytes of shared memory.
     """
 
     name: str
     number: int
     reductions: tuple[str, ...] = ()
     packed: str = ""
+    padded: bool = False
+
+    @property
+    def key(self) -> str:
+        """The name of the elements among those of maps."""
+        return self.packed if self.padded else self.name
 
     @property
     def type(self) -> ElementType:
@@ -36,16 +43,17 @@ class MapElement:
 
 
 MAP_ELEMENTS: Mapping[str, MapElement] = MappingProxyType({
-    element.name: element for element in (
+    element.key: element for element in (
         MapElement("u8", 0), MapElement("u16", 1), MapElement("u32", 2, REDUCTIONS),
         MapElement("s32", 3, _ORDERED + _BITWISE), MapElement("u64", 4, _ORDERED + _BITWISE),
         MapElement("s64", 5, _ORDERED[1:]), MapElement("f16", 6, _ORDERED), MapElement("f32", 7, ("add",)),
         MapElement("f64", 8, ("add",)), MapElement("bf16", 9, _ORDERED), MapElement("tf32", 11),
-        MapElement("e2m1", 13, packed="b4x16"),
+        MapElement("e2m1", 13, packed="b4x16"), MapElement("e2m1", 14, packed="b4x16_p64", padded=True),
     )
 })  # fmt: skip
 """The elements of maps by name. Those of 8 bits, floats too, are u8; as tf32, a copy rounds elements of f32. Two of
-e2m1, as which integers of 4 bits are copied, share a byte (16U4_ALIGN8B)."""
+e2m1, as which integers of 4 bits are copied, share a byte (16U4_ALIGN8B), and as b4x16_p64 they are padded in shared
+memory (16U4_ALIGN16B), as multiplications want them whose other operand has 8 or 6 bits."""
 
 PROMOTIONS = (0, 64, 128, 256)
 """The bytes that the L2 cache fetches at a time, by CUtensorMapL2promotion; 0 leaves it at its sectors."""
@@ -147,14 +155,16 @@ class MapRecipe:
     @property
     def _known(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Extents and strides, with some that every map has for those of a launch."""
-        return _if_known(self.dims, UNIT), _if_known(self.strides, 0)
+        return _if_known(self.dims, PADDED_ROW if self.element.padded else UNIT), _if_known(self.strides, 0)
 
     def _map(self, modes: tuple[tuple[int, ...], tuple[int, ...]]) -> TensorMap:
         dims, strides = modes
         # No element is a stride away in a mode of extent 1, in which libraries leave any number.
         pairs = zip(dims[1:], strides, strict=True)
         strides = tuple(PROMOTIONS[-1] if extent == 1 and step % UNIT else step for extent, step in pairs)
-        made = TensorMap(self.element.type.bits, dims, strides, self.box, self.swizzle_bits)
+        made = TensorMap(self.element.type.bits, dims, strides, self.box, self.swizzle_bits, self.element.padded)
+        if self.stored and made.padded:
+            raise _refused("copies store no padded elements", "make a map of elements that are not padded")
         if self.stored:
             check_stored_rows(made.dims[0], made.bits)
         return made

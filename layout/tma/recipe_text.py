@@ -30,7 +30,7 @@ def parse_recipe(text: str) -> MapRecipe:
 
 def print_recipe(recipe: MapRecipe) -> str:
     """The text of a recipe, which `parse_recipe` reads."""
-    parts = [recipe.element.name, recipe.tensor]
+    parts = [recipe.element.key, recipe.tensor]
     if recipe.offset != 0:
         parts.append(f"+ {recipe.offset}")
     parts.append(f"dims {_list(recipe.dims)}")

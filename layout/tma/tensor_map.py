@@ -15,6 +15,10 @@ _MAX_EXTENT = 1 << 32
 _MAX_STRIDE = 1 << 40
 UNIT = 16
 """Addresses, strides and the rows of a box are multiples of it, in bytes."""
+PADDED_ROW = 128
+"""The elements in a row of a box of padded elements; a tensor's rows have a multiple of it."""
+PADDED_UNIT = 32
+"""Addresses and strides of tensors of padded elements are multiples of it, in bytes."""
 SHARED_ALIGNMENT = 128
 """The bytes to which the address in shared memory of a tensor copy is aligned (PTX ISA, cp.async.bulk.tensor)."""
 
@@ -37,7 +41,7 @@ class TensorMap:
     `dims` are extents in elements of `bits` bits, innermost first; `strides` the bytes between neighbours of all
     dimensions but the innermost; `box` the extents that one instruction moves. `swizzle_bits` bits of the addresses in
     shared memory are swizzled, from 0 to 3, or it is `ATOMS_OF_32`. The interleave is none, element strides are 1, and
-    elements outside the tensor are zero.
+    elements outside the tensor are zero. Of `padded` elements 16 begin each 16 bytes of shared memory.
 
     Raises `LayoutError` (E0322) for a tensor that no map describes, (E0323) for a box that TMA does not move.
     """
@@ -47,6 +51,7 @@ class TensorMap:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     swizzle_bits: int = 0
+    padded: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.dims) <= MAX_RANK:
@@ -56,7 +61,25 @@ class TensorMap:
                 raise _no_map(f"dimension {mode} has the extent {extent}", f"extents are 1 to {_MAX_EXTENT}")
         for mode, stride in enumerate(self.strides, 1):
             check_stride(mode, stride)
+        if self.padded:
+            self._check_padded()
         self._check_box()
+
+    def _check_padded(self) -> None:
+        """The rules of CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B (CUDA Driver API, cuTensorMapEncodeTiled)."""
+        if self.dims[0] % PADDED_ROW:
+            hint = f"rows of padded elements have a multiple of {PADDED_ROW}"
+            raise _no_map(f"its rows have {self.dims[0]} elements", hint)
+        for mode, stride in enumerate(self.strides, 1):
+            if stride % PADDED_UNIT:
+                hint = f"those of padded elements are multiples of {PADDED_UNIT} bytes"
+                raise _no_map(f"dimension {mode} has a stride of {stride} bytes", hint)
+        if self.box[0] != PADDED_ROW:
+            text = f"the rows of the box {show(self.box)} have {self.box[0]} padded elements"
+            raise LayoutError(Code.TMA_BOX, text, f"such rows have {PADDED_ROW} elements: use a tile of {PADDED_ROW}")
+        if self.swizzle_bits not in (0, 3, ATOMS_OF_32):
+            text = f"copies of padded elements do not swizzle by {self.swizzle_name}"
+            raise LayoutError(Code.TMA_BOX, text, "their swizzles are none, 128B and 128B_ATOM_32B")
 
     def _check_box(self) -> None:
         for mode, extent in enumerate(self.box):
@@ -65,7 +88,7 @@ class TensorMap:
                 raise LayoutError(
                     Code.TMA_BOX, f"the box {show(self.box)} has the extent {extent} in mode {mode}", hint
                 )
-        row = self.box[0] * self.bits // 8
+        row = self.box[0] if self.padded else self.box[0] * self.bits // 8
         if self.box[0] * self.bits % (8 * UNIT):
             hint = f"rows are multiples of {UNIT} bytes: use a wider tile"
             raise LayoutError(Code.TMA_BOX, f"the rows of the box {show(self.box)} have {row} bytes", hint)
@@ -83,13 +106,19 @@ class TensorMap:
 
     @property
     def bytes(self) -> int:
-        """The bytes that one instruction moves, elements outside the tensor included."""
+        """The bytes that one instruction moves, elements outside the tensor included, as an mbarrier counts them."""
         return prod(self.box) * self.bits // 8
+
+    @property
+    def shared_bytes(self) -> int:
+        """The bytes of shared memory that these take, with those between padded elements."""
+        return prod(self.box) if self.padded else self.bytes
 
     def check_address(self, address: int) -> None:
         """Raises `LayoutError` (E0322) for an address that a tensor with a map cannot have."""
-        if address % UNIT:
-            raise _no_map(f"it begins at the address {address:#x}", f"addresses are multiples of {UNIT}")
+        unit = PADDED_UNIT if self.padded else UNIT
+        if address % unit:
+            raise _no_map(f"it begins at the address {address:#x}", f"addresses are multiples of {unit}")
 
 
 def check_stored_rows(elements: int, bits: int) -> None:

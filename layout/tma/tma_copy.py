@@ -109,15 +109,16 @@ class TmaCopy:
         values = self.tiled_copy.layout_tv[1]
         return join([composition(values, Layout(self.multicast, self._share)), values])
 
-    def tensor_map(self, gmem: Layout | None = None) -> TensorMap:
-        """The map of `gmem`, or of another tensor of its profile, whose integers are known.
+    def tensor_map(self, gmem: Layout | None = None, *, padded: bool = False) -> TensorMap:
+        """The map of `gmem`, or of another tensor of its profile, whose integers are known; of `padded` elements.
 
         Raises `LayoutError` for a tensor without a map (E0322) or a box that TMA does not move (E0323).
         """
         layout = self.gmem if gmem is None else gmem
         dimensions = self.dimensions(Layout(value_of(layout.shape), value_of(layout.stride)))
         strides = tuple(stride * self.bits // 8 for _, stride in dimensions[1:])
-        return TensorMap(self.bits, tuple(extent for extent, _ in dimensions), strides, self.box, self.swizzle_bits)
+        dims = tuple(extent for extent, _ in dimensions)
+        return TensorMap(self.bits, dims, strides, self.box, self.swizzle_bits, padded)
 
     def dimensions(self, gmem: Layout) -> list[tuple[Any, Any]]:
         """The dimensions of the map of a tensor of the profile of `gmem`, innermost first: extents and strides in
@@ -206,11 +207,13 @@ def make_tma_copy(
     val_bits: int,
     multicast: int = 1,
     bits: int | None = None,
+    smem_bits: int | None = None,
     merge: bool = True,
 ) -> TmaCopy:
     """The tensor copies between tiles of `gmem` that `tiler` cuts, and `smem`, the layout of a tile in shared memory.
 
-    Values have `val_bits` bits, elements of the map `bits` (default: as many). `smem` may be swizzled as TMA does it:
+    Values have `val_bits` bits, elements of the map `bits` (default: as many), and in shared memory `smem_bits`, where
+    TMA pads them. `smem` may be swizzled as TMA does it:
     S<B,4,3> of bytes, with B up to 3. The default tiler is the shape of `smem`. `multicast` blocks of a cluster load a
     part of each box for all of them. With `merge`, neighbouring modes that the tile covers are one dimension of the
     map, as in CuTe: a tile that is shifted along one of them then has elements of the next row, not zeros.
@@ -222,7 +225,9 @@ def make_tma_copy(
     to_gmem: Layout = composition(
         make_identity_layout(gmem.shape), product_each(outer.shape) if tiler is None else tiler
     )
-    return copy_of_tile(facts, gmem, smem, to_gmem, val_bits=val_bits, multicast=multicast, bits=bits, merge=merge)
+    return copy_of_tile(
+        facts, gmem, smem, to_gmem, val_bits=val_bits, multicast=multicast, bits=bits, merge=merge, smem_bits=smem_bits
+    )
 
 
 def copy_of_tile(

@@ -118,6 +118,24 @@ def test_what_no_launch_can_make() -> None:
     assert PROMOTIONS[-1] == MapRecipe("A", F16, (64,), (), (64,)).promotion
 
 
+def test_padded_elements() -> None:
+    """CUDA Driver API, cuTensorMapEncodeTiled: CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B."""
+    text = "b4x16_p64 A dims (256, n) strides (128) box (128, 8) swizzle 128B"
+    recipe = parse_recipe(text)
+    assert print_recipe(recipe) == text
+    placed = recipe.place(96, {"n": 9})
+    assert (placed.element.number, placed.map.bytes, placed.map.shared_bytes) == (14, 512, 1024)
+    for changed, address, message in (
+        (text.replace("256", "192"), 0, "its rows have 192 elements"),
+        (text.replace("(128)", "(144)"), 0, "dimension 1 has a stride of 144 bytes"),
+        (text.replace("box (128", "box (64"), 0, "have 64 padded elements"),
+        (text.replace("128B", "64B"), 0, "do not swizzle by 64B"),
+        (text, 16, "it begins at the address 0x10"),
+    ):
+        with pytest.raises(LayoutError, match=message):
+            parse_recipe(changed).place(address, {"n": 9})
+
+
 @pytest.mark.parametrize(("text", "strides", "fetched"), [
     ("", (512,), 256), ("", (384,), 128), ("", (512, 8256), 64), ("", (8032,), 0), ("promotion 128B", (512,), 128),
     ("promotion 128B", (64,), 64), ("promotion 0B", (512,), 0), ("", (), 256),

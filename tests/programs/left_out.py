@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 
 _DISTRIBUTED = "cute/blackwell/kernel/distributed"
-_PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
+_TUTORIALS = "dsl_tutorials"
 
 LEFT_OUT: Mapping[str, str] = {
     **{f"cute/blackwell/efc/common_{name}.py": "a module of other programs" for name in ("dense_gemm_efc", "efc")},
@@ -43,7 +43,6 @@ LEFT_OUT: Mapping[str, str] = {
         f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package jax-tvm-ffi, which registers the function for GPUs"
         for name in ("aot_use_in_jax", "jit_and_use_in_jax")
     },
-    f"{_PRIMITIVES}/tcgen05/cp_narrow_a_to_tmem_mma.py": "tensor maps that put gaps between elements of 4 or 6 bits",
     "experimental/task_scheduling": "the module experimental.task_scheduling, most with tensor memory",
     "helpers": "modules of other programs",
     "utils": "modules of other programs",

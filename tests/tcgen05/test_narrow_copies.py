@@ -3,6 +3,7 @@
 take A from there; warps load columns of bytes to convert them.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.builder.primitives.arrays import Array
 
 from tilefold import cute
+from tilefold.cutlass.experimental import cuda
 from tilefold.cutlass.experimental import primitives as prims
 
 SMEM = cute.AddressSpace.smem
@@ -134,3 +136,63 @@ def test_a_warp_loads_columns_of_bytes(matrices: int, stage: str) -> None:
 def test_other_loads_of_matrices_are_refused(op: Any, text: str) -> None:
     with pytest.raises(TilefoldError, match=text):
         cute.make_copy_atom(op, cute.Int8)
+
+
+@dataclass(frozen=True)
+class Form:
+    """A map of elements of 4 bits, the width of its boxes, and the bytes that the mbarrier waits for."""
+
+    swizzle: cuda.TensorMapSwizzle = cuda.TensorMapSwizzle.none
+    format: cuda.TensorMapDataFormat = cuda.TensorMapDataFormat.DEFAULT
+    width: int = 128
+    bytes: int = 512
+
+
+@cute.kernel
+def padded(A: cute.Tensor, B: cute.Tensor, form: cute.Constexpr) -> None:
+    """A tensor copy pads rows of 128 elements of 4 bits; B is what shared memory has then."""
+    t, _, _ = cute.arch.thread_idx()
+    held, bar = Array(cute.Uint8, (8, 128), SMEM, alignment=1024), Array(cute.Int64, 1, SMEM)
+    tensor_map = cuda.create_tensor_map_tiled(
+        A.iterator.toint(), cute.Float4E2M1FN, global_dims=[256, 8], global_strides=[8], box_dims=[form.width, 8],
+        swizzle=form.swizzle, tma_format=form.format,
+    )  # fmt: skip
+    if t == 0:
+        prims.mbarrier_init(bar, 1)
+        prims.fence_mbarrier_init()
+        assert tensor_map.global_tx_bytes() == 4 * form.width
+        prims.mbarrier_arrive_expect_tx(bar, form.bytes)
+        prims.cp_async_bulk_tensor_shared_cta_global(held, tensor_map.get_ptr(), (128, 0), bar)
+    cute.arch.barrier()
+    cute.arch.mbarrier_wait(bar.pointer.address, 0)
+    for row in cute.range_constexpr(8):
+        for part in cute.range_constexpr(4):
+            B[row, 4 * t + part] = held[row, 4 * t + part]
+
+
+@pytest.mark.parametrize("swizzle", [cuda.TensorMapSwizzle.none, cuda.TensorMapSwizzle.s128b])
+@pytest.mark.parametrize("stage", ["cute", "instr", "ptx"])
+def test_a_tensor_copy_pads_elements(swizzle: Any, stage: str) -> None:
+    a = np.random.default_rng(9).integers(0, 256, (8, 128)).astype(np.uint8)
+    b = np.zeros((8, 128), np.uint8)
+    padded(a, b, Form(swizzle)).launch(grid=1, block=32, device="sim", stage=stage)
+    groups = b.reshape(8, 8, 16)
+    if swizzle is cuda.TensorMapSwizzle.s128b:
+        groups = np.stack([row[np.arange(8) ^ number] for number, row in enumerate(groups)])
+    assert np.array_equal(groups[:, :, :8].reshape(8, 64), a[:, 64:])
+
+
+MISTAKES = {
+    "elements are not padded": (Form(format=cuda.TensorMapDataFormat.B4X16), "E3204"),
+    "padded bytes are expected": (Form(bytes=1024), "E3207"),
+    "a box of 64 padded elements": (Form(width=64, bytes=256), "E0323"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_with_padded_elements(name: str) -> None:
+    form, code = MISTAKES[name]
+    with pytest.raises(TilefoldError) as caught:
+        padded(np.zeros((8, 128), np.uint8), np.zeros((8, 128), np.uint8), form).launch(grid=1, block=32, device="sim")
+    assert caught.value.code == code, str(caught.value)
+    assert caught.value.hint

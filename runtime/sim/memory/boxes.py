@@ -26,10 +26,14 @@ class Box:
     width: int
     addresses: NDArray[np.int64]
     inside: NDArray[np.bool_]
+    padded: bool = False
+    """Whether each unit is followed by as many bytes without a meaning."""
 
     @property
     def origins(self) -> NDArray[np.int64]:
         """The address in the tensor of each 16 bytes."""
+        if self.padded:
+            return self.addresses
         return self.addresses.reshape(-1, BULK_UNIT // self.width)[:, 0]
 
 
@@ -37,7 +41,7 @@ def box_at(placed: PlacedMap, coordinates: tuple[int, ...]) -> Box:
     """The box of a map at some coordinates, in units that are as a whole inside or outside the tensor."""
     bits, tensor = placed.map.bits, placed.map
     first, row = coordinates[0] * bits // 8, tensor.dims[0] * bits // 8
-    width = gcd(BULK_UNIT, first, row)
+    width = BULK_UNIT // 2 if tensor.padded else gcd(BULK_UNIT, first, row)
     at = first + width * np.arange(tensor.box[0] * bits // 8 // width, dtype=np.int64)
     addresses, inside = placed.address + at, (at >= 0) & (at < row)
     for start, extent, stride, count in zip(
@@ -46,7 +50,7 @@ def box_at(placed: PlacedMap, coordinates: tuple[int, ...]) -> Box:
         index = start + np.arange(count, dtype=np.int64)
         addresses = (index[:, None] * stride + addresses).ravel()
         inside = (((index >= 0) & (index < extent))[:, None] & inside).ravel()
-    return Box(width, addresses, inside)
+    return Box(width, addresses, inside, tensor.padded)
 
 
 def rows_at(placed: PlacedMap, column: int, rows: tuple[int, ...]) -> tuple[PlacedMap, Box]:
@@ -59,7 +63,7 @@ def rows_at(placed: PlacedMap, column: int, rows: tuple[int, ...]) -> tuple[Plac
 
 def places_of(placed: PlacedMap, address: int, width: int) -> NDArray[np.int64]:
     """The addresses in shared memory of the units of a box that begins at `address`, where the map swizzles them."""
-    at = address + width * np.arange(placed.map.bytes // width, dtype=np.int64)
+    at = address + width * np.arange(placed.map.shared_bytes // width, dtype=np.int64)
     return at ^ (((at >> 7) & ((1 << placed.map.swizzle_bits) - 1)) << 4)
 
 
@@ -69,13 +73,17 @@ def pattern(placed: PlacedMap) -> int:
 
 
 def fill_box(placed: PlacedMap, box: Box, content: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The bytes of a whole box, an array (units, width), for those of its units in the tensor."""
+    """The bytes of a whole box, an array (units, width), for those of its units in the tensor; zeros follow padded
+    units.
+    """
     unit = np.zeros(box.width, np.uint8)
     if placed.nan_fill:
         kind = _FLOATS[placed.map.bits]
         unit[:] = np.full(box.width // kind.itemsize, np.iinfo(kind).max >> 1, kind).view(np.uint8)
     whole = np.tile(unit, (len(box.inside), 1))
     whole[box.inside] = content
+    if box.padded:
+        return np.concatenate([whole, np.zeros_like(whole)], axis=1)
     if placed.element.name == "tf32":
         bits = whole.view(np.uint32)
         even = (bits >> _TF32_BITS) & 1

@@ -84,14 +84,14 @@ def decode(content: NDArray[np.uint8]) -> PlacedMap:
     for field, does in _MODEL.items():
         if (record[field][:rank] != (field == "element_stride")).any():
             raise LayoutError(Code.SIM_UNSUPPORTED, f"it {does}, which the simulator does not model", "")
-    kind = next((x for x in MAP_ELEMENTS.values() if element in (x.name, x.packed)), None)
+    kind = next((x for x in MAP_ELEMENTS.values() if element == (x.packed or x.name)), None)
     if kind is None:
         raise LayoutError(Code.SIM_UNSUPPORTED, f"its elements are {element}, which the simulator does not model", "")
     dims, strides, box = (
         tuple(record[field][:count].tolist())
         for field, count in (("global_dim", rank), ("global_stride", rank - 1), ("box_dim", rank))
     )
-    made = TensorMap(kind.type.bits, dims, strides, box, int(record["swizzle_mode"][0]))
+    made = TensorMap(kind.type.bits, dims, strides, box, int(record["swizzle_mode"][0]), kind.padded)
     address = int(record["global_address"][0])
     made.check_address(address)
     return PlacedMap(made, address, kind, bool(record["fill_mode"][0]), int(record["promotion"]))

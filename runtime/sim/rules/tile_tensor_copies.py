@@ -45,7 +45,7 @@ def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
             hint = "make the map of the whole argument, and take tiles of tile.tma_tensor at run-time coordinates"
             raise SimulationError(Code.TENSOR_MAP, text, hint, site=site)
         try:
-            made = copy.tensor_map(tensor_layout(tensor, given))
+            made = copy.tensor_map(tensor_layout(tensor, given), padded=element.padded)
             made.check_address(given.address)
             if not copy.loads:
                 check_stored_rows(made.dims[0], made.bits)
