@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """V of fp8 attention transposed, since wgmma takes 8-bit elements from rows of keys alone, and the sizes of its kernel.
 
-A thread moves four elements of 32 keys: it reads a word of each, and exchanges bytes of four words at a time. The keys
-of each 16 come in the order in which attention_elements.py needs them.
+A thread moves four elements of 32 keys: it reads a word of each, and exchanges bytes of four words at a time. Two
+threads write together, so that each sector of memory is written as a whole. The keys of each 16 come in the order in
+which attention_elements.py needs them.
 """
 
 from typing import Annotated, Any
@@ -68,16 +69,25 @@ def transpose_kernel(mV: Values, mT: Transposed):
     for k in cute.range_constexpr(SPAN):
         if span * SPAN + k < keys:
             words[k] = given[span * SPAN + k, at]
-    if span * SPAN < mT.shape[3]:
-        rows = cute.make_rmem_tensor((SPAN // 4, 4), cute.Int32)
-        for i in cute.range_constexpr(SPAN // 4):
-            first = i // 4 * 16 + i % 4 * 2
-            turned = _transposed(*(words[first + k] for k in (0, 1, 8, 9)))
-            for row in cute.range_constexpr(4):
-                rows[i, row] = turned[row]
+    rows = cute.make_rmem_tensor((SPAN // 4, 4), cute.Int32)
+    for i in cute.range_constexpr(SPAN // 4):
+        first = i // 4 * 16 + i % 4 * 2
+        turned = _transposed(*(words[first + k] for k in (0, 1, 8, 9)))
         for row in cute.range_constexpr(4):
-            place = cute.local_tile(to[4 * at + row, None], (SPAN // 4,), (span,))
-            place.store(rows[None, row].load())
+            rows[i, row] = turned[row]
+    # two threads write both halves of a span at once: first of a row of the one, then of a row of the other
+    is_odd = at % 2 == 1
+    halves = cute.make_rmem_tensor((SPAN // 8, 2), cute.Int32)
+    for row in cute.range_constexpr(4):
+        for i in cute.range_constexpr(SPAN // 8):
+            low, high = rows[i, row], rows[SPAN // 8 + i, row]
+            got = cute.arch.shuffle_sync_bfly(cute.where(is_odd, low, high), 1)
+            halves[i, 0], halves[i, 1] = cute.where(is_odd, got, low), cute.where(is_odd, high, got)
+        if span * SPAN < mT.shape[3]:
+            for which in cute.range_constexpr(2):
+                element = 4 * (at // 2 * 2 + which) + row
+                place = cute.local_tile(to[element, None], (SPAN // 8,), (2 * span + at % 2,))
+                place.store(halves[None, which].load())
 
 
 def _transposed(a: Any, b: Any, c: Any, d: Any) -> list[Any]:
