@@ -38,7 +38,6 @@ from .attention_tiles import (
     chosen_config,
     load_of,
     load_stage,
-    next_turn,
     parts,
     quarters,
     turn,
@@ -285,7 +284,7 @@ def attention_kernel(
             """Tile `j` of the keys, beside the values of the one before."""
             multiply_qk()
             multiply_pv(accumulate)
-            next_turn(own, config)
+            turn(own, config, ends=True)
             warpgroup.wait_group(1)
             release_scored(j)
             exponentials(tile, j, masked)
@@ -328,12 +327,12 @@ def attention_kernel(
                         mLse[tile.batch, tile.head, tile.start + first + row] = cute.where(sums[r] == 0.0, 0.0, lse)
 
         if own == 1:  # the other begins
-            next_turn(own, config)
+            turn(own, config, ends=True)
         tile = next_tile()
         if tile.m >= 0:
             pipe_q.consumer_wait(used_q)
             multiply_qk()
-            next_turn(own, config)
+            turn(own, config, ends=True)
             warpgroup.wait_group(0)
             first_exponentials(tile)
             elements.narrowed(accS, rP)
@@ -354,7 +353,7 @@ def attention_kernel(
                 pipe_q.consumer_wait(used_q)
                 multiply_qk()
                 multiply_pv(last > 0)
-                next_turn(own, config)
+                turn(own, config, ends=True)
                 sums = quad_reduce(total.load(), cute.ReductionOp.ADD)
                 keep_maxima()
                 warpgroup.wait_group(1)

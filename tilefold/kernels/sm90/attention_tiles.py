@@ -173,23 +173,14 @@ def load_stage(pipe: Any, state: Any, atom: Any, source: Any, target: Any) -> No
 
 
 @cute.jit
-def turn(group: Any, config: cute.Constexpr[Config]) -> None:
-    """Two warpgroups take turns: waits for that of `group`."""
+def turn(group: Any, config: cute.Constexpr[Config], ends: cute.Constexpr[bool] = False) -> None:
+    """Two warpgroups take turns: waits for that of `group`, or, where that one `ends`, lets the other one begin."""
     if config.consumers == 2:
+        meet = cute.arch.barrier_arrive if ends else cute.arch.barrier
         if group == 0:
-            cute.arch.barrier(barrier_id=1, number_of_threads=2 * WARPGROUP)
+            meet(barrier_id=2 if ends else 1, number_of_threads=2 * WARPGROUP)
         else:
-            cute.arch.barrier(barrier_id=2, number_of_threads=2 * WARPGROUP)
-
-
-@cute.jit
-def next_turn(group: Any, config: cute.Constexpr[Config]) -> None:
-    """It is the turn of the other warpgroup than `group`."""
-    if config.consumers == 2:
-        if group == 0:
-            cute.arch.barrier_arrive(barrier_id=2, number_of_threads=2 * WARPGROUP)
-        else:
-            cute.arch.barrier_arrive(barrier_id=1, number_of_threads=2 * WARPGROUP)
+            meet(barrier_id=1 if ends else 2, number_of_threads=2 * WARPGROUP)
 
 
 def quarters(words: Any, row: int, depth: int, lane: Any) -> list[list[Any]]:
