@@ -53,6 +53,7 @@ LIBRARY: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
         "library_gemm": library.product_cases,
         "library_fp8": library.fp8_cases,
         "library_attention": library_attention.cases,
+        "library_attention_fp8": library_attention.fp8_cases,
         "library_rows": library_rows.cases,
         "library_host": library_host.cases,
     }

@@ -12,6 +12,7 @@ import argparse
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import median
@@ -55,6 +56,15 @@ def three_maps(a, b, c):
 
 KERNELS = {3: three, 8: eight}
 TVM_FFI = "tilefold, exported for TVM FFI"
+TVM_FFI_ALONE = "TVM FFI, a function that does nothing"
+NOTHING = """
+int __tvm_ffi_nothing(void *self, const void *args, int count, long long *result)
+{
+    result[0] = result[1] = 0;
+    return 0;
+}
+"""
+"""The function: its result, of 16 bytes, is None."""
 TVM_FFI_LIMIT = 5.0
 """The most that a call of an exported function of eight tensors may take, in microseconds."""
 
@@ -123,22 +133,28 @@ def triton_call(count: int, tensors: Sequence[Any]) -> Callable[[], Any] | None:
     return lambda: kernel[(1,)](*tensors)
 
 
-def tvm_ffi_call(count: int, tensors: Sequence[Any]) -> Callable[[], Any] | None:
-    """The host function as a library, called through the package apache-tvm-ffi; None where that is not installed."""
+def tvm_ffi_calls(count: int, tensors: Sequence[Any]) -> dict[str, Callable[[], Any]]:
+    """Calls through the package apache-tvm-ffi, where it is installed: of the host function as a library, and of a
+    function in C that does nothing, which is the part of the package itself.
+    """
     try:
         tvm_ffi: Any = import_module("tvm_ffi")
     except ImportError:
-        return None
+        return {}
     with TemporaryDirectory() as folder:
-        made, library = Path(folder, "launch.o"), Path(folder, "launch.so")
+        made, nothing = Path(folder, "launch.o"), Path(folder, "nothing.c")
         compiled = cute.compile(FUNCTIONS[count], *tensors, options="--enable-tvm-ffi")
         compiled.export_to_c(made)
-        run(
-            ["cc", "-shared", "-o", library, made, *cute.runtime.find_runtime_libraries(enable_tvm_ffi=True)],
-            check=True,
-        )
-        function = tvm_ffi.load_module(str(library))["launch"]
-    return lambda: function(*tensors)
+        nothing.write_text(NOTHING)
+
+        def loaded(source: Path, name: str) -> Any:
+            library = source.with_suffix(".so")
+            needs = cute.runtime.find_runtime_libraries(enable_tvm_ffi=True)
+            run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source, *needs], check=True)
+            return tvm_ffi.load_module(str(library))[name]
+
+        functions = {TVM_FFI: loaded(made, "launch"), TVM_FFI_ALONE: loaded(nothing, "nothing")}
+    return {name: partial(function, *tensors) for name, function in functions.items()}
 
 
 def contenders(torch: Torch, count: int) -> dict[str, Callable[[], Any]]:
@@ -162,9 +178,7 @@ def contenders(torch: Torch, count: int) -> dict[str, Callable[[], Any]]:
         launches["torch add_"] = lambda: one.add_(one)
         if engine.driver.capability >= (9, 0):
             launches[WITH_MAPS] = lambda: three_maps(*tensors).launch(grid=(1, 1, 1), block=(32, 1, 1))
-    exported = tvm_ffi_call(count, tensors)
-    if exported is not None:
-        launches[TVM_FFI] = exported
+    launches |= tvm_ffi_calls(count, tensors)
     triton = triton_call(count, tensors)
     if triton is not None:
         launches["Triton"] = triton
