@@ -9,6 +9,7 @@ to 256 rows of A, each product of a graph takes another B, so that the L2 cache 
 
 import argparse
 import json
+import math
 import random
 import sys
 from collections.abc import Iterator
@@ -26,12 +27,14 @@ from benchmarks.record import ROOT, circumstances
 from benchmarks.timing import Run, load_torch, repeated
 from benchmarks.workloads import compile_ahead
 from tilefold.kernels.replay import Launch
-from tilefold.kernels.sm90.gemm_model import SHARING, candidates, fits, microseconds, most_splits, ranked, usual_config
+from tilefold.kernels.sm90.gemm_model import candidates, ranked, table_of, times
 from tilefold.kernels.sm90.products import FEW, MOST_SKINNY, Plan, launch_of, plan_skinny, plan_usual
 from tilefold.kernels.sm90.skinny_model import skinny_candidates
 
 SAMPLE, MOST, ROUNDS = 250.0, 12, 4
 """Microseconds of a graph, about; the most products of one; the graphs of each configuration."""
+AHEAD = 100_000
+"""Cycles that the GPU waits before a graph, so that its launch is no part of the time."""
 MORE = ((18944, 3584), (12288, 4096))
 """N and K of layers for the fit, beside those of the benchmark."""
 OTHERS = ((3072, 3072), (11008, 4096), (7168, 2048), (2048, 7168), (3584, 18944))
@@ -43,30 +46,40 @@ def shapes() -> dict[str, list[Shape]]:
     """The shapes of the fit, and those kept back, which decide nothing."""
     chosen = random.Random(0)
     drawn = [(8 * chosen.randint(8, 1024), 8 * chosen.randint(8, 1024), 8 * chosen.randint(8, 1024)) for _ in range(64)]
+    small = [(_extent(chosen), _extent(chosen), _extent(chosen)) for _ in range(48)]
     layers = [(m, n, k) for n, k in LAYERS for m in TOKENS]
     more, others = (
         [(m, n, k) for n, k in some for m in random.Random(n).sample((1, 8, 32, 64, 128, 512, 1024, 4096), 4)]
         for some in (MORE, OTHERS)
     )
-    return {"fit": [*layers, *more, *drawn[:40]], "kept back": [*others, *drawn[40:]]}
+    return {
+        "fit": [*layers, *more, *drawn[:40], *small[:32]],
+        "kept back": [*others, *drawn[40:], *small[32:]],
+    }
+
+
+def _extent(chosen: random.Random) -> int:
+    """An extent of a product; those of 64 to 128 are as likely as those of 4096 to 8192."""
+    return 8 * round(2 ** chosen.uniform(3, 10))
 
 
 def near(m: int, n: int, k: int, blocks: int, factor: float) -> list[Plan]:
-    """The launches of the usual kernel whose times the model finds within a factor of the shortest."""
+    """The launches of the usual kernel whose times the model finds within a factor of the shortest: of a tile at most
+    one without a cluster, one with a cluster of two blocks, and one with more.
+    """
+    found: dict[Any, tuple[float, Plan]] = {}
     configs = ranked(m, n, k, blocks, 1, len(candidates()), True)
-    times = [microseconds(config, m, n, k, blocks) for config in configs]
-    return [plan_usual(c, m, n, blocks) for c, time in zip(configs, times, strict=True) if time <= factor * min(times)]
+    for config, time in zip(configs, times(table_of(configs, blocks), m, n, k, blocks).tolist(), strict=True):
+        key = config.m, config.n, config.takes_turns, min(math.prod(config.cluster), 3)
+        found.setdefault(key, (time, plan_usual(config, m, n, blocks)))
+    least = min(time for time, _ in found.values())
+    return [plan for time, plan in found.values() if time <= factor * least]
 
 
 def plans(m: int, n: int, k: int, blocks: int) -> Iterator[Plan]:
     """The launches by all configurations that come into question."""
     if m > 64:
-        usual = [config for config in candidates() if fits(config, m, n, blocks)]
-        shared = [
-            usual_config(*tile, False, (1, 1), splits)
-            for tile in SHARING for splits in range(2, most_splits(m, n, k, blocks, tile) + 1)
-        ]  # fmt: skip
-        for config in (*usual, *shared):
+        for config in ranked(m, n, k, blocks, 1, len(candidates()), True):
             yield plan_usual(config, m, n, blocks)
     if m <= MOST_SKINNY or -(-m // 128) * -(-n // 64) < blocks:
         for config in skinny_candidates(m, n, k, blocks):
@@ -98,10 +111,10 @@ SUMS, READY = 264 * 256 * 192, 264
 """The memory for sums, in numbers."""
 
 
-def measure(blocks: int, budget: float, most: int, factor: float | None = None) -> dict[str, Any]:
+def measure(blocks: int, budget: float, most: int, factor: float | None, commit: str) -> dict[str, Any]:
     """The times by shape and configuration, with that of cuBLAS; with a factor, of those near the shortest."""
     torch, began = load_torch(), perf_counter()
-    taken = [shape for some in shapes().values() for shape in some if shape[0] <= most]
+    taken = sorted((shape for some in shapes().values() for shape in some if shape[0] <= most), key=math.prod)
     if factor is None:
         wanted = {shape: list(plans(*shape, blocks)) for shape in taken}
     else:
@@ -141,7 +154,7 @@ def measure(blocks: int, budget: float, most: int, factor: float | None = None) 
         for _ in range(ROUNDS):
             for name, graph in graphs.items():
                 start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                torch.cuda._sleep(20_000)
+                torch.cuda._sleep(AHEAD)
                 start.record()
                 graph()
                 end.record()
@@ -153,7 +166,7 @@ def measure(blocks: int, budget: float, most: int, factor: float | None = None) 
         del graphs
         fastest = sorted((time, str(name)) for name, time in ours.items())[:2]
         print(*shape, f"{peer:.1f}", *(f"{peer / time:.3f} {name}" for time, name in fastest), flush=True)
-    facts = circumstances(str(torch.cuda.get_device_name()), torch=str(torch.__version__))
+    facts = circumstances(str(torch.cuda.get_device_name()), torch=str(torch.__version__), commit=commit)
     number = {config: i for i, config in enumerate(kernels)}
     configs = [{"kind": type(config).__name__, **asdict(config)} for config in kernels]
     numbered = [(*rest, {number[config]: time for config, time in ours.items()}) for *rest, ours in times]
@@ -173,8 +186,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=450.0)
     parser.add_argument("--rows", type=int, default=1 << 20, help="the most rows of A of the products that are taken")
     parser.add_argument("--near", type=float, help="only those whose times the model finds within this factor")
+    parser.add_argument("--commit", default="", help="that of the sources, where they are no checkout")
     args = parser.parse_args()
-    found = measure(132, args.seconds, args.rows, args.near)
+    found = measure(132, args.seconds, args.rows, args.near, args.commit)
     (args.out / "gemm.json").write_text(text_of(found), encoding="utf-8")
     return 0
 

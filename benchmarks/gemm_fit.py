@@ -4,8 +4,9 @@ that `python -m benchmarks.gemm_choice` took, and says how much slower than the 
 shapes of the fit and for those kept back.
 
 The constants go to tilefold/kernels/sm90/gemm_model.py and skinny_model.py. They change one by one, by shorter and
-shorter steps, as long as the loss falls: the mean of the time lost, that of what is lost beyond 3 %, and a part of the
-error of the times near the fastest one.
+shorter steps, as long as the loss falls: the mean of the time lost, that of what is lost beyond 3 %, a part of the
+error of the times near the fastest one, and how far the speeds of tiles are from those at the beginning, since few
+times may be known of a tile.
 """
 
 import argparse
@@ -17,6 +18,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 from benchmarks.gemm_choice import shapes
 from tilefold.kernels.sm90 import gemm_model, skinny_model
 from tilefold.kernels.sm90.parts import Config
@@ -24,31 +27,50 @@ from tilefold.kernels.sm90.products import FEW
 from tilefold.kernels.sm90.skinny_model import Skinny
 
 BLOCKS = 132
+TRUST = 0.5
+"""The weight of the constants of tiles that are there already."""
 Shape = tuple[int, int, int]
 Points = dict[Shape, dict[Any, float]]
 """The microseconds of each configuration, by shape."""
 
 
+Times = Callable[[Sequence[Any], Shape], Sequence[float]]
+"""The times that a model finds for configurations, for a shape."""
+
+
 @dataclass(frozen=True)
 class Model:
-    """The time that a model with constants finds for a configuration, the kind of these, and the `spread` and `weight`
+    """The times that a model with constants finds for configurations, the kind of these, and the `spread` and `weight`
     of errors.
     """
 
-    time: Callable[[Any, Shape, Any], float]
+    times: Callable[[Any], Times]
     constants: Any
     kind: type
     spread: float
     weight: float
 
 
+def _usual(constants: Any) -> Times:
+    columns: dict[Config, Any] = {}
+
+    def times(configs: Sequence[Config], shape: Shape) -> Sequence[float]:
+        for config in configs:
+            if config not in columns:
+                columns[config] = gemm_model.table_of([config], BLOCKS, constants)
+        table = np.concatenate([columns[config] for config in configs], axis=1)
+        return gemm_model.times(table, *shape, BLOCKS, 1, constants).tolist()
+
+    return times
+
+
+def _few_rows(constants: Any) -> Times:
+    return lambda configs, shape: [skinny_model.microseconds(c, *shape, BLOCKS, 2, constants) for c in configs]
+
+
 MODELS = {
-    "usual": Model(
-        lambda c, s, x: gemm_model.microseconds(c, *s, BLOCKS, 1, x), gemm_model.CONSTANTS, Config, 1.3, 0.15
-    ),
-    "few rows": Model(
-        lambda c, s, x: skinny_model.microseconds(c, *s, BLOCKS, 2, x), skinny_model.CONSTANTS, Skinny, 1.6, 0.08
-    ),
+    "usual": Model(_usual, gemm_model.CONSTANTS, Config, 1.3, 0.15),
+    "few rows": Model(_few_rows, skinny_model.CONSTANTS, Skinny, 1.6, 0.08),
 }
 
 
@@ -86,10 +108,14 @@ def merged(files: Sequence[Path]) -> Points:
 
 def lost(model: Model, some: Sequence[Shape], known: Points, constants: Any) -> tuple[list[float], float]:
     """By what factors the chosen configurations are slower than the fastest, and the error of the times near these."""
-    factors, error, count = list[float](), 0.0, 0
+    factors, error, count, times = list[float](), 0.0, 0, model.times(constants)
     for shape in some:
         measured = {config: time for config, time in known[shape].items() if isinstance(config, model.kind)}
-        found = {config: model.time(config, shape, constants) for config in measured}
+        given = zip(measured, times(list(measured), shape), strict=True)
+        found = {config: time for config, time in given if time < math.inf}
+        measured = {config: measured[config] for config in found}
+        if not measured:
+            continue
         best = min(measured.values())
         factors.append(measured[min(found, key=found.__getitem__)] / best)
         near = [math.log(found[config] / time) ** 2 for config, time in measured.items() if time < model.spread * best]
@@ -102,9 +128,18 @@ def fitted(model: Model, some: Sequence[Shape], known: Points, constants: Any) -
 
     def loss(x: Any) -> float:
         factors, error = lost(model, some, known, x)
-        return sum(f - 1 + max(0.0, f - 1.03) for f in factors) / len(factors) + model.weight * error
+        return sum(f - 1 + max(0.0, f - 1.03) for f in factors) / len(factors) + model.weight * error + away(x)
 
-    drawn, least, step = random.Random(0), loss(constants), 0.3
+    def away(x: Any) -> float:
+        changed = [
+            math.log(after / before)
+            for old, new in zip(values(begin).values(), values(x).values(), strict=True) if isinstance(new, Mapping)
+            for before, after in zip(old.values(), cast(Mapping[Any, float], new).values(), strict=True)
+        ]  # fmt: skip
+        return TRUST * sum(change**2 for change in changed) / max(len(changed), 1)
+
+    begin, drawn, step = constants, random.Random(0), 0.3
+    least = loss(constants)
     while step > 0.004:
         names: list[tuple[str, Any]] = []
         for key, x in values(constants).items():
@@ -133,7 +168,8 @@ def main() -> None:
     known, sets = merged(args.file), shapes()
     for name, model in MODELS.items():
         constants: Any = model.constants
-        parts = {key: [s for s in some if (s[0] <= FEW) == (model.kind is Skinny)] for key, some in sets.items()}
+        few = model.kind is Skinny
+        parts = {key: [s for s in some if s in known and (s[0] <= FEW) == few] for key, some in sets.items()}
         if not args.keep:
             constants = fitted(model, parts["fit"], known, constants)
             print({key: x if isinstance(x, float) else dict(x) for key, x in values(constants).items()})

@@ -26,7 +26,7 @@ from ..arguments import Array, refuse
 from .gemm_model import ranked
 from .gemm_shared_k import Exchange, tile_scheduler
 from .gemm_skinny import skinny_gemm
-from .parts import ROWS, WARPGROUP, Config, Stages, pipe_of, tiles_of, together
+from .parts import ROWS, WARPGROUP, Config, Stages, load_strips, pipe_of, tiles_of, together
 from .skinny_model import is_skinny
 
 Activation = Callable[[cute.TensorSSA], cute.TensorSSA]
@@ -77,10 +77,21 @@ def by_columns(part: Any) -> Any:
 
 
 def columns_of_chunk(n: int, dtype: Any) -> int:
-    """The columns of a tile of `n` that a consumer stores at a time: those of 128 bytes, which is the widest that is
-    swizzled, or of 64 where a tile has a half of them over.
+    """The columns of which a tile of `n` has a multiple: those of 128 bytes, which is the widest that is swizzled, or
+    of 64 or 32 where a tile has a part of them over.
     """
     return math.gcd(n, 1024 // dtype.bits)
+
+
+@cute.jit
+def write(store: Any, whole: Any, columns: Any, shared: Any, buffer: Any, row: Any, column: Any, layer: Any):
+    """A thread begins to store a buffer of 64 rows and so many columns of D: the rows with a number, from a column on,
+    where D has such.
+    """
+    shape = ROWS, columns
+    tDsD, tDgD = tiles_of(store, cute.domain_offset((0, column, 0), whole), shape, shared)
+    if row < cute.size(tDgD, 1) and column < whole.shape[1]:
+        cute.copy(store, tDsD[None, buffer], tDgD[None, row, 0, layer])
 
 
 @cute.kernel(min_blocks=1)
@@ -109,21 +120,27 @@ def gemm_kernel(
     # shared memory, and the maps of the matrices that tensor copies move
     type_a, type_b, type_d = mA.element_type, mB.element_type, mD.element_type
     depth, columns = 1024 // type_a.bits, columns_of_chunk(config.n, type_d)  # elements of A or B in 128 bytes
+    wide = 1024 // type_d.bits  # the columns that a consumer stores at a time
     shape, row_major = (config.m, config.n, depth), utils.LayoutEnum.ROW_MAJOR
     layout_a = hopper_helpers.make_smem_layout_a(utils.LayoutEnum.from_tensor(mA), shape, type_a, config.stages)
     layout_b = hopper_helpers.make_smem_layout_b(utils.LayoutEnum.from_tensor(mB), shape, type_b, config.stages)
-    layout_d = hopper_helpers.make_smem_layout_epi(
-        type_d, row_major, (ROWS, columns), config.buffers * config.consumers
-    )
+    buffers, stored = config.buffers * config.consumers, wide // columns
+    layout_d = hopper_helpers.make_smem_layout_epi(type_d, row_major, (ROWS, wide), buffers)
+    layout_rest = hopper_helpers.make_smem_layout_epi(type_d, row_major, (ROWS, columns), buffers * stored)
     share_a, share_b = config.shared_tiles
     mask_a = cpasync.create_tma_multicast_mask(cluster, rank, 1) if share_a > 1 else None
     mask_b = cpasync.create_tma_multicast_mask(cluster, rank, 0) if share_b > 1 else None
     stages_a = Stages(mA, layout_a, (config.m, depth), share_a, rank[1], mask_a)
     stages_b = Stages(mB, layout_b, (config.n, depth), share_b, rank[0], mask_b)
     sD = cute.make_smem_tensor(layout_d, type_d, alignment=1024)
-    one, shape_d = cute.slice_(layout_d, (None, None, 0)), (ROWS, columns)
-    store_d, gD = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), mD, one, shape_d)
-    tDsD, tDgD = tiles_of(store_d, gD, shape_d, sD)
+    store_d, gD = cpasync.make_tiled_tma_atom(
+        cpasync.CopyBulkTensorTileS2GOp(), mD, cute.slice_(layout_d, (None, None, 0)), (ROWS, wide)
+    )
+    if stored > 1:  # the last columns of a tile are in narrower chunks, in the same memory
+        sRest = cute.make_tensor(sD.iterator, layout_rest)
+        store_rest, gRest = cpasync.make_tiled_tma_atom(
+            cpasync.CopyBulkTensorTileS2GOp(), mD, cute.slice_(layout_rest, (None, None, 0)), (ROWS, columns)
+        )
 
     # the consumers of different tiles take turns
     thread = pipeline.Agent.Thread
@@ -154,12 +171,7 @@ def gemm_kernel(
             while work.is_valid_tile:
                 m, n, layer = work.tile_idx
                 begin, end = (scheduler.begin, scheduler.end) if config.splits > 1 else (0, count)
-                for k in cute.range(begin, end):
-                    stage = producer.acquire_and_advance()
-                    with cute.arch.elect_one():
-                        stages_a.load((m, k, layer), stage)
-                        stages_b.load((n, k, layer), stage)
-                    stage.commit()
+                load_strips(producer, begin, end, stages_a, (m, layer), stages_b, (n, layer))
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
             producer.tail()
@@ -176,13 +188,17 @@ def gemm_kernel(
         strips, steps = cute.size(acc, 1), cute.size(rA, 2)
 
         # the accumulators of a part of D that is stored at a time are those of a narrower multiplication
-        narrow = warpgroup_mma(mA, mB, 1, columns)
+        narrow, whole_chunk = (warpgroup_mma(mA, mB, 1, each) for each in (columns, wide))
         inner = (2, 2, columns // 8), 1, 1
         chunks = cute.composition(acc, cute.make_layout((*inner, config.n // columns, strips)))
-        rD = cute.make_rmem_tensor_like(chunks[None, None, None, 0, 0], type_d)
+        rD = cute.make_rmem_tensor(cute.make_layout(((2, 2, wide // 8), 1, 1)), type_d)
+        results = cute.composition(rD, cute.make_layout((*inner, stored)))
         to_shared = hopper_helpers.sm90_get_smem_store_op(row_major, type_d, accumulated(type_a))
-        r2s = cute.make_tiled_copy_C(to_shared, narrow).get_slice(mine)
+        r2s = cute.make_tiled_copy_C(to_shared, whole_chunk).get_slice(mine)
         tRsD, tRrD = r2s.partition_D(sD), r2s.retile(rD)  # (8,1,1,buffers)
+        if stored > 1:
+            rest = cute.make_tiled_copy_C(to_shared, narrow).get_slice(mine)
+            tRsRest = rest.partition_D(sRest)
         stores = pipeline.PipelineTmaStore.create(
             num_stages=config.buffers, producer_group=pipeline.CooperativeGroup(thread, WARPGROUP)
         )
@@ -253,38 +269,50 @@ def gemm_kernel(
                         exchange.add(acc, scheduler.place + number, t - WARPGROUP)
             if config.splits == 1 or scheduler.part == 0:
                 for strip in cute.range_constexpr(strips):
-                    for chunk in cute.range_constexpr(config.n // columns):
+                    for first in cute.range_constexpr(0, config.n // columns, stored):
                         to = own * config.buffers + buffer.index
                         buffer.advance()
                         row = config.m // ROWS * m + (strip if config.takes_turns else config.sharing * strip + own)
-                        column = config.n // columns * n + chunk
-                        result = by_columns(chunks[None, None, None, chunk, strip]).load()
-                        if scale_m is not None:
-                            every_column = cute.make_layout(mD.shape[:2], stride=(1, 0))
-                            result = result * tile_of(
-                                cute.make_tensor(scale_m.iterator, every_column), row, column, False
-                            )
-                        if scale_n is not None:
-                            result = result * columns_of(scale_n, column)
-                        if bias is not None:
-                            result = result + columns_of(bias, column)
-                        if activation is not None:
-                            result = activation(result)
-                        if gate is not None:
-                            result = result * tile_of(gate, row, column)
-                        if residual is not None:
-                            result = result + tile_of(residual, row, column)
-                        by_columns(rD).store(result.to(type_d))
+                        number = min(stored, config.n // columns - first)
+                        for i in cute.range_constexpr(number):
+                            column = config.n // columns * n + first + i
+                            result = by_columns(chunks[None, None, None, first + i, strip]).load()
+                            if scale_m is not None:
+                                every_column = cute.make_layout(mD.shape[:2], stride=(1, 0))
+                                result = result * tile_of(
+                                    cute.make_tensor(scale_m.iterator, every_column), row, column, False
+                                )
+                            if scale_n is not None:
+                                result = result * columns_of(scale_n, column)
+                            if bias is not None:
+                                result = result + columns_of(bias, column)
+                            if activation is not None:
+                                result = activation(result)
+                            if gate is not None:
+                                result = result * tile_of(gate, row, column)
+                            if residual is not None:
+                                result = result + tile_of(residual, row, column)
+                            by_columns(results[None, None, None, i]).store(result.to(type_d))
                         if warp % 4 == 0:
                             stores.producer_acquire()  # the buffer has been read
                         together(own)
-                        cute.copy(r2s, tRrD, tRsD[None, None, None, to])
+                        if number == stored:
+                            cute.copy(r2s, tRrD, tRsD[None, None, None, to])
+                        else:
+                            for i in cute.range_constexpr(number):
+                                part_of_rest = rest.retile(results[None, None, None, i])
+                                cute.copy(rest, part_of_rest, tRsRest[None, None, None, to * stored + i])
                         cute.arch.fence_proxy("async.shared", space="cta")
                         together(own)
                         if warp % 4 == 0:
                             with cute.arch.elect_one():
-                                if row < cute.size(tDgD, 1) and column < cute.size(tDgD, 2):
-                                    cute.copy(store_d, tDsD[None, to], tDgD[None, row, column, layer])
+                                column = config.n // columns * n + first
+                                if number == stored:
+                                    write(store_d, gD, wide, sD, to, row, column * columns, layer)
+                                else:
+                                    for i in cute.range_constexpr(number):
+                                        at_column = (column + i) * columns
+                                        write(store_rest, gRest, columns, sRest, to * stored + i, row, at_column, layer)
                                 stores.producer_commit()
             scheduler.advance_to_next_work(config.consumers if config.takes_turns else 1)
             work = scheduler.get_current_work()

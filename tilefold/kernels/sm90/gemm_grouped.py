@@ -21,7 +21,7 @@ from ..arguments import Array, refuse
 from ..replay import Launch
 from .gemm_scaled import BLOCK, ScaledSums, check_scales
 from .gemm_scaled import DEFAULT as WITH_SCALES
-from .parts import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, pipe_of
+from .parts import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, load_strips, pipe_of
 
 DEFAULT = Config(n=256, stages=4, takes_turns=False)
 
@@ -92,12 +92,8 @@ def gemm_grouped_kernel(
             cpasync.prefetch_descriptor(stages_b.atom)
             while tiles.find(index):
                 m, n = tiles.place(index)
-                for k in cute.range(count):
-                    stage = producer.acquire_and_advance()
-                    with cute.arch.elect_one():
-                        stages_a.load((m, k, tiles.group) if is_masked else (tiles.above + m, k), stage)
-                        stages_b.load((n, k, tiles.group), stage)
-                    stage.commit()
+                of_a = (m, tiles.group) if is_masked else (tiles.above + m,)
+                load_strips(producer, 0, count, stages_a, of_a, stages_b, (n, tiles.group))
                 index += blocks
             producer.tail()
     else:

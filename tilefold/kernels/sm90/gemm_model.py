@@ -8,21 +8,29 @@ wave, each has a part of the strips, and their sums go through memory. The const
 H200 (`python -m benchmarks.gemm_fit`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from heapq import nsmallest
+from math import inf
 from types import MappingProxyType
+from typing import Any
 
-from .parts import ROWS, Config
+import numpy as np
+from numpy.typing import NDArray
+
+from .parts import Config
 
 SUMS: Mapping[tuple[int, int, bool], float] = MappingProxyType({
-    (64, 64, True): 0.285, (64, 128, True): 0.292, (64, 192, True): 0.32, (64, 256, True): 0.311,
-    (128, 64, True): 0.291, (128, 64, False): 0.326, (128, 96, True): 0.334, (128, 128, True): 0.303,
-    (128, 128, False): 0.303, (128, 160, True): 0.312, (128, 192, True): 0.292, (128, 192, False): 0.29,
-    (128, 224, False): 0.285, (128, 256, False): 0.287, (192, 96, False): 0.307, (192, 128, False): 0.302,
-    (192, 160, False): 0.282, (192, 192, False): 0.279, (256, 64, False): 0.37,
-    (256, 128, False): 0.296, (256, 160, False): 0.28, (256, 192, False): 0.282,
+    (64, 64, True): 0.285, (64, 96, True): 0.28, (64, 128, True): 0.292, (64, 144, True): 0.33, (64, 176, True): 0.3,
+    (64, 192, True): 0.32, (64, 256, True): 0.311, (128, 64, True): 0.291, (128, 64, False): 0.326,
+    (128, 80, True): 0.34, (128, 96, True): 0.334, (128, 112, True): 0.335, (128, 128, True): 0.303,
+    (128, 128, False): 0.303, (128, 144, True): 0.325, (128, 160, True): 0.312, (128, 176, True): 0.3,
+    (128, 176, False): 0.3, (128, 192, True): 0.292, (128, 192, False): 0.29, (128, 208, False): 0.288,
+    (128, 224, False): 0.285, (128, 240, False): 0.286, (128, 256, False): 0.287, (192, 96, False): 0.307,
+    (192, 112, False): 0.305, (192, 128, False): 0.302, (192, 144, False): 0.29, (192, 160, False): 0.282,
+    (192, 176, False): 0.281, (192, 192, False): 0.279, (256, 64, False): 0.37, (256, 112, False): 0.31,
+    (256, 128, False): 0.296, (256, 144, False): 0.29, (256, 160, False): 0.28, (256, 176, False): 0.281,
+    (256, 192, False): 0.282,
 })  # fmt: skip
 """Microseconds of the tensor cores for 10^6 products of 16 bits, by the tile and whether consumers take turns."""
 
@@ -38,9 +46,9 @@ class Constants:
     sums: Mapping[tuple[int, int, bool], float] = field(default_factory=lambda: SUMS)
     loads: float = 0.00482
     shared: float = 1.151
-    beside_lines: float = 2.168
-    writes: float = 0.048
-    memory: float = 0.1694
+    beside_lines: float = 1.83
+    writes: float = 0.042
+    memory: float = 0.1825
     begin: float = 1.98
     exchange: float = 1.49
     exchange_sums: float = 0.0579
@@ -48,114 +56,105 @@ class Constants:
 
 
 CONSTANTS = Constants()
-CLUSTERS = ((1, 1), (2, 1), (1, 2))
+CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4))
 """The blocks along M and N that share tiles."""
-NARROW = 64
-"""Rows or columns of tiles that serve one wave alone: with more, they were up to 1.45 times slower than the model."""
+NARROW, SMALL = 64, 128 * 128
+"""Rows or columns of tiles, and sums of tiles in clusters, that serve one wave alone: with more waves, they were up to
+1.45 times slower than the model.
+"""
 SHARING = ((128, 64), (128, 128), (128, 192), (128, 256), (256, 64), (256, 128), (192, 128), (192, 192))
 """The tiles whose K several blocks share."""
-LEAST_STRIPS = 8
-"""The fewest strips of K of a block that shares them."""
-ROOM = 192 * 1024
-"""The shared memory of a block's stages, in bytes."""
+MOST_SPLITS, LEAST_STRIPS = 8, 8
+"""The most blocks that share the K of a tile, and the fewest strips of K that each of them has."""
+ROOM, STORED = 192 * 1024, 16 * 1024
+"""The shared memory of a block's stages, in bytes, and that of a buffer of two consumers for D."""
 
 
 @lru_cache(maxsize=1024)
 def usual_config(m: int, n: int, takes_turns: bool, cluster: tuple[int, int], splits: int = 1) -> Config:
-    """The configuration of a tile; 192 rows are for three consumers."""
-    consumers, buffers = (3, 1) if m == 192 else (2, 2)
-    if n % ROWS:  # parts of half as many columns are stored at a time
-        buffers *= 2
-    stages, group = min(ROOM // ((m + n) * 128), 10), 16 if cluster == (1, 2) else 8
+    """The configuration of a tile; 192 rows are for three consumers. D has one buffer where that makes room for a
+    fourth stage.
+    """
+    consumers, strip = 3 if m == 192 else 2, (m + n) * 128
+    buffers = 1 if consumers == 3 or ROOM // strip < min(4, (ROOM + STORED) // strip) else 2
+    stages, group = min((ROOM + (2 - buffers) * STORED) // strip, 10), 16 if cluster == (1, 2) else 8
     return Config(m, n, consumers, stages, cluster, takes_turns, group, buffers, splits)
 
 
 @cache
 def candidates() -> tuple[Config, ...]:
-    """The configurations: all tiles, and for those that load much, blocks that share tiles."""
-    return tuple(
-        usual_config(m, n, takes_turns, cluster)
-        for m, n, takes_turns in SUMS for cluster in CLUSTERS if cluster == (1, 1) or m * n >= 128 * 128
+    """The configurations: all tiles, for those that load much clusters of blocks that share tiles, and blocks that
+    share K.
+    """
+    alone = (
+        usual_config(*tile, cluster)
+        for tile in SUMS for cluster in CLUSTERS
+        if (cluster == (1, 1) or tile[0] * tile[1] >= SMALL // 2) and tile[1] // cluster[0] % 8 == 0
     )  # fmt: skip
+    shared = (usual_config(*tile, False, (1, 1), splits) for tile in SHARING for splits in range(2, MOST_SPLITS + 1))
+    return *alone, *shared
 
 
-def most_splits(m: int, n: int, k: int, blocks: int, tile: tuple[int, int]) -> int:
-    """The most blocks that can share K of each tile that is left over from whole waves."""
-    rest = -(-m // tile[0]) * -(-n // tile[1]) % blocks
-    return min(blocks // rest, k // (64 * LEAST_STRIPS), 8) if rest else 1
-
-
-def sharing_k(m: int, n: int, k: int, blocks: int) -> Iterator[Config]:
-    """The configurations with which blocks share K, each tile with the number of blocks that the model finds best."""
-    c = CONSTANTS
-    for high, wide in SHARING:
-        most = most_splits(m, n, k, blocks, (high, wide))
-        if most > 1:
-            work = k / 64 * high * wide * 64e-6 * c.sums[high, wide, False]
-            best = round((work / (c.exchange_sums * high * wide / 1000)) ** 0.5)
-            yield usual_config(high, wide, False, (1, 1), max(2, min(best, most)))
-
-
-Parts = tuple[int, int, int, int, float, float, float, bool, float]
-Row = tuple[Config, Parts]
-
-
-@lru_cache(maxsize=1024)
-def _row(config: Config) -> Row:
-    return config, _parts(config, CONSTANTS)
+Table = NDArray[Any]
+"""A column for each configuration, with the rows of `parts`."""
 
 
 @lru_cache(maxsize=16)
-def _rows(blocks: int) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
-    """The configurations that so many blocks can have for any problem, and those for one wave alone."""
-    rows = [_row(config) for config in candidates() if blocks >= config.cluster[0] * config.cluster[1]]
-    narrow = tuple(row for row in rows if min(row[0].m, row[0].n) <= NARROW)
-    return tuple(row for row in rows if row not in narrow), narrow
+def _table(blocks: int) -> Table:
+    return table_of(candidates(), blocks)
 
 
-def microseconds(
-    config: Config, m: int, n: int, k: int, blocks: int, layers: int = 1, constants: Constants = CONSTANTS
-) -> float:
-    """The time of a product of 16-bit elements with these extents, by so many blocks."""
-    return _times([(config, _parts(config, constants))], m, n, k, blocks, layers, constants)[0]
+def table_of(configs: Sequence[Config], blocks: int, constants: Constants = CONSTANTS) -> Table:
+    """The numbers of configurations from which `times` finds the times by so many blocks."""
+    return np.array([_parts(config, blocks, constants) for config in configs]).T.copy()
 
 
-def _times(rows: Sequence[Row], m: int, n: int, k: int, blocks: int, layers: int, constants: Constants) -> list[float]:
-    """The times by configurations; one loop for all, since it decides how long a choice takes."""
-    strips, is_beside, power, root = -(-k // 64), 2 * k % 128 > 0, constants.overlap, 1 / constants.overlap
+def times(
+    table: Table, m: int, n: int, k: int, blocks: int, layers: int = 1, constants: Constants = CONSTANTS
+) -> NDArray[Any]:
+    """The times of a product of 16-bit elements with these extents by the configurations of a table; infinite for those
+    that do not come into question. All at once, since this decides how long a choice takes.
+    """
+    high, wide, slots, most, splits, strip, beside, write, again, ends = table
+    power, strips = constants.overlap, -(-k // 64)
     memory = ((m * k + n * k + m * n) * layers * 2e-6 * constants.memory) ** power
-    times: list[float] = []
-    for _, (high, wide, together, splits, strip, beside, write, is_hidden, ends) in rows:
-        whole, rest = divmod(-(-m // high) * -(-n // wide) * layers, blocks // together)
-        turns = whole * strips + (-(-strips // splits) if rest else 0)
-        tile = turns * (beside if is_beside else strip) + (write if is_hidden else write * (whole + (rest > 0)))
-        times.append((tile**power + memory) ** root + ends)
-    return times
+    count = np.ceil(m / high) * np.ceil(n / wide) * layers
+    whole = np.floor(count / slots)
+    rest = count - whole * slots
+    is_over = rest > 0
+    turns = whole * strips + is_over * np.ceil(strips / splits)
+    multiply, writes = turns * (beside if 2 * k % 128 else strip), write * (whole + is_over)
+    hidden = np.maximum(multiply, (multiply + writes) / 2) + write  # each writes while the other multiplies
+    tile = np.where(again, multiply + writes, hidden)
+    found = (tile**power + memory) ** (1 / power) + ends
+    shares = (splits > 1) & ((layers > 1) | (splits * rest > blocks) | (splits * (64 * LEAST_STRIPS) > k) | ~is_over)
+    return np.where((count > most) | shares, inf, found)
 
 
-def _parts(config: Config, c: Constants) -> Parts:
-    """The tiles of a cluster, its blocks, those that share K, and the times of a strip of K, of one whose rows begin
-    beside lines, of a tile's sums, whether consumers that take turns hide these, and of the beginning and the end.
+def _parts(config: Config, blocks: int, c: Constants) -> tuple[float, ...]:
+    """The tiles of a cluster, the clusters at a time and those at most, the blocks that share K, the times of a strip
+    of K, of one whose rows begin beside lines, and of a tile's sums, whether these take time after each tile, and the
+    times of the beginning and the end. Consumers that take turns write while the other one multiplies.
     """
     (along_m, along_n), sums = config.cluster, config.m * config.n
+    together = along_m * along_n
     multiply = sums * 64e-6 * c.sums[config.m, config.n, config.takes_turns]
-    loads = (config.m / along_n + config.n / along_m) * 0.128 * c.loads * (1 if config.cluster == (1, 1) else c.shared)
+    loads = (config.m / along_n + config.n / along_m) * 0.128 * c.loads * (1 if together == 1 else c.shared)
     strip, beside = (_together(multiply, loads * factor, c.overlap) for factor in (1, c.beside_lines))
     exchange = (config.splits - 1) * c.exchange_sums * sums / 1000 + c.exchange if config.splits > 1 else 0.0
-    tiles = config.m * along_m, config.n * along_n, along_m * along_n, config.splits
-    return *tiles, strip, beside, sums / 1000 * c.writes, config.takes_turns, exchange + c.begin
+    slots = blocks // together
+    most = slots if min(config.m, config.n) <= NARROW or (together > 1 and sums < SMALL) else inf
+    if together > 2:  # parts of a GPU have multiprocessors left over
+        most = slots * 10 // 11
+    if config.splits > 1:
+        most = inf
+    tiles = config.m * along_m, config.n * along_n, max(slots, 1), most if slots else 0, config.splits
+    return *tiles, strip, beside, sums / 1000 * c.writes, 0 if config.takes_turns else 1, exchange + c.begin
 
 
 def _together(a: float, b: float, overlap: float) -> float:
     """The time of two kinds of work that go on at the same time."""
     return (a**overlap + b**overlap) ** (1 / overlap)
-
-
-def fits(config: Config, m: int, n: int, blocks: int, layers: int = 1) -> bool:
-    """Whether so many blocks can have a configuration, and the model holds for it."""
-    if min(config.m, config.n) <= NARROW and -(-m // config.m) * -(-n // config.n) * layers > blocks:
-        return False
-    return blocks >= config.cluster[0] * config.cluster[1]
 
 
 @lru_cache(maxsize=4096)
@@ -165,17 +164,21 @@ def ranked(
     """The configurations whose times the model finds shortest, the first one first; of equal ones the largest tile, and
     clusters along M where M has few tiles. Blocks share K only where a caller says that it has the memory.
     """
-    wide, narrow = _rows(blocks)
-    rows = [*wide, *(row for row in narrow if fits(row[0], m, n, blocks, layers))]
-    if shares_k and layers == 1:
-        rows += map(_row, sharing_k(m, n, k, blocks))
-    times = _times(rows, m, n, k, blocks, layers, CONSTANTS)
-    limit = nsmallest(count, times)[-1] + 1e-3
+    configs, found = candidates(), times(_table(blocks), m, n, k, blocks, layers)
+    if not shares_k:
+        found = found[: _alone()]
+    limit = found.min() if count == 1 else np.partition(found, count - 1)[count - 1]
     preferred = (2, 1) if m <= 512 else (1, 2)
 
-    def key(each: tuple[float, Config]) -> tuple[float, int, bool]:
-        time, config = each
-        return round(time, 3), -config.m * config.n, config.cluster != preferred
+    def key(number: int) -> tuple[float, int, bool]:
+        config = configs[number]
+        return round(float(found[number]), 3), -config.m * config.n, config.cluster != preferred
 
-    near = [(time, config) for time, (config, _) in zip(times, rows, strict=True) if time <= limit]
-    return tuple(config for _, config in sorted(near, key=key)[:count])
+    near = np.flatnonzero((found <= limit + 1e-3) & (found < inf)).tolist()
+    return tuple(configs[number] for number in sorted(near, key=key)[:count])
+
+
+@cache
+def _alone() -> int:
+    """How many configurations share no K; these are the first ones."""
+    return sum(config.splits == 1 for config in candidates())

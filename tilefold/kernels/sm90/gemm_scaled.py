@@ -18,7 +18,7 @@ from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array, any_rows, refuse
 from ..replay import Launch
-from .parts import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, pipe_of
+from .parts import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, load_strips, pipe_of
 
 BLOCK = 128
 """The elements of K that have a scale, and those of N."""
@@ -136,12 +136,7 @@ def gemm_fp8_scaled_kernel(
             work = scheduler.initial_work_tile_info()
             while work.is_valid_tile:
                 m, n, _ = work.tile_idx
-                for k in cute.range(count):
-                    stage = producer.acquire_and_advance()
-                    with cute.arch.elect_one():
-                        stages_a.load((m, k), stage)
-                        stages_b.load((n, k), stage)
-                    stage.commit()
+                load_strips(producer, 0, count, stages_a, (m,), stages_b, (n,))
                 scheduler.advance_to_next_work()
                 work = scheduler.get_current_work()
             producer.tail()

@@ -19,7 +19,7 @@ WARPGROUP = 128
 """The threads of a warpgroup."""
 ROWS = 64
 """The rows of D that a warpgroup stores at a time."""
-COLUMNS = 32
+COLUMNS = 16
 """The columns of which a tile has a multiple."""
 BY_ROWS = utils.LayoutEnum.ROW_MAJOR
 
@@ -48,7 +48,7 @@ class Config:
             refuse("gemm", "blocks that share K are in no clusters, and their consumers share a tile")
         most = 2 if self.takes_turns else 3
         if self.m % (ROWS * self.sharing) or self.n % COLUMNS or not 1 <= self.consumers <= most:
-            refuse("gemm", "a tile has 64 rows for each consumer that shares it, and a multiple of 32 columns")
+            refuse("gemm", "a tile has 64 rows for each consumer that shares it, and a multiple of 16 columns")
 
     @property
     def threads(self) -> int:
@@ -129,6 +129,19 @@ class Stages:
         """A thread begins the copy of a tile to a stage."""
         to = self.to[None, stage.index]
         cute.copy(self.atom, self.source[(None, *tile)], to, tma_bar_ptr=stage.barrier, mcast_mask=self.mask)
+
+
+@cute.jit
+def load_strips(producer: Any, begin: Any, end: Any, a: Any, of_a: tuple[Any, ...], b: Any, of_b: tuple[Any, ...]):
+    """A warp loads strips of K, from number `begin` to `end`, of tiles of A and of B to their stages. A tile has a
+    number along M or N, and in the modes behind.
+    """
+    for k in cute.range(begin, end):
+        stage = producer.acquire_and_advance()
+        with cute.arch.elect_one():
+            a.load((of_a[0], k, *of_a[1:]), stage)
+            b.load((of_b[0], k, *of_b[1:]), stage)
+        stage.commit()
 
 
 class Sums:
