@@ -17,6 +17,11 @@ _BITWISE = REDUCTIONS[5:]
 _ORDERED = REDUCTIONS[:3]
 
 
+_DRIVER_NAMES: Mapping[str, str] = MappingProxyType(
+    {"b4x16": "16U4_ALIGN8B", "b4x16_p64": "16U4_ALIGN16B", "b6x16_p32": "16U6_ALIGN16B"}
+)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class MapElement:
@@ -41,6 +46,11 @@ class MapElement:
         """The type of the elements."""
         return BY_PTX[self.name]
 
+    @property
+    def driver_name(self) -> str:
+        """The constant of CUtensorMapDataType, without the words that all have."""
+        return _DRIVER_NAMES.get(self.packed, self.type.name.upper())
+
 
 MAP_ELEMENTS: Mapping[str, MapElement] = MappingProxyType({
     element.key: element for element in (
@@ -49,11 +59,13 @@ MAP_ELEMENTS: Mapping[str, MapElement] = MappingProxyType({
         MapElement("s64", 5, _ORDERED[1:]), MapElement("f16", 6, _ORDERED), MapElement("f32", 7, ("add",)),
         MapElement("f64", 8, ("add",)), MapElement("bf16", 9, _ORDERED), MapElement("tf32", 11),
         MapElement("e2m1", 13, packed="b4x16"), MapElement("e2m1", 14, packed="b4x16_p64", padded=True),
+        MapElement("e2m3", 15, packed="b6x16_p32", padded=True),
     )
 })  # fmt: skip
 """The elements of maps by name. Those of 8 bits, floats too, are u8; as tf32, a copy rounds elements of f32. Two of
-e2m1, as which integers of 4 bits are copied, share a byte (16U4_ALIGN8B), and as b4x16_p64 they are padded in shared
-memory (16U4_ALIGN16B), as multiplications want them whose other operand has 8 or 6 bits."""
+e2m1, as which integers of 4 bits are copied, share a byte (16U4_ALIGN8B). As b4x16_p64 and b6x16_p32 elements of 4
+bits, and of 6 bits, e2m3 or e3m2, are padded in shared memory (16U4_ALIGN16B, 16U6_ALIGN16B), as multiplications want
+them that mix types."""
 
 PROMOTIONS = (0, 64, 128, 256)
 """The bytes that the L2 cache fetches at a time, by CUtensorMapL2promotion; 0 leaves it at its sectors."""
@@ -108,8 +120,8 @@ class MapRecipe:
         if len(self.dims) != len(self.box) or len(self.strides) != len(self.box) - 1:
             problem = f"it has {len(self.dims)} extents, {len(self.strides)} strides and a box of rank {len(self.box)}"
             raise _refused(problem, "give an extent for each mode of the box, and a stride for each but the first")
-        if self.nan_fill and self.element.type.kind != "float":
-            raise _refused(f"elements of {self.element.name} cannot be NaN", "fill with zeros")
+        if self.nan_fill and (self.element.type.kind != "float" or self.element.padded):
+            raise _refused(f"elements of {self.element.key} cannot be NaN", "fill with zeros")
         if self.promotion not in PROMOTIONS:
             raise _refused(f"the L2 cache does not fetch {self.promotion} bytes", f"use one of {PROMOTIONS}")
         self._map(self._known)

@@ -66,7 +66,7 @@ class TensorMap:
         self._check_box()
 
     def _check_padded(self) -> None:
-        """The rules of CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B (CUDA Driver API, cuTensorMapEncodeTiled)."""
+        """The rules of 16U4_ALIGN16B and 16U6_ALIGN16B (CUDA Driver API, cuTensorMapEncodeTiled)."""
         if self.dims[0] % PADDED_ROW:
             hint = f"rows of padded elements have a multiple of {PADDED_ROW}"
             raise _no_map(f"its rows have {self.dims[0]} elements", hint)

@@ -118,6 +118,13 @@ def test_what_no_launch_can_make() -> None:
     assert PROMOTIONS[-1] == MapRecipe("A", F16, (64,), (), (64,)).promotion
 
 
+def test_padded_elements_of_6_bits() -> None:
+    placed = parse_recipe("b6x16_p32 A dims (256, 8) strides (192) box (128, 8) swizzle 128B").place(64, {})
+    assert (placed.map.bytes, placed.map.shared_bytes) == (96 * 8, 128 * 8)
+    with pytest.raises(LayoutError, match="cannot be NaN"):
+        parse_recipe("b6x16_p32 A dims (256, 8) strides (192) box (128, 8) fill nan")
+
+
 def test_padded_elements() -> None:
     """CUDA Driver API, cuTensorMapEncodeTiled: CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B."""
     text = "b4x16_p64 A dims (256, n) strides (128) box (128, 8) swizzle 128B"
@@ -148,11 +155,13 @@ def test_the_cache_fetches_what_rows_are_multiples_of(text: str, strides: tuple[
 
 
 def test_elements() -> None:
-    assert [element.number for element in MAP_ELEMENTS.values()] == [*range(10), 11, 13]  # CUtensorMapDataType
+    assert [element.number for element in MAP_ELEMENTS.values()] == [*range(10), 11, 13, 14, 15]  # CUtensorMapDataType
     assert {name: element.type.bits for name, element in MAP_ELEMENTS.items()} == {
         "u8": 8, "u16": 16, "u32": 32, "s32": 32, "u64": 64, "s64": 64, "f16": 16, "f32": 32, "f64": 64, "bf16": 16,
-        "tf32": 32, "e2m1": 4,
+        "tf32": 32, "e2m1": 4, "b4x16_p64": 4, "b6x16_p32": 6,
     }  # fmt: skip
+    names = {"e2m1": "16U4_ALIGN8B", "b4x16_p64": "16U4_ALIGN16B", "b6x16_p32": "16U6_ALIGN16B"}  # cuda.h
+    assert {name: MAP_ELEMENTS[name].driver_name for name in names} == names
     for element in MAP_ELEMENTS.values():
         assert set(element.reductions) <= set(REDUCTIONS)
 

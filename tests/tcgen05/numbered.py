@@ -200,6 +200,83 @@ run.launch @kernels::@k grid(2) {
 """
 """A multiplication with scales by a pair: 256 x 128 x 32, of zeros."""
 
+PADDED = """
+gpu.module @kernels {
+  ptx.entry @k(%A: !ptx.ptr<global> align 32, %D: !ptx.ptr<global> align 16, %map: !ptx.tensor_map of "b4x16_p64 A dims (128, 160) strides (64) box (128, 160) swizzle 128B") threads(128) shared(20504) {
+    %t = ptx.sreg "tid.x"
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %four = arith.constant 4 : i32
+    %five = arith.constant 5 : i32
+    %columns = arith.constant 32 : i32
+    %bytes = arith.constant 10240 : i32
+    %row = arith.constant 128 : i32
+    %of_b = arith.constant 16384 : i32
+    %shape = arith.constant 0x8081690 : i32
+    %fresh = arith.constant false
+    %s = ptx.smem.addr 0
+    %full = ptx.smem.addr 20480
+    %done = ptx.smem.addr 20488
+    %slot = ptx.smem.addr 20496
+    %first = arith.cmpi eq, %t, %zero : i32
+    %warp = arith.shrui %t, %five : i32
+    %first_warp = arith.cmpi eq, %warp, %zero : i32
+    scf.if %first {
+      ptx.mbarrier.init %full, %one
+      ptx.mbarrier.init %done, %one
+      ptx.fence.mbarrier_init
+    }
+    scf.if %first_warp {
+      ptx.tcgen05.alloc cta_group 1 %slot, %columns
+      ptx.tcgen05.relinquish_alloc_permit cta_group 1
+    }
+    ptx.tcgen05.fence "before_thread_sync"
+    ptx.bar.sync 0
+    ptx.tcgen05.fence "after_thread_sync"
+    %number = ptx.ld %slot align 4 : !ptx.ptr<shared> -> i32
+    %d = ptx.inttoptr %number align 4 : i32 -> !ptx.ptr<tmem>
+    scf.if %first {
+      ptx.mbarrier.arrive.expect_tx %full, %bytes
+      ptx.cp.async.bulk.tensor.load %map[%zero, %zero], %s, %full
+    }
+    ptx.mbarrier.wait %full, %zero
+    scf.if %first {
+      %sb = ptx.ptr_add %s, %of_b : !ptx.ptr<shared>, i32 -> !ptx.ptr<shared>
+      %da = ptx.tcgen05.descriptor %s leading 1 stride 64 swizzling 2
+      %db = ptx.tcgen05.descriptor %sb leading 1 stride 64 swizzling 2
+      ptx.tcgen05.mma "f8f6f4" cta_group 1 %d, %da, %db, %shape, %fresh : i64
+      ptx.tcgen05.commit cta_group 1 %done
+    }
+    ptx.mbarrier.wait %done, %zero
+    ptx.tcgen05.fence "after_thread_sync"
+    %c21 = arith.constant 21 : i32
+    %lanes = arith.shli %warp, %c21 : i32
+    %own = ptx.ptr_add %d, %lanes : !ptx.ptr<tmem>, i32 -> !ptx.ptr<tmem>
+    %o = arith.muli %t, %row : i32
+    %out = ptx.ptr_add %D, %o : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
+    scf.for %n = %zero to %columns step %four : i32 {
+      %part = ptx.ptr_add %own, %n : !ptx.ptr<tmem>, i32 -> !ptx.ptr<tmem>
+      %v = ptx.tcgen05.ld "32x32b" x 4 %part : vector<4xi32>
+      ptx.tcgen05.wait "ld"
+      %byte = arith.muli %n, %four : i32
+      %at = ptx.ptr_add %out, %byte : !ptx.ptr<global>, i32 -> !ptx.ptr<global>
+      ptx.st %v, %at align 16 : vector<4xi32>, !ptx.ptr<global>
+    }
+    ptx.tcgen05.fence "before_thread_sync"
+    ptx.bar.sync 0
+    scf.if %first_warp {
+      ptx.tcgen05.dealloc cta_group 1 %d, %columns
+    }
+    ptx.ret
+  }
+}
+run.launch @kernels::@k grid(1) {
+  run.arg "A" : !tile.tensor<i8, gmem, align<32>, "(160,64):(64,1)"> = "integers(-128, 128, seed=0)"
+  run.arg "D" : !tile.tensor<f32, gmem, align<16>, "(128,32):(32,1)"> = "poison"
+}
+"""
+"""D = A * B of e2m1, 128 x 32 x 32, whose rows a load pads: the first 128 are A, the others B."""
+
 CORRECT = {
     "block": Correct(PROGRAM),
     "copied": Correct(_COPIED),
@@ -211,6 +288,7 @@ CORRECT = {
     "scales": Correct(_WAITED),
     "scales by warps": Correct(_BY_WARPS),
     "scales of a pair": Correct(_BLOCKS),
+    "padded": Correct(PADDED, "instr"),
 }
 
 _TO = "ptx.tcgen05.fence"
@@ -286,6 +364,21 @@ MISTAKES = {
         ("%db, %shape", "%db, %of_b"),
     ), Code.SIM_DESCRIPTOR, "the scale factors of B have the number 1; tcgen05.mma"),
     "the blocks have different scales of B": Mistake(44, "scales of a pair", (("arith.addi %same, %zero", "arith.subi %same, %rank"),), Code.SIM_DESCRIPTOR, "the scale factors of B differ between the blocks of the pair"),
+    "elements that are not padded": Mistake(45, "padded", (
+        ("b4x16_p64 A", "e2m1 A"), ("swizzle 128B", "swizzle 64B"),
+        ("%da = ptx.tcgen05.descriptor %s leading 1 stride 64 swizzling 2", "%da = ptx.tcgen05.descriptor %s leading 1 stride 32 swizzling 4"),
+        ("%db = ptx.tcgen05.descriptor %sb leading 1 stride 64 swizzling 2", "%db = ptx.tcgen05.descriptor %sb leading 1 stride 32 swizzling 4"),
+        ("arith.constant 16384", "arith.constant 8192"),
+    ), Code.SIM_DESCRIPTOR, "as elements of 4 bits that are padded to bytes, but a tensor copy has written elements of 4 bits without gaps"),
+    "elements of 6 bits are padded": Mistake(45, "padded", (
+        ("b4x16_p64 A dims (128, 160) strides (64)", "b6x16_p32 A dims (128, 100) strides (96)"), ("box (128, 160)", "box (128, 100)"), ("10240", "9600"),
+    ), Code.SIM_DESCRIPTOR, "but a tensor copy has written elements of 6 bits that are padded to bytes"),
+    "padded elements for mxf4": Mistake(45, "padded", (
+        ('ptx.tcgen05.mma "f8f6f4" cta_group 1 %d, %da, %db, %shape, %fresh : i64', 'ptx.tcgen05.mma.block_scale "mxf4" cta_group 1 %d, %da, %db, %shape, %fresh, %d, %d : i64'),
+        ("0x8081690", "0x8880480"),
+    ), Code.SIM_DESCRIPTOR, "as elements of 4 bits without gaps, but a tensor copy has written elements of 4 bits that are padded to bytes"),
+    "twice the bytes are expected": Mistake(46, "padded", (("10240", "20480"),), Code.SIM_BARRIER, "lacks 10240 bytes"),
+    "rows of 64 padded elements": Mistake(47, "padded", (("box (128, 160)", "box (64, 160)"),), Code.TMA_BOX, "the rows of the box (64,160) have 64 padded elements"),
     "scales of another type": Mistake(48, "scales of a pair", (("0x10A00000 : i32", "0x10200000 : i32"),), Code.TENSOR_FORM, "the scales are ue4m3, and those of kind::mxf8f6f4 are ue8m0"),
     "lanes that a mask leaves out": Mistake(49, "block", (("%idesc, %fresh : i64", "%idesc, %fresh mask (%one, %zero, %zero, %zero) : i64"),), Code.SIM_UNINITIALISED, "reads tensor memory at lane 0, column 0, which is unwritten"),
     "N = 72 of .ws": Mistake(50, "block", (('ptx.tcgen05.mma "f16"', 'ptx.tcgen05.mma.ws "f16"'), _idesc(0x8120010)), Code.SIM_DESCRIPTOR, "N = 72; kind::f16 of one block with .ws with M = 128 has 64, 128, 256"),

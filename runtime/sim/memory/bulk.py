@@ -110,9 +110,11 @@ def claim(
     content: Bytes,
     swizzle: int | None = None,
     origins: NDArray[np.int64] | None = None,
+    packing: int = 0,
 ) -> None:
     """Checks that a copy of the lane may write bytes to rows. The faults of `Space.store`, and E3216. In shared memory
-    the `swizzle` of a tensor copy, by its bits, and the places from which it brings the rows are noted.
+    the `swizzle` of a tensor copy, by its bits, the places from which it brings the rows, and the `packing` of narrow
+    elements (`boxes.packing_of`) are noted.
     """
     before = warp.mask_state()
     warp.spread(lane, len(rows))
@@ -125,6 +127,7 @@ def claim(
         units = rows * access.width // BULK_UNIT
         space.swizzles[units] = 0 if swizzle is None else 1 + swizzle
         space.origins[units] = 0 if origins is None else origins
+        space.packings[units] = packing
     warp.restore(before)
 
 

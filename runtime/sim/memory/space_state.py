@@ -119,6 +119,8 @@ class SpaceState:
     """The swizzle of the last tensor copy to each 16 bytes of shared memory, as its bits plus 1; 0 without a copy."""
     origins: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """The place in global memory from which the last tensor copy has brought each 16 bytes of shared memory, or 0."""
+    packings: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
+    """How the last tensor copy to each 16 bytes of shared memory has left elements of 4 or 6 bits, or 0."""
     outdated: "Outdated | None" = None
     """The versions of places, where loads may find outdated ones."""
     journal: "Journal | None" = None
@@ -146,22 +148,26 @@ class SpaceState:
         if self.in_block:
             self.swizzles = np.zeros(windows * self.arena.span // 16, np.uint8)
             self.origins = np.zeros(len(self.swizzles), np.int64)
+            self.packings = np.zeros(len(self.swizzles), np.int8)
         if self.races:
             self.shadow = RaceShadow(self.arena.data[1].size, readers, self.name, self.in_block)
 
     def private(self) -> tuple[Any, ...]:
         """All that the cluster which goes on has here, for `assume`."""
-        return self.arena.data, self.arena.state, self.shadow, self.released, self.swizzles, self.origins
+        arena = self.arena.data, self.arena.state
+        return (*arena, self.shadow, self.released, self.swizzles, self.origins, self.packings)
 
     def assume(self, memory: tuple[Any, ...]) -> None:
         """Takes over the state of another cluster."""
-        self.arena.data, self.arena.state, self.shadow, self.released, self.swizzles, self.origins = memory
+        self.arena.data, self.arena.state, self.shadow, self.released, *notes = memory
+        self.swizzles, self.origins, self.packings = notes
 
     def reset(self) -> None:
         """Makes all bytes undefined and forgets past accesses, as for a new block."""
         self.arena.reset()
         self.swizzles[:] = 0
         self.origins[:] = 0
+        self.packings[:] = 0
         self.released = None
         if self.shadow is not None:
             self.shadow.reset()

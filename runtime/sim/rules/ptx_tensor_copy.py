@@ -22,7 +22,17 @@ from ..events import Step
 from ..faults import site_of
 from ..launch import Completion
 from ..memory import bulk as memory
-from ..memory.boxes import Box, box_at, fill_box, find_misplaced, pattern, places_of, rows_at, swizzle_text
+from ..memory.boxes import (
+    Box,
+    box_at,
+    fill_box,
+    find_misplaced,
+    packing_of,
+    pattern,
+    places_of,
+    rows_at,
+    swizzle_text,
+)
 from ..memory.space_state import Access
 from ..memory.tensor_maps import map_at
 from ..ordering import bulk
@@ -93,7 +103,7 @@ class _Copies:
             text = f"{self.spaces.shared.show(address)} of a tensor copy is not a multiple of {SHARED_ALIGNMENT} bytes"
             self._fault(warp, lane, f"the shared address {text}", "align the tile in shared memory")
         period = pattern(placed)
-        if address % period and placed.map.bytes % period == 0:
+        if address % period and placed.map.shared_bytes % period == 0:
             text = f"{self.spaces.shared.show(address)}, which is not a multiple of {period} bytes"
             hint = f"align the tile to {period} bytes: the swizzle applies to addresses, not to offsets in the tile"
             self._fault(warp, lane, f"a swizzled box begins at the shared address {text}", hint)
@@ -109,6 +119,9 @@ class _Copies:
             self._fault(warp, lane, text, f"the first coordinate is a multiple of {8 * unit // bits} elements")
         if not self.stores:
             return
+        if placed.map.padded:
+            text = f"stores elements of {bits} bits without the bytes that pad them, which the simulator does not model"
+            self._fault(warp, lane, text, "store them by threads", Code.SIM_UNSUPPORTED)
         if min(coords) < 0:
             text = f"a stored box begins at the coordinates {show(tuple(coords))}, before the tensor"
             self._fault(warp, lane, text, "only loads may begin at coordinates below 0", Code.SIM_OUT_OF_BOUNDS)
@@ -197,17 +210,18 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
         masks = [None] * warp.active if mask is None else warp.select(warp.registers[mask]).tolist()
         for at, chosen, (lane, placed, box, address, maps) in zip(bars, masks, copies.requests(warp), strict=True):
             access, read = copies.inside(warp, lane, box, reads=True)
-            content = fill_box(placed, box, memory.read(outer, warp, access, lane, read)).reshape(-1, units)
+            content = fill_box(placed, box, memory.read(outer, warp, access, lane, read))
             source = Source(outer, read, box.width, np.full(len(read), lane)) if len(read) else None
-            places = places_of(placed, address, units)
+            places, packing = places_of(placed, address, units), packing_of(placed)
             for number, rank in enumerate(_ranks(warp, copies, lane, chosen)):
                 where = at if chosen is None else map_to_rank(at, rank)
                 barrier = _mbarrier(warp, barriers, lane, _in_pair(warp, at, rank) if pair else where)
                 rows = memory.rows_at(space, warp, multicast if number else copies.inner, lane, places, reads=False)
                 rows += (rank - warp.block.rank) * (space.arena.span // units)
                 memory.claim(
-                    space, warp, copies.inner, lane, rows, content, placed.map.swizzle_bits, origins=box.origins
-                )
+                    space, warp, copies.inner, lane, rows, content, placed.map.swizzle_bits, origins=box.origins,
+                    packing=packing,
+                )  # fmt: skip
                 space.hold(warp, rows, units)
                 lanes = np.full(len(rows), lane)
                 operation = Operation(

@@ -266,6 +266,8 @@ class Tcgen05MmaRule:
         at = (offsets + block.rank * space.arena.span) // ROW
         bulk.count(space, self.access, offsets, ROW)
         self._check_swizzle(warp, lane, letter, at, matrix.swizzle_bits)
+        if (narrow := BY_PTX[element].bits) < 8:
+            self._check_packing(warp, lane, letter, at, -narrow if given.kind.is_dense_fp4 else narrow)
         content = bulk.read(space, warp, self.access, lane, at)
         rows.append(at)
         return arithmetic.elements(element, content.reshape(matrix.addresses.shape[0], -1), mn_major)
@@ -295,6 +297,23 @@ class Tcgen05MmaRule:
             text = f"reads {where} of {letter} by another swizzle than the tensor copy has written it by"
             self._fault(warp, lane, text, "let the tensor map and the descriptor have the swizzle of the tile's layout")
 
+    def _check_packing(self, warp: Warp, lane: int, letter: str, rows: NDArray[np.int64], packing: int) -> None:
+        """A fault for a matrix of elements of 4 or 6 bits that a tensor copy has padded though the kind takes them
+        without gaps, or has not padded, or as elements of other bits.
+        """
+        space = self.shared
+        by = space.packings[rows]
+        wrong = (by != 0) & (by != packing)
+        if space.shadow is None or not wrong.any():
+            return
+        wrong &= space.shadow.by_async(rows, ROW)
+        if wrong.any():
+            at = int(wrong.argmax())
+            where, found = space.show_row(int(rows[at]), ROW), int(by[at])
+            text = f"reads {where} of {letter} as {_packed(packing)}, but a tensor copy has written {_packed(found)}"
+            word = "e2m1" if packing < 0 else MAP_WORDS[packing]
+            self._fault(warp, lane, text, f"let the tensor map have elements {word}, as this kind takes them")
+
     def _held(
         self,
         warp: Warp,
@@ -320,6 +339,16 @@ class Tcgen05MmaRule:
 
     def _fault(self, warp: Warp, lane: int, text: str, hint: str) -> NoReturn:
         warp.fault(Code.SIM_DESCRIPTOR, self.site, lane, text, hint)
+
+
+MAP_WORDS = {4: "b4x16_p64", 6: "b6x16_p32"}
+"""The elements of tensor maps whose loads pad elements of so many bits to bytes."""
+
+
+def _packed(packing: int) -> str:
+    """Elements of 4 or 6 bits in words."""
+    gaps = "without gaps" if packing < 0 else "that are padded to bytes"
+    return f"elements of {abs(packing)} bits {gaps}"
 
 
 def _masked(mask: tuple[int, ...], number: int, blocks: int) -> NDArray[np.bool_]:

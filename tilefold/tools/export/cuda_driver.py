@@ -120,7 +120,7 @@ def _numbers() -> Iterator[tuple[str, int]]:
         ("CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA", 1),
     )
     for element in MAP_ELEMENTS.values():
-        yield f"CU_TENSOR_MAP_DATA_TYPE_{element.type.name.upper()}", element.number
+        yield f"CU_TENSOR_MAP_DATA_TYPE_{element.driver_name}", element.number
     for number, name in enumerate(SWIZZLE_NAMES):
         yield f"CU_TENSOR_MAP_SWIZZLE_{name}", number
     for number, size in enumerate(PROMOTIONS):

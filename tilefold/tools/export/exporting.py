@@ -167,7 +167,7 @@ def write_encoding(recipe: MapRecipe, name: str, passed: Sequence[Argument]) -> 
     const cuuint32_t {name}_box[] = {{{", ".join(map(str, recipe.box))}}};
     const cuuint32_t {name}_steps[] = {{{", ".join(["1"] * rank)}}};
     CUresult {name}_status = cuTensorMapEncodeTiled(
-        &{name}, CU_TENSOR_MAP_DATA_TYPE_{recipe.element.type.name.upper()}, {rank},
+        &{name}, CU_TENSOR_MAP_DATA_TYPE_{recipe.element.driver_name}, {rank},
         (void *)(uintptr_t)({tensor}{offset}), {name}_dims, {name}_strides, {name}_box,
         {name}_steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_{SWIZZLE_NAMES[recipe.swizzle_bits]},
         {_promotion(recipe, f"{name}_strides")}, CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill});
