@@ -43,7 +43,7 @@ ALLOWED = {
     "builder/scalars/dtypes.py": "names for the builder's own use",
     "runtime/sim/rules/inline_instructions.py": "the types that instructions have",
     "tilefold/cutlass/without_gpu/scaled_products.py": "the types of scales of torch",
-    "tilefold/kernels/attention_arguments.py": "the types that its functions take",
+    "tilefold/kernels/attentions.py": "the types that its functions take",
     "tilefold/kernels/products.py": "the types that its functions take",
     "tilefold/kernels/quantization.py": "the types that its functions take",
     "tilefold/kernels/sm80/gemm.py": "the types that its functions take",

@@ -34,7 +34,7 @@ from tilefold.runtime.sim.diagnosis import DiagnosedLaunch
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.sim_engine import SimEngine, discard
 from tilefold.tools.checking.check import Examination, examined, reported
-from tilefold.tools.reproduction.options import simulation_words
+from tilefold.tools.reproduction.folder import simulation_words
 from tilefold.tools.reproduction.replay import Repeated, replay_of
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from tilefold.driver.output import write_output
 from tilefold.runtime.arrays.storage import read_logical_array
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.options import SimOptions
-from tilefold.tools.reproduction.folder import PROGRAM, Reproduction, Values
-from tilefold.tools.reproduction.options import simulation_words
+from tilefold.tools.reproduction.folder import PROGRAM, Reproduction, Values, simulation_words
 
 if TYPE_CHECKING:
     from .compiled_kernel import CompiledKernel

@@ -3,11 +3,10 @@
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .arguments import Array, is_torch, like, refuse
-from .attention_arguments import check_batches, check_depth, check_heads, readable
+from .arguments import Array, check_array, check_shape, contiguous, dtype_of, is_torch, like, refuse, step_of
 from .operator import Gradient, Operator, needs_of
 from .replay import Launch, Launches
 from .targets import BLACKWELL, HOPPER, at_hand, kernel_for
@@ -55,8 +54,6 @@ def attention(
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     if scale_q is not None or scale_k is not None or scale_v is not None or q.itemsize == 1:
-        from .attention_fp8 import ATTENTION_FP8
-
         if window or softcap or bias is not None or starts is not None or starts_k is not None:
             refuse("attention", "fp8 has no window, softcap, bias or packed sequences", "give f16 or bf16")
         return ATTENTION_FP8(q, k, v, scale_q, scale_k, scale_v, causal, scale, device, target)
@@ -237,4 +234,75 @@ DECODE_ATTENTION = Operator(
     "(Tensor q, Tensor k, Tensor v, Tensor? lengths, Tensor? table, bool causal, int window, float softcap, str device,"
     " str? target) -> Tensor",
     _decode_places, _decode,
+)  # fmt: skip
+
+
+HALVES = ("float16", "bfloat16")
+
+
+def check_heads(function: str, q: Array, k: Array, v: Array, dtypes: Sequence[str] = HALVES) -> None:
+    """LaunchError (E3106) for heads of other elements or shapes."""
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        check_array(function, name, x, dtypes, 4)
+        if dtype_of(x) != dtype_of(q):
+            refuse(function, f"q has elements of {dtype_of(q)}, {name} of {dtype_of(x)}", "convert one of them")
+    check_shape(function, "v", v, k.shape)
+    if q.shape[3] != k.shape[3] or not k.shape[2] or q.shape[2] % k.shape[2]:
+        problem = f"q has the shape {tuple(q.shape)}, k {tuple(k.shape)}"
+        refuse(function, problem, "D is the same, and the heads of k divide those of q")
+
+
+def check_batches(q: Array, k: Array) -> None:
+    """LaunchError (E3106) unless q and k have as many batches."""
+    if k.shape[0] != q.shape[0]:
+        refuse("attention", f"q has {q.shape[0]} batches, k {k.shape[0]}", "give q and k equal numbers of batches")
+
+
+def check_depth(depth: int, depths: tuple[int, ...]) -> None:
+    """LaunchError (E3106) for another D."""
+    if depth not in depths:
+        refuse("attention", f"D is {depth}", f"one of {', '.join(map(str, depths))}")
+
+
+def readable(x: Array) -> Array:
+    """An array whose last mode is contiguous and whose other strides are multiples of 16 bytes, maybe a copy."""
+    unit = 16 // x.itemsize
+    is_right = step_of(x, 3) == 1 and all(step_of(x, mode) % unit == 0 for mode in range(3) if x.shape[mode] > 1)
+    return x if is_right else contiguous(x)
+
+
+FP8_DEPTHS = 64, 128
+"""The elements of a head that the kernel of fp8 takes."""
+
+
+def _fp8_places(q: Array, k: Array, v: Array, scale_q: Any, scale_k: Any, scale_v: Any, *_: Any) -> tuple[Array, ...]:
+    check_heads("attention", q, k, v, ("float8_e4m3fn",))
+    check_batches(q, k)
+    check_depth(q.shape[3], FP8_DEPTHS)
+    for name, scales in (("scale_q", scale_q), ("scale_k", scale_k), ("scale_v", scale_v)):
+        if scales is not None:
+            check_array("attention", name, scales, ("float32",))
+            check_shape("attention", name, scales, (k.shape[0], k.shape[2]))
+    return (like(q, q.shape, "bfloat16"),)
+
+
+def _fp8_launch(
+    places: tuple[Array, ...], q: Array, k: Array, v: Array, scale_q: Any, scale_k: Any, scale_v: Any, causal: bool,
+    scale: float, device: str, target: str | None,
+) -> Launches:  # fmt: skip
+    (out,) = places
+    if 0 in q.shape or 0 in k.shape:
+        out[...] = 0
+        yield None
+        return
+    arch, blocks = at_hand(device, target)
+    launch, given = kernel_for("attention_fp8", arch), (readable(q), readable(k), readable(v))
+    yield from launch(out, *given, scale_q, scale_k, scale_v, causal, scale, blocks)
+
+
+ATTENTION_FP8 = Operator(
+    "attention_fp8",
+    "(Tensor q, Tensor k, Tensor v, Tensor? scale_q, Tensor? scale_k, Tensor? scale_v, bool causal, float scale,"
+    " str device, str? target) -> Tensor",
+    _fp8_places, _fp8_launch,
 )  # fmt: skip

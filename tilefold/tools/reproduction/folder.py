@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.driver.output import write_output
+from tilefold.runtime.options import NUMERICS, SimOptions
 from tilefold.runtime.settings import given_settings
 from tilefold.version import VERSION
 
@@ -102,3 +103,14 @@ def facts() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return facts
+
+
+def simulation_words(options: SimOptions) -> list[str]:
+    """The words by which a command runs the simulator with these options."""
+    words = ["--seed", str(options.seed)]
+    for name, limit in (("--max-steps", options.max_steps), ("--max-memory", options.max_memory)):
+        words += [] if limit is None else [name, str(limit)]
+    words += [] if options.races else ["--no-races"]
+    words += ["--numbers"] if options.numbers else []
+    words += [] if options.resident == 1 else ["--resident", str(options.resident)]
+    return words if options.numerics == NUMERICS[0] else [*words, "--numerics", options.numerics]

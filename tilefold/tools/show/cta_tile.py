@@ -15,8 +15,7 @@ from tilefold.layout.algebra.run_time_int import run_time
 from tilefold.layout.algebra.swizzled_slice import slice_as_cute
 from tilefold.layout.text.layouts import parse_coord, parse_tiler
 from tilefold.layout.tiling.partition import inner_partition, project
-from tilefold.tools.show.layouts import has_unknowns
-from tilefold.tools.show.option_text import OptionText
+from tilefold.tools.show.option_text import OptionText, has_unknowns
 from tilefold.tools.show.ragged import check_covered
 from tilefold.tools.show.view import CtaTile, Tensor
 

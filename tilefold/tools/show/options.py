@@ -24,8 +24,7 @@ from tilefold.layout.tiling.tiled_copy import (
 from tilefold.layout.tiling.tiled_copy_mma import BY_MMA
 from tilefold.tools.show.atom_names import atom_of, element_bits
 from tilefold.tools.show.cta_tile import read_cta_tile
-from tilefold.tools.show.layouts import tensor_layout, unswizzled_layout
-from tilefold.tools.show.option_text import OptionText
+from tilefold.tools.show.option_text import OptionText, tensor_layout, unswizzled_layout
 from tilefold.tools.show.ragged import check_covered
 from tilefold.tools.show.tiled_mma import read_tiled_mma
 from tilefold.tools.show.view import Request, Tensor

@@ -14,8 +14,7 @@ from tilefold.layout.text.layouts import parse_tiler
 from tilefold.layout.text.printing import Style, cxx_style, plain_style, tiled_mma_lines
 from tilefold.layout.tiling.partition import check_tiler
 from tilefold.layout.tiling.tiled_mma import TiledMma, make_tiled_mma
-from tilefold.tools.show.layouts import has_unknowns, tensor_layout, unswizzled_layout
-from tilefold.tools.show.option_text import OptionText
+from tilefold.tools.show.option_text import OptionText, has_unknowns, tensor_layout, unswizzled_layout
 from tilefold.tools.show.ragged import check_covered, ragged_lines, within
 
 OPERANDS = ("A", "B", "C")

@@ -12,7 +12,7 @@ from tilefold.layout.algebra.run_time_int import RunTimeInt, value_of
 from tilefold.layout.algebra.swizzled_slice import slice_as_cute
 from tilefold.layout.text.printing import Style, tensor_text, thr_copy_lines, tiled_copy_lines
 from tilefold.layout.tiling.tiled_copy import TiledCopy
-from tilefold.tools.show.layouts import has_unknowns
+from tilefold.tools.show.option_text import has_unknowns
 from tilefold.tools.show.ragged import Cut, ragged_lines, within
 
 
