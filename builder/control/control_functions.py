@@ -44,7 +44,7 @@ def for_(counts: "Range | Int | int", body: Callable[..., object], *carried: obj
     return result_of(state)
 
 
-def while_(condition: Callable[..., Any], body: Callable[..., object], *carried: Any) -> Any:
+def while_(condition: Callable[..., Any], body: Callable[..., object], *carried: object) -> Any:
     """A loop of the kernel: `body(*carried)` as long as `condition(*carried)`; like the body of `for_`, it returns the
     values for the next iteration.
     """

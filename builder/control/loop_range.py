@@ -17,7 +17,7 @@ from ...layout.algebra.integers import Unknown
 from ...passes.analysis.loop_hints import MAX_UNROLL
 from ..scalars.casts import number_of
 from ..scalars.dtypes import Index
-from ..scalars.values import MOST, Int, Value, binary, check_integer, compare, convert, is_scalar
+from ..scalars.values import MOST, Int, Scalar, Value, binary, check_integer, compare, convert, is_scalar
 from ..tracing.state import host
 
 
@@ -118,7 +118,7 @@ class Range:
         return clip_range(reduce(either, spans), Index.limits)
 
 
-def range_constexpr(*bounds: Any, unroll: int | None = None, unroll_full: bool = True) -> tuple[int, ...]:
+def range_constexpr(*bounds: Scalar, unroll: int | None = None, unroll_full: bool = True) -> tuple[int, ...]:
     """The numbers of Python's `range`, for a loop that Python unrolls while the kernel is built, whatever the hints
     `unroll` and `unroll_full` of other loops say. Raises TilefoldError (E5003) for values of the kernel.
     """

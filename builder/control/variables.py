@@ -334,7 +334,7 @@ def _rebuilt(node: _Node | None, leaves: list[object], fresh: bool) -> object:
         if len(before) == len(parts) and all(a is b for a, b in zip(before.values(), parts, strict=True)):
             return made
     if issubclass(kind, tuple):
-        make: Any = getattr(made, "_make", None)  # of a named tuple
+        make = getattr(made, "_make", None)  # of a named tuple
         return tuple(parts) if make is None else make(parts)
     if fresh or is_frozen:
         made = copy.copy(made)

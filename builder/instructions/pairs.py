@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import VectorType, i32
 from ...base.errors import Code, TilefoldError
 from ..scalars.casts import in_vector
 from ..scalars.dtypes import Float32, Int32, as_dtype
-from ..scalars.values import convert, wrap
+from ..scalars.values import Scalar, convert, wrap
 from ..tracing.state import insert_value
 from .math import exp, fma
 
@@ -71,7 +71,7 @@ def sub_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool 
     return src_a[0] - src_b[0], src_a[1] - src_b[1]
 
 
-def pack_float8(a: Any, b: Any, c: Any, d: Any, dtype: object) -> Any:
+def pack_float8(a: Scalar, b: Scalar, c: Scalar, d: Scalar, dtype: object) -> Any:
     """Four numbers as 8-bit floats of type `dtype` in an Int32, `a` in its lowest byte, by two conversions of pairs
     (PTX ISA, cvt). Numbers beyond the greatest become the greatest. TilefoldError (E5002) for another type.
     """
@@ -80,7 +80,7 @@ def pack_float8(a: Any, b: Any, c: Any, d: Any, dtype: object) -> Any:
         hint = "give cute.Float8E4M3FN or cute.Float8E5M2"
         raise TilefoldError(Code.BUILD_VALUE, f"{target} is no 8-bit float", hint)
     wide = in_vector([convert(x, Float32).ssa for x in (a, b, c, d)])
-    four: Any = VectorType(target.ir, [4])
+    four = VectorType(target.ir, [4])
     narrow = insert_value(arith.TruncFOp(wide, four))
     word = insert_value(vector.BitcastOp(narrow, VectorType(i32, [1])))
     return wrap(insert_value(vector.ExtractOp(word, [0], i32)), Int32)

@@ -17,7 +17,7 @@ from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import leaves
 from ...layout.text.printing import plain_style, print_layout_lines
 from ..scalars.dtypes import Boolean, DType, Float32, Float64, Int32, Int64
-from ..scalars.values import Value, as_value, convert, is_scalar
+from ..scalars.values import Scalar, Value, as_value, convert, is_scalar
 from ..tensors.address_space import AddressSpace
 from ..tensors.coordinates import check_static, show_layout
 from ..tensors.fragments import Vec
@@ -141,7 +141,7 @@ def _conversion(dtype: DType) -> str:
     return f"%ll{letter}" if dtype.bits == 64 and dtype.name != "Index" else f"%{letter}"
 
 
-def _widen_for_print(value: Any, conversion: str) -> SSAValue:
+def _widen_for_print(value: Scalar, conversion: str) -> SSAValue:
     """A value in the width that a conversion takes."""
     if isinstance(value, Address):
         return value.ssa
@@ -155,7 +155,7 @@ def _in_width(value: Any, conversion: str) -> Any:
     return convert(value, Int64 if conversion.startswith("ll") else Int32)
 
 
-def assert_(condition: Any, message: str = "") -> None:
+def assert_(condition: Scalar, message: str = "") -> None:
     """Checks a condition in each thread that gets here: `assert_(i < n, "i is beyond the end")`.
 
     The simulator stops with E3213 where it does not hold. On a GPU the message and its place are printed and the launch

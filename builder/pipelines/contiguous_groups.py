@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..control.control_functions import while_
 from ..instructions.math import minimum
 from ..scalars.dtypes import Int32
-from ..scalars.values import Bool, convert
+from ..scalars.values import Bool, Scalar, convert
 from ..tensors.tensors import Tensor
 
 
@@ -36,7 +36,7 @@ def create_initial_contiguous_group_search_state() -> ContiguousGroupSearchState
 def contiguous_group_search(
     tile_shape_mnk: tuple[int, int, int],
     group_count: int,
-    tile_idx: Any,
+    tile_idx: Scalar,
     search_state: ContiguousGroupSearchState,
     cumsum: Tensor,
     mode: int,
@@ -46,10 +46,10 @@ def contiguous_group_search(
     """
     extent, number = tile_shape_mnk[mode], convert(tile_idx, Int32)
 
-    def goes_on(group: Any, start: Any, end: Any, tile: Any, behind: Any) -> Any:
+    def goes_on(group: Any, start: object, end: Any, tile: object, behind: Any) -> Any:
         return (number >= behind) & (group <= group_count)
 
-    def following(group: Any, start: Any, end: Any, tile: Any, behind: Any) -> tuple[Any, ...]:
+    def following(group: Any, start: object, end: Any, tile: object, behind: Any) -> tuple[Any, ...]:
         new_end = cumsum[minimum(group + 1, group_count)]  # behind the last group an empty one follows
         return group + 1, end, new_end, behind, behind + (new_end - end + (extent - 1)) // extent
 

@@ -85,11 +85,11 @@ class ClcDynamicPersistentTileScheduler(Stateful):
         """The tile of the answer, after a wait for it. The bytes may be used again afterwards."""
         answer = emit(ptx.LoadOp(self.response.ssa, ANSWER, ANSWER_BYTES)).results[0]
         arch.fence_proxy("async.shared", "cta")
-        more: Any = wrap(emit(ptx.IsCanceledOp(answer)).results[0])
+        more = wrap(emit(ptx.IsCanceledOp(answer)).results[0])
         first = if_(more, lambda: tuple(wrap(x) for x in emit(ptx.FirstCtaidOp(answer)).results), lambda: self.own)
         rows, columns, _ = self.params.cluster_shape_mnk
         x, y, z = first
         if rows * columns > 1:
-            inside: Any = cluster.block_in_cluster_idx()
+            inside = cluster.block_in_cluster_idx()
             x, y = x + inside[0], y + inside[1]
         return WorkTileInfo((x, y, z), more)

@@ -73,10 +73,10 @@ class GroupedGemmTileSchedulerHelper(Stateful):
                 (problem_shape_mnkl[group, 1] + (columns - 1)) // columns,
             )
 
-        def goes_on(group: Any, first: Any, end: Any) -> Any:
+        def goes_on(group: Any, first: object, end: Any) -> Any:
             return (number >= end) & (group + 1 < self.group_count)
 
-        def following(group: Any, first: Any, end: Any) -> tuple[Any, Any, Any]:
+        def following(group: Any, first: object, end: Any) -> tuple[Any, Any, Any]:
             along_m, along_n = clusters(group + 1)
             return group + 1, end, end + along_m * along_n
 

@@ -55,7 +55,7 @@ def get_transform_a_source(a_major_mode: OperandMajorMode) -> OperandSource:
 
 
 def compute_smem_layout(
-    tiled_mma: TiledMma, mma_tiler: Any, a_dtype: DType, b_dtype: DType, load_stages: int, transform_stages: int
+    tiled_mma: TiledMma, mma_tiler: object, a_dtype: DType, b_dtype: DType, load_stages: int, transform_stages: int
 ) -> tuple[LayoutLike, LayoutLike, LayoutLike]:
     """The layouts of shared memory for the stages of A, of the converted A and of B."""
     return (
@@ -139,7 +139,7 @@ def scale_tma_partition(
     and ((TMA,TMA_Iter),M,K,L).
     """
 
-    def once(tensor: Any) -> Any:
+    def once(tensor: object) -> Any:
         def filtered(whole: Any) -> Any:
             modes = list(whole)
             return make_layout(*map(filter_zeros, modes[:3]), *modes[3:])
@@ -156,12 +156,12 @@ def transform_partition(
     copy_atom_a_transform: CopyAtom,
     sA_input: Tensor,
     A_transform: Tensor,
-    transform_local_tidx: Any,
+    transform_local_tidx: object,
 ) -> tuple[TiledCopy, TiledCopy, Tensor, Tensor]:
     """How four warps share a tile of A: the copies by which they load A and store the converted A, which give a thread
     the same elements, and a thread's parts of both, (V,RestV,MMA_M,MMA_K,STAGE).
     """
-    target: Any = A_transform
+    target = A_transform
     first = target[None, None, None, 0]
     if transform_a_source is OperandSource.TMEM:
         store = make_tmem_copy(copy_atom_a_transform, first)
@@ -175,13 +175,13 @@ def transform_partition(
 
 
 def scale_partition(
-    src_copy_a: TiledCopy, tCsS: Tensor, transform_local_tidx: Any, mma_dtype: DType
+    src_copy_a: TiledCopy, tCsS: Tensor, transform_local_tidx: object, mma_dtype: DType
 ) -> tuple[Any, Tensor, Tensor, Tensor]:
     """A thread's part of the scales: the copy, the part of shared memory, registers for each scale once, and the same
     registers by the coordinates of the thread's part of A.
     """
     of_thread = src_copy_a.get_slice(transform_local_tidx)
-    part: Any = of_thread.partition_S(tCsS)
+    part = of_thread.partition_S(tCsS)
     whole = part[None, None, None, None, 0].layout
     once = make_rmem_tensor(filter_zeros(plain_layout(whole)).shape, mma_dtype)
     return of_thread, part, once, make_tensor(once.iterator, make_layout(whole.shape, stride=once.layout.stride))
@@ -223,14 +223,14 @@ class _Results:
 
 
 def epilog_tmem_copy_and_partition(
-    cta_tile_shape_mnk: Any,
+    cta_tile_shape_mnk: object,
     c_layout: LayoutEnum,
     c_dtype: DType,
     acc_dtype: DType,
-    tidx: Any,
+    tidx: object,
     tAcc: Tensor,
-    gC_mnl: Any,
-    epi_tile: Any,
+    gC_mnl: object,
+    epi_tile: object,
     use_2cta_instrs: bool,
 ) -> tuple[TiledCopy, Tensor, Tensor]:
     """The load of an epilogue's tiles from tensor memory, a thread's part of the accumulators,
@@ -247,7 +247,7 @@ def epilog_smem_copy_and_partition(
     acc_dtype: DType,
     tiled_copy_t2r: TiledCopy,
     tTR_rC: Tensor,
-    tidx: Any,
+    tidx: object,
     sC: Tensor,
 ) -> tuple[TiledCopy, Tensor, Tensor]:
     """The store of an epilogue's tile to shared memory, the registers as it takes them, and a thread's part of `sC`."""

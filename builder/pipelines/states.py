@@ -37,10 +37,10 @@ class PipelineState(Stateful):
         """
         if not self.stages:
             raise _no_stages(self.stages)
-        following: Any = self.index + count
+        following = self.index + count
         self.count = self.count + count
         if type(count) is int and count == 1 and isinstance(self.index, Value):
-            wraps: Any = following == self.stages
+            wraps = following == self.stages
             self.index, rounds = where(wraps, 0, following), wraps
         else:
             self.index, rounds = following % self.stages, following // self.stages & 1

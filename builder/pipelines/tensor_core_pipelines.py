@@ -70,7 +70,7 @@ class MmaCluster:
 
     def leader(self) -> Any:
         """The rank of the block of the pair that issues them; None where each block does."""
-        rank: Any = cluster.block_idx_in_cluster()
+        rank = cluster.block_idx_in_cluster()
         return rank - rank % PAIR if self.is_paired else None
 
     def pair(self) -> Any:
@@ -84,7 +84,7 @@ class MmaCluster:
         if self.blocks == 1:
             return None
         v, *rest = self.layout.get_flat_coord(cluster.block_idx_in_cluster())
-        mask: Any = 0
+        mask = 0
         for part in (v, 1 - v) if self.is_paired else (v,):
             for mode, shared in zip((2, 1), modes, strict=True):
                 if shared:
@@ -378,7 +378,7 @@ class PipelineClcFetchAsync(_TensorCoreStages):
         if blocks == 1:
             if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, bytes))
             return
-        lane: Any = arch.lane_idx()
+        lane = arch.lane_idx()
         if_(lane < blocks, lambda: mbarrier_arrive_and_expect_tx(full, bytes, lane))
 
     def producer_commit(self, state: PipelineState) -> None:

@@ -86,7 +86,7 @@ class TmemAllocator:
         def act() -> None:
             bar = self.two_cta_tmem_dealloc_mbar_ptr
             if self.is_two_cta and bar is not None:
-                rank: Any = cluster.block_idx_in_cluster()
+                rank = cluster.block_idx_in_cluster()
                 if_(elect_one(), lambda: mbarrier_arrive(bar, rank ^ 1))
                 mbarrier_wait(bar, 0, "cluster")
             dealloc_tmem(tmem_ptr, columns, self.is_two_cta)

@@ -7,7 +7,7 @@ from ...base.errors import Code, TilefoldError
 from ...dialects import ptx
 from ..instructions import arch, cluster, mbarriers, warp
 from ..scalars.dtypes import Boolean, Int32, Int64
-from ..scalars.values import convert, wrap
+from ..scalars.values import Scalar, convert, wrap
 from ..tensors.raw_pointers import Address, RawPointer
 from ..tensors.tensors import Pointer, Tensor, address_of
 from ..tracing.state import emit
@@ -73,7 +73,7 @@ def barrier_cta_arrive(barrier_id: int, thread_count: int) -> None:
     arch.barrier_arrive(barrier_id=barrier_id, number_of_threads=thread_count)
 
 
-def barrier_cta_red(predicate: Any, barrier_id: int = 0, kind: str = "or", thread_count: int | None = None) -> Any:
+def barrier_cta_red(predicate: Scalar, barrier_id: int = 0, kind: str = "or", thread_count: int | None = None) -> Any:
     """Does `barrier_cta_sync`, and returns whether a predicate holds in one (`or`), in all (`and`), or in how many
     (`popc`) of the threads that meet.
     """
@@ -86,7 +86,7 @@ def bar_warp_sync(mask: int = warp.FULL_MASK) -> None:
     arch.sync_warp(mask)
 
 
-def mapa(pointer: Any, cta_rank: Any) -> RawPointer:
+def mapa(pointer: object, cta_rank: Any) -> RawPointer:
     """The place in the block of a rank in the cluster that `pointer` points to in the own block's shared memory."""
     first = raw_pointer(pointer).view(1)
     return RawPointer(cluster.mapa(Tensor(first.ssa, first.element_type), cta_rank))
@@ -102,7 +102,7 @@ def mbarrier_inval(bar: object) -> None:
     emit(ptx.MbarrierInvalOp(address(bar).ssa))
 
 
-def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, relaxed: bool = False, *, count: Any = 1) -> Any:
+def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, relaxed: bool = False, *, count: Scalar = 1) -> Any:
     """Arrives at an mbarrier of the block, and returns the state, which names the phase; or, by a pointer of `mapa`, at
     one of another block, without a state. With the scope CLUSTER, the other block sees earlier writes; a
     `relaxed` arrival releases no less. A `count` of more than 1 arrives as often, without a state.
@@ -160,7 +160,7 @@ def fence_sync_restrict(order: MemOrder) -> None:
     arch.fence_acq_rel_cluster()
 
 
-def mbarrier_try_wait_timelimit(bar: Any, state: Any, time_limit: object = None) -> Any:
+def mbarrier_try_wait_timelimit(bar: Any, state: Scalar, time_limit: object = None) -> Any:
     """Does `mbarrier_try_wait_parity` for the phase that a state of `mbarrier_arrive` names."""
     return wrap(emit(ptx.MbarrierTryWaitStateOp(address(bar).ssa, convert(state, Int64).ssa)).results[0])
 

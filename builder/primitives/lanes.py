@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from ...dialects import ptx
 from ..instructions import atomics, warp
 from ..scalars.dtypes import DTYPES, Int32
-from ..scalars.values import as_value, convert, wrap
+from ..scalars.values import Scalar, as_value, convert, wrap
 from ..tensors.fragments import unary_of
 from ..tensors.raw_pointers import Address
 from ..tracing.state import emit
@@ -22,7 +22,12 @@ def vote_sync(mask: object, predicate: object, kind: VoteSync) -> Any:
 
 
 def shfl_sync(
-    thread_mask: Any, val: Any, offset: Any, mask_and_clamp: Any, kind: Shfl, return_value_and_is_valid: bool = False
+    thread_mask: Scalar,
+    val: Scalar,
+    offset: Scalar,
+    mask_and_clamp: Scalar,
+    kind: Shfl,
+    return_value_and_is_valid: bool = False,
 ) -> Any:
     """The value of another lane, by the operands of the instruction (PTX ISA, shfl.sync); with
     `return_value_and_is_valid` also whether the segment of the executing lane has it.
@@ -41,7 +46,7 @@ def shfl_sync(
     return (moved, valid[0]) if return_value_and_is_valid else moved
 
 
-def redux_sync(value: Any, kind: ReductionKind, mask: object = warp.FULL_MASK, abs: bool = False) -> Any:
+def redux_sync(value: Scalar, kind: ReductionKind, mask: object = warp.FULL_MASK, abs: bool = False) -> Any:
     """The Int32 or Uint32 of the lanes of a mask combined (sm_80); of Float32, by FMIN and FMAX only, compute
     capability 10.x. With `abs`, of absolute values.
     """
@@ -56,7 +61,7 @@ def red(
     op: ReductionOp,
     type: ReductionType,
     ptr: object,
-    value: Any,
+    value: Scalar,
     *,
     mem_order: MemOrder = MemOrder.RELAXED,
     mem_scope: MemScope = MemScope.GPU,

@@ -10,7 +10,7 @@ from typing import Any
 from ...dialects import ptx
 from ...layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind
 from ..scalars.dtypes import Boolean, Int32
-from ..scalars.values import convert
+from ..scalars.values import Scalar, convert
 from ..tracing.state import emit
 from .enums import CTAGroup
 from .tcgen05 import Tcgen05SmemDesc, cell, code_of, group_of
@@ -126,9 +126,9 @@ def tcgen05_mma_block_scale(
     kind: MMABlockScaleKind,
     group: Any,
     d: Any,
-    a: Any,
+    a: Scalar,
     b: Tcgen05SmemDesc,
-    idesc: Any,
+    idesc: Scalar,
     enable_input_d: Any = True,
     scale_a: Any = None,
     scale_b: Any = None,

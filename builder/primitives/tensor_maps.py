@@ -20,7 +20,7 @@ from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layo
 from ...layout.algebra.integers import ScaledBasis
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, Int32, Int64, Uint16, as_dtype, dtype_of
-from ..scalars.values import Int, convert, wrap
+from ..scalars.values import Int, Scalar, convert, wrap
 from ..tensors.nvgpu import CopyBulkTensorTileG2SOp
 from ..tensors.pointers import make_tensor
 from ..tensors.tensors import Pointer, PointerNumber, Tensor
@@ -141,7 +141,7 @@ def _map(x: object) -> MapPointer:
     return x if isinstance(x, MapPointer) else tensor_map_at(x)
 
 
-def tensormap_replace(field: TensormapField, ptr: object, new_value: Any, ord: int | None = None) -> None:
+def tensormap_replace(field: TensormapField, ptr: object, new_value: Scalar, ord: int | None = None) -> None:
     """Changes a field of a map in global or shared memory: of the dimension `ord`, from 0 for the contiguous one, where
     each has one (sm_90a). A rank is given less 1, a `GLOBAL_STRIDE` in bytes; of fields with words, such as
     `SWIZZLE_MODE`, `new_value` is the number of one. `fence_proxy_release` and `fence_proxy_acquire` lie between the

@@ -8,7 +8,7 @@ from ...dialects import ptx
 from ..instructions import arch
 from ..scalars.casts import from_vector, in_vector
 from ..scalars.dtypes import Int32, Uint32
-from ..scalars.values import convert, wrap
+from ..scalars.values import Scalar, convert, wrap
 from ..tracing.state import emit
 from .barriers import address
 from .enums import CpReduceOp, CpReduceType, LoadShape, LoadSrcFormat, MMALayout, StoreShape
@@ -38,7 +38,7 @@ def cp_async_bulk_global_shared_cta(dst: Any, src: Any, size: Any) -> None:
 
 
 def cp_reduce_async_bulk_global_shared_cta(
-    dst: object, src: object, size: Any, *, op: CpReduceOp, type: CpReduceType, noftz: bool = False
+    dst: object, src: object, size: Scalar, *, op: CpReduceOp, type: CpReduceType, noftz: bool = False
 ) -> None:
     """Starts to combine contiguous numbers of shared memory with those of global memory, one by one and atomically, in
     the thread's bulk group (PTX ISA, cp.reduce.async.bulk; sm_90). Sums of f16 and bf16 keep subnormal numbers,

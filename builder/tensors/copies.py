@@ -258,7 +258,7 @@ def copy(
     mcast_mask: Any = None,
     cache_policy: Any = None,
     tma_desc_ptr: Any = None,
-    mbar_ptr: Any = None,
+    mbar_ptr: object = None,
 ) -> None:
     """Copies a thread's part `src` to `dst` by the atom of a tiled copy, or by an atom, once for each coordinate of the
     modes after the first. With `pred`, a fragment of predicates with the modes of the source, only where they hold; a

@@ -14,7 +14,7 @@ from ...layout.algebra.inttuple import is_fully_static, repeat_like, transform_l
 from ...layout.algebra.modes import compose_parts
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, as_dtype
-from ..scalars.values import convert, index_of
+from ..scalars.values import Scalar, convert, index_of
 from ..tracing.state import emit
 from .address_space import AddressSpace
 from .coordinates import as_layout, check_static, split_coordinate, split_layout
@@ -37,7 +37,7 @@ _TOGETHER = 4
 """The logarithm of the bytes that a swizzle of addresses keeps together."""
 
 
-def make_ptr(dtype: object, value: Any, mem_space: object = None, assumed_align: int | None = None) -> Pointer:
+def make_ptr(dtype: object, value: Scalar, mem_space: object = None, assumed_align: int | None = None) -> Pointer:
     """A pointer to elements of a type at an address that is a number, of the kernel or of Python; see
     `cute.runtime.make_ptr`. A generic pointer keeps the memory of the pointer that it is made of. Raises TilefoldError
     (E5002) for a memory without such addresses, and for an alignment that is not a power of two.

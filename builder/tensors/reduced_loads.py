@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loads from tensor memory that also reduce the registers of each lane to one (tcgen05.ld.red, sm_103a)."""
 
-from typing import Any
-
 from xdsl.dialects import vector
 from xdsl.dialects.builtin import VectorType
 
@@ -24,7 +22,7 @@ from .tensors import Tensor, address_of
 _BITS = 32
 
 
-def load_reduced(atom: CopyAtom, reduction: str, src: Tensor, dst: Any) -> None:
+def load_reduced(atom: CopyAtom, reduction: str, src: Tensor, dst: object) -> None:
     """Copies a thread's part of tensor memory to `dst`, a fragment of its values and one with a value for each
     execution, which gets the reduction of the lane's values.
 

@@ -197,7 +197,7 @@ def _is_ufunc(value: object) -> bool:
 
 
 def _attribute(error: AttributeError) -> TilefoldError | None:
-    owner: Any = error.obj
+    owner = error.obj
     if owner.__class__ is tuple and error.name in ("x", "y", "z"):
         return TilefoldError(Code.BUILD_NAME, f"a tuple has no '{error.name}'", "unpack it: x, y, z = ...")
     if type(owner).__module__.partition(".")[0] != _PACKAGE or not isinstance(error.name, str):

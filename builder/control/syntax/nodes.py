@@ -5,7 +5,7 @@ places.
 
 import ast
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeGuard, TypeVar, cast
+from typing import TypeGuard, TypeVar, cast
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 """Nodes with control flow of their own."""
@@ -47,7 +47,7 @@ def visit_statements(transformer: ast.NodeTransformer, body: Iterable[ast.stmt])
     """The statements that a transformer makes of each of these: none, one or several."""
     statements: list[ast.stmt] = []
     for statement in body:
-        new: Any = transformer.visit(statement)
+        new = transformer.visit(statement)
         statements += cast("list[ast.stmt]", new) if isinstance(new, list) else [] if new is None else [new]
     return statements
 
