@@ -37,7 +37,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--suite", action="append", choices=list(SUITES), help="only this one; can be repeated")
     parser.add_argument("--only", default="", help="the kernels whose name contains this text")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="one kernel in N")
-    parser.add_argument("--seconds", type=int, default=300, help="the time that one kernel may take (default: 300)")
+    parser.add_argument("--seconds", type=int, default=300, help="of the processor, for one kernel (default: 300)")
     parser.add_argument("--processes", type=int, default=processes(), help="kernels at the same time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="a record, where the suites of this run are replaced")
     parser.add_argument("--all", action="store_true", help="print each kernel")
