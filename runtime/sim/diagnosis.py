@@ -82,7 +82,9 @@ class Diagnosis:
     unfinished: Finding | None = None
     """Why the launch did not come to its end, where that is no fault of the kernel."""
     outdated: Mapping[Site, str] = field(default_factory=dict[Site, str])
-    """The loads that have found outdated values, each with a place that it has read."""
+    """The accesses that have found outdated values, each with its place."""
+    is_as_in_order: bool = True
+    """Whether some order of the threads has the same execution."""
     is_cut: bool = False
     """Whether the search ended at its limit of faults."""
 
@@ -153,9 +155,11 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
                 for site, text, hint in find_uncovered(launch.program.find(), launch.config)
             ]
             diagnoses = *findings, *left, *missed, *remarks
+            in_order = journal.communication is None or not journal.communication.is_cyclic()
             return Diagnosis(
-                diagnoses, arguments, result.counters.steps, result.exact, journal.reached, outdated=journal.outdated
-            )
+                diagnoses, arguments, result.counters.steps, result.exact, journal.reached,
+                outdated=journal.outdated, is_as_in_order=in_order,
+            )  # fmt: skip
     return Diagnosis(tuple(findings), None, is_cut=True)
 
 

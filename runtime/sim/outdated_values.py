@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Launches whose atomic loads find outdated values, as PTX's memory model lets them: `ordering.outdated`. A launch
+"""Launches whose atomic accesses find outdated values, as PTX's memory model lets them: `ordering.outdated`. A launch
 without a fault is repeated so, if it has such loads. A fault that shows is one of the kernel. Results that no order of
 warps gives tell only that they depend on the values.
 """
@@ -11,13 +11,15 @@ from typing import TypeAlias
 import numpy as np
 
 from ...base.errors import Code
-from ...dialects.ptx import LoadAcquireOp
+from ...dialects.ptx import AtomCasOp, AtomOp, LoadAcquireOp, RedOp, StoreReleaseOp
 from ..engine import Argument, TensorArgument
 from .diagnosis import DiagnosedLaunch, Diagnosis, Finding, diagnose
 from .faults import SimulationError, Site
+from .late_loads import delay_loads
 from .launch import Loads
 from .memory.journal import Journal
 
+_ATOMIC = (LoadAcquireOp, StoreReleaseOp, AtomOp, RedOp, AtomCasOp)
 _Results: TypeAlias = Mapping[str, Argument]
 _SEEDS = range(5)
 """The choices of outdated values that are tried."""
@@ -25,21 +27,23 @@ _LEAST, _MOST = 24, 72
 """In how many orders of the warps results are looked for that do not depend on outdated values: more than the least
 number while some results have come only once, so that others may still come.
 """
+_RESIDENT = 4
+"""The least number of clusters that run at the same time, so that the accesses of several blocks come in turns."""
 _STEPS = 400_000
 """The operations of warps that all these orders may take, about."""
 _CLOSE = 1e-2
 """How far floats may differ that were summed in another order."""
 
 DEPENDS = (
-    "the check assumes that this load finds the newest value; PTX's memory model allows an outdated one, with which "
-    "the results are others than in any order of the threads"
+    "the check assumes that accesses find the newest value; PTX's memory model allows this one another, with which the "
+    "results are others than in any order of the threads"
 )
 ORDER = "order the accesses by ptx.fence, or by a release and an acquire; store and load on both sides need fence.sc"
 
 
 @dataclass(frozen=True)
 class OutdatedOutcome:
-    """The faults of launches with outdated values, and the loads on whose values the results depend."""
+    """The faults of launches with outdated values, and the accesses on whose values the results depend."""
 
     findings: tuple[Finding, ...] = ()
     depends: tuple[Site, ...] = ()
@@ -48,10 +52,10 @@ class OutdatedOutcome:
 def examine_outdated(
     launch: DiagnosedLaunch, diagnosis: Diagnosis, wrong: Callable[[Diagnosis], str | None]
 ) -> OutdatedOutcome:
-    """The outcome of a launch, whose own run had no fault, where loads find outdated values. `wrong` says in words
+    """The outcome of a launch, whose own run had no fault, where accesses find outdated values. `wrong` says in words
     which condition the arguments do not meet afterwards.
     """
-    if not launch.engine.options.races or not any(isinstance(op, LoadAcquireOp) for op in launch.program.find().walk()):
+    if not launch.engine.options.races or not _may_find(launch):
         return OutdatedOutcome()
     usual: _Usual | None = None
     for seed in _SEEDS:
@@ -61,10 +65,11 @@ def examine_outdated(
                 break
             continue
         site, where = next(iter(other.outdated.items()))
-        note = f"it shows where {site} finds an outdated value of {where}"
+        does = "comes before an earlier write" if site.op == StoreReleaseOp.name else "finds an outdated value"
+        note = f"it shows where {site} {does} of {where}"
         if faults := [finding for finding in other.findings if not finding.is_remark]:
             return OutdatedOutcome(tuple(replace(finding, note=finding.note or note) for finding in faults))
-        if other.arguments is None or diagnosis.arguments is None:
+        if other.arguments is None or diagnosis.arguments is None or other.is_as_in_order:
             continue
         if (text := wrong(other)) is not None:
             return OutdatedOutcome((Finding(Code.CHECK_FAILED, text, ORDER, site, note=note),))
@@ -79,11 +84,44 @@ def examine_outdated(
                 if results is not None and usual.lack(results)
             ]
             return OutdatedOutcome(depends=tuple(sites or other.outdated))
+    return _examine_late(launch, diagnosis, wrong, usual)
+
+
+def _examine_late(
+    launch: DiagnosedLaunch, diagnosis: Diagnosis, wrong: Callable[[Diagnosis], str | None], usual: "_Usual | None"
+) -> OutdatedOutcome:
+    """The outcome where relaxed loads come as late as they may, behind stores that follow them."""
+    module = launch.program.module.clone()
+    late = replace(launch, program=replace(launch.program, module=module))
+    if diagnosis.arguments is None or not (moved := delay_loads(late.program.find())):
+        return OutdatedOutcome()
+    for seed in _SEEDS:
+        other = diagnose(_with(late, Loads(hurry=seed or None), seed))
+        note = f"it shows where {moved[0]} finds a value that another thread stores because of a later store"
+        if faults := [finding for finding in other.findings if not finding.is_remark]:
+            return OutdatedOutcome(tuple(replace(finding, note=finding.note or note) for finding in faults))
+        if other.arguments is None or _same(diagnosis.arguments, other.arguments):
+            continue
+        if (text := wrong(other)) is not None:
+            return OutdatedOutcome((Finding(Code.CHECK_FAILED, text, ORDER, moved[0], note=note),))
+        usual = usual or _Usual(launch, max(diagnosis.steps, 1), [diagnosis.arguments])
+        if usual.lack(other.arguments):
+            return OutdatedOutcome(depends=tuple(moved))
     return OutdatedOutcome()
 
 
+def _may_find(launch: DiagnosedLaunch) -> bool:
+    """Whether a kernel has an atomic load whose value it uses, or an atomic store, and another atomic access."""
+    accesses = [op for op in launch.program.find().walk() if isinstance(op, _ATOMIC)]
+    matters = (isinstance(op, StoreReleaseOp) or (op.results and op.results[0].first_use) for op in accesses)
+    return len(accesses) > 1 and any(matters)
+
+
 def _with(launch: DiagnosedLaunch, loads: Loads, seed: int | None = None) -> DiagnosedLaunch:
-    options = launch.engine.options if seed is None else replace(launch.engine.options, seed=seed)
+    options = launch.engine.options
+    options = replace(
+        options, seed=options.seed if seed is None else seed, resident=max(options.resident or 1, _RESIDENT)
+    )
     return replace(launch, engine=replace(launch.engine, loads=loads, options=options))
 
 
@@ -117,7 +155,7 @@ class _Usual:
             self.orders += 1
             if self._add() and _same(results, self.found[-1]):
                 return False
-        return 1 not in self.counts
+        return 1 not in self.counts or 2 * len(self.found) <= self.orders
 
     def _add(self) -> bool:
         """Whether another order has other results."""

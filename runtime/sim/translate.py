@@ -26,10 +26,10 @@ from ..engine import InstructionCount
 from .events import BODIES_BETWEEN_PAUSES, Event, Executions, Pause, Segment, Step, Suspending, Suspension
 from .faults import SimulationError, Site, site_of
 from .launch import LaunchState
+from .memory.access import Access
 from .memory.arena import Allocation, unnamed
 from .memory.memories import Memories
 from .memory.provenance import root
-from .memory.space_state import Access
 from .values import Value, ValueKind, kind_of
 from .warp import Warp
 

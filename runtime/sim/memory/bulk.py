@@ -16,9 +16,9 @@ from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES
 from ....dialects.ptx import BULK_UNIT
 from ..ordering.asynchronous import Operation
 from ..warp import Warp
+from .access import Access, Bytes
 from .arena import READY, UNWRITTEN
 from .refusals import out_of_bounds, race
-from .space_state import Access, Bytes
 from .spaces import Space
 
 _PASS = BANKS * BANK_BYTES

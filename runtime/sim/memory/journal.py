@@ -18,6 +18,7 @@ from ..warp import Cluster, Warp
 from .arena import READY, Arena
 
 if TYPE_CHECKING:
+    from ..ordering.communication import Communication
     from ..tcgen05.order import Use
 
 MAX_BYTES = 1 << 28
@@ -63,7 +64,9 @@ class Journal:
     remarks: dict[Site, str] = field(default_factory=dict[Site, str])
     """The remarks about an operation."""
     outdated: dict[Site, str] = field(default_factory=dict[Site, str])
-    """The loads that have found outdated values, each with a place that it has read."""
+    """The accesses that have found outdated values, each with its place."""
+    communication: "Communication | None" = None
+    """The order of the atomic accesses, where some have looked for outdated values."""
     wider: set[Site] = field(default_factory=set[Site])
     """Operations with forgiven races with threads of other warps."""
     reached: Reached | None = None

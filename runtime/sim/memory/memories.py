@@ -16,9 +16,10 @@ from ....base.spaces import Space as MemorySpace
 from ..faults import SimulationError, Site
 from ..launch import Loads
 from ..warp import Cluster, Warp
+from .access import Access
 from .arena import ABSENT, UNWRITTEN, Arena
 from .local import LocalSpace
-from .spaces import Access, Space
+from .spaces import Space
 
 
 @final

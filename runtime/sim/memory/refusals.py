@@ -14,9 +14,10 @@ from ..ordering.clocks import AGENT, ASYNC, BEYOND_WARP, Conflict
 from ..ordering.knowledge import known, times_of
 from ..ordering.releases import block_of, has_seen, missing_edge
 from ..warp import Warp
+from .access import Access
 from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN, Allocation
 from .provenance import HINT
-from .space_state import Access, SpaceState
+from .space_state import SpaceState
 
 NUMBER_HINT = "pass an array to cute.runtime.from_dlpack, and keep it, before using its address as a number"
 _MULTICAST_HINT = "PTX lets only multimem instructions access it; others take the memory of one device"

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The state of global and shared memory: the bytes, who has accessed them, and which clocks were released there; and
-the accesses of a program with their costs: wavefronts of shared memory, sectors of global memory
-(`base.spaces`).
+the costs of accesses: wavefronts of shared memory, sectors of global memory (`base.spaces`).
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,11 +17,10 @@ from ....base.spaces import Space as MemorySpace
 from ....base.spaces import sectors as sectors_of
 from ....base.spaces import wavefronts as wavefronts_of
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
-from ...engine import AccessCount
-from ..faults import Site
 from ..ordering.races import RaceShadow
 from ..warp import Warp
-from .arena import Allocation, Arena
+from .access import Access, Bytes
+from .arena import Arena
 
 if TYPE_CHECKING:
     from ..ordering.outdated import Outdated
@@ -73,35 +71,7 @@ def _sum(costs: Iterable[tuple[int, int]]) -> tuple[int, int]:
     return sum(count for count, _ in parts), sum(least for _, least in parts)
 
 
-Bytes = NDArray[np.uint8]
 _CONSTANT_HINT = "load them without nc, which no barrier and no fence orders, or write them in another launch"
-
-
-@dataclass(slots=True)
-class Access:
-    """A memory operation of the program with the costs of its executions so far."""
-
-    site: Site
-    space: str
-    kind: str
-    width: int
-    requests: int = 0
-    threads: int = 0
-    transactions: int = 0
-    minimum: int = 0
-    home: Allocation | None = None
-    """The allocation from which the address was computed, where that is known."""
-    scope: str = "gpu"
-    """The threads among which it is atomic, if it is."""
-    constant: bool = False
-    """Whether it is a load that promises that nothing writes its data."""
-
-    def count(self) -> AccessCount:
-        """The counts so far, for the report."""
-        return AccessCount(
-            self.site.op, self.site.location, self.space, self.kind, self.width,
-            self.requests, self.threads, self.transactions, self.minimum,
-        )  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The global and shared state spaces: checked, counted accesses of a warp's active lanes."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +13,9 @@ from ..ordering.asynchronous import readers
 from ..ordering.knowledge import active_only, knowing_executed
 from ..values import Value
 from ..warp import Warp
+from .access import Access, Atomic, Bytes
 from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN
-from .space_state import Access, Bytes, Promises, SpaceState, sectors, wavefronts
+from .space_state import Promises, SpaceState, sectors, wavefronts
 
 if TYPE_CHECKING:
     from ..ordering.outdated import Outdated
@@ -34,17 +33,6 @@ def _windows(warp: Warp, access: Access, at: NDArray[Any], is_ordered: bool) -> 
     from ..ordering.cluster import windows_of
 
     return windows_of(warp, access, at, is_ordered)
-
-
-@dataclass(frozen=True, slots=True)
-class Atomic:
-    """The effect of an atomic read and write, and its order."""
-
-    change: Callable[[int, Bytes], Bytes]
-    acquires: bool
-    releases: bool
-    is_seen: bool = True
-    """Whether the kernel uses the old value, so that its next operations may depend on earlier writes."""
 
 
 @dataclass(slots=True)
@@ -205,25 +193,32 @@ class Space(SpaceState):
         if not (arena.state[width][rows] == READY).all():
             _refusals().refuse(self, warp, access, rows, loading=True)
         self.check_writable(warp, access, rows)
-        data, before = arena.data[width], np.empty((len(rows), width), np.uint8)
-        with self._keeping(warp, rows, width):
-            if self.shadow is not None:
-                conflict = self.shadow.update(warp, rows, width, access.scope, how.is_seen)
-                if conflict is not None:
-                    _refusals().race(self, warp, access, rows, conflict, "changes")
+        outdated = self._versions()
+        if outdated is not None:
+            outdated.begin(self, rows, width)
+        if self.shadow is not None:
+            conflict = self.shadow.update(warp, rows, width, access.scope, how.is_seen)
+            if conflict is not None:
+                _refusals().race(self, warp, access, rows, conflict, "changes")
+        if outdated is not None:
+            before = outdated.write(warp, self, access, rows, how)
+            self._tell(warp, access, rows, arena.data[width][rows])
+            return before
+        self._hear(warp, access, rows, how.acquires, how.is_seen)
+        data = arena.data[width]
+        before = np.empty((len(rows), width), np.uint8)
+        for number, (row, lane) in enumerate(zip(rows.tolist(), warp.lane_numbers().tolist(), strict=True)):
+            before[number] = data[row]
+            data[row] = how.change(number, before[number])
+            self.releases.write(warp, row * width, lane, how.releases, False, access.scope, access.site)
+        if len(rows) > 1 and len(np.unique(rows)) < len(rows):  # lanes hear each other
             self._hear(warp, access, rows, how.acquires, how.is_seen)
-            for number, (row, lane) in enumerate(zip(rows.tolist(), warp.lane_numbers().tolist(), strict=True)):
-                before[number] = data[row]
-                data[row] = how.change(number, before[number])
-                self.releases.write(warp, row * width, lane, how.releases, False, access.scope, access.site)
-            if len(rows) > 1 and len(np.unique(rows)) < len(rows):  # lanes hear each other
-                self._hear(warp, access, rows, how.acquires, how.is_seen)
-            self._tell(warp, access, rows, data[rows])
+        self._tell(warp, access, rows, data[rows])
         return before
 
-    def _keeping(self, warp: Warp, rows: NDArray[Any], width: int) -> AbstractContextManager[None]:
-        """Around an atomic write: keeps the values of rows, where loads may find outdated ones."""
-        return nullcontext() if self.outdated is None else self.outdated.keeping(warp, self, rows, width)
+    def _versions(self) -> "Outdated | None":
+        """The versions of places, where an access looks for an outdated one."""
+        return None if self.outdated is None or self.outdated.is_over(self) else self.outdated
 
     def _hear(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool, is_seen: bool = True) -> None:
         """Lets the active lanes acquire the releases at the rows that they read."""
@@ -247,15 +242,15 @@ class Space(SpaceState):
             conflict = self.shadow.observe(warp, rows, width, access.scope)
             if conflict is not None:
                 _refusals().race(self, warp, access, rows, conflict, "reads")
-        if self.outdated is not None:
-            return self._version(warp, access, rows, acquires, self.outdated)
+        if (outdated := self._versions()) is not None:
+            return self._version(warp, access, rows, acquires, outdated)
         self._hear(warp, access, rows, acquires)
         return self.arena.data[width][rows]
 
     def _version(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool, outdated: "Outdated") -> Bytes:
         """As `observe`: the bytes that the rows hold, or have held."""
         content = self.arena.data[access.width][rows].copy()
-        found = dict(outdated.find(warp, self, rows, access.width, access.site))
+        found = dict(outdated.find(warp, self, rows, access))
         newest = np.array([index for index in range(len(rows)) if index not in found], np.int64)
         if len(newest):
             with active_only(warp, newest):
@@ -268,8 +263,6 @@ class Space(SpaceState):
             with active_only(warp, np.array([index])):
                 self._hear(warp, access, rows[[index]], acquires)
             self.releases.put(address, now)
-            if self.journal is not None:
-                self.journal.outdated.setdefault(access.site, self.show_row(int(rows[index]), access.width))
         return content
 
     def publish(self, warp: Warp, access: Access, address: Value, content: Bytes, releases: bool) -> None:
@@ -277,16 +270,23 @@ class Space(SpaceState):
         rows = self.rows(warp, access, address)
         width = access.width
         self.check_writable(warp, access, rows)
-        with self._keeping(warp, rows, width):
-            if self.shadow is not None:
-                conflict = self.shadow.update(warp, rows, width, access.scope)
-                if conflict is not None:
-                    _refusals().race(self, warp, access, rows, conflict, "writes")
-            self._tell(warp, access, rows, content)
+        outdated = self._versions()
+        if outdated is not None:
+            outdated.begin(self, rows, width)
+        if self.shadow is not None:
+            conflict = self.shadow.update(warp, rows, width, access.scope)
+            if conflict is not None:
+                _refusals().race(self, warp, access, rows, conflict, "writes")
+        if outdated is not None:
+            how = Atomic(lambda number, _, given=content: given[number], False, releases, reads=False)
+            outdated.write(warp, self, access, rows, how)
+            content = self.arena.data[width][rows]
+        self._tell(warp, access, rows, content)
+        if outdated is None:
             for row, lane, value in zip(rows.tolist(), warp.lane_numbers().tolist(), content, strict=True):
                 self.arena.data[width][row] = value
                 self.releases.write(warp, row * width, lane, releases, True, access.scope, access.site)
-            self.arena.state[width][rows] = READY
+        self.arena.state[width][rows] = READY
 
     def make_mbarrier(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """The rows at `address` in each active lane, which from now on hold mbarriers."""

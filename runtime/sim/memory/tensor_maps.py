@@ -20,8 +20,8 @@ from ..ordering.asynchronous import Source
 from ..ordering.clocks import TENSOR_MAPS
 from ..ordering.knowledge import acquired_proxy
 from ..warp import Warp
+from .access import Access
 from .bulk import rows_at
-from .space_state import Access
 from .spaces import Space
 
 _MARK = 0x70616D74

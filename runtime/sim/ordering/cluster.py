@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code
 from ....base.target import MAX_CLUSTER
 from ..faults import Site
-from ..memory.space_state import Access
+from ..memory.access import Access
 from ..values import Value, varies
 from ..warp import Block, Cluster, Warp
 from .clocks import OVER, Clock, join_clocks

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Outdated values: those that PTX's memory model lets a relaxed, volatile or acquiring load return although another
-thread has written since (PTX ISA, Memory Consistency Model: coherence, causality order, Fence-SC).
+"""Outdated values: those that PTX's memory model lets an atomic access find although another thread has written since
+(PTX ISA, Memory Consistency Model: coherence order, causality order, Fence-SC, atomicity).
 
-The simulator executes one access after the other, so that a load finds the newest value. Where a launch looks for
-outdated ones, it keeps the versions that a place has held since the first atomic write. A load may return a version
-unless the thread knows a later one: it has read or written that itself, or the causality order has an access to it
-before the load. Of two threads that execute `fence.sc`, the later one knows what the earlier one did before.
+The simulator executes one access after the other, so that a load finds the newest value, and a write comes last in the
+coherence order of its place. Where a launch looks for outdated values, it keeps the versions that a place has held. A
+load may return a version unless the thread knows a later one: it has read or written that itself, or the causality
+order has an access to it before the load. Of two threads that execute `fence.sc`, the later one knows what the earlier
+one did before. A write may as well come right behind such a version in the coherence order: memory then keeps the
+newest value, and a later load may find the write as an outdated one.
+
+An atomic operation that reads and writes finds the version right before its own write. So no write comes between the
+two, except one of the value that it has read: an addition of 0, or a swap that fails.
 
 A thread finds at most one outdated value until the place is written again, so that loops which wait come to their end.
-Atomic operations that read and write always find the newest value.
 """
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
@@ -22,10 +25,13 @@ from numpy.typing import NDArray
 
 from ..faults import Site
 from ..launch import Loads
+from ..memory.access import Access, Atomic
 from ..memory.arena import READY, Arena
+from ..memory.journal import Journal
 from ..warp import Warp
 from .clocks import AGENT, Clock
-from .knowledge import known, known_by, known_until, learn, snapshot
+from .communication import Communication
+from .knowledge import active_only, known, known_by, known_until, learn, snapshot
 from .races import RaceShadow
 from .releases import Home, Kept, Releases, home, reaches
 
@@ -40,22 +46,29 @@ class Versioned(Protocol):
 
     arena: Arena
     shadow: RaceShadow | None
+    journal: Journal | None
 
     @property
     def releases(self) -> Releases: ...
 
     def entries(self, row: int, width: int) -> bytes: ...
 
+    def show_row(self, row: int, width: int, byte: int = 0) -> str: ...
+
 
 @dataclass(slots=True, eq=False)
 class Version:
     """Bytes that a place has held, the threads that have read or written them, each with the time of its first access,
-    and the releases at the place in the meantime.
+    the releases at the place in the meantime, and whether their write has read the version before. The write and the
+    reads are numbered as in `Communication`.
     """
 
     content: NDArray[np.uint8]
     seen: dict[int, int]
     releases: Kept | None = None
+    reads_before: bool = False
+    writer: int | None = None
+    readers: list[int] = field(default_factory=list[int])
 
 
 @dataclass(slots=True, eq=False)
@@ -71,7 +84,7 @@ class _Place:
 
 @dataclass(slots=True, eq=False)
 class Outdated:
-    """The versions of all places of a launch. Its seed decides which ones loads find: 0 the oldest that they may, 1
+    """The versions of all places of a launch. Its seed decides which ones accesses find: 0 the oldest that they may, 1
     those after the first choice of each thread, 2 those of its first choice; another seed leaves it to chance.
     """
 
@@ -81,81 +94,177 @@ class Outdated:
     _places: dict[tuple[int, int, int], _Place] = field(init=False, default_factory=dict[tuple[int, int, int], _Place])
     _fences: dict[tuple[Home, str], Clock] = field(init=False, default_factory=dict[tuple[Home, str], Clock])
 
-    @contextmanager
-    def keeping(self, warp: Warp, space: Versioned, rows: NDArray[Any], width: int) -> Generator[None]:
-        """Around an atomic write of rows by the active lanes: keeps the values before it, and the written ones."""
-        self._begin(space, rows, width)
-        yield
-        self._end(warp, space, rows, width)
+    def is_over(self, space: Versioned) -> bool:
+        """Whether all accesses from now on find the newest value, as there were too many."""
+        return (communication := self._communication(space)) is not None and communication.is_cut
 
-    def _begin(self, space: Versioned, rows: NDArray[Any], width: int) -> None:
-        """The values that rows hold are the first version, unless they are known."""
+    def begin(self, space: Versioned, rows: NDArray[Any], width: int) -> None:
+        """Before an atomic access to rows: the values that they hold are the first version, unless they are known."""
         for row in dict.fromkeys(rows.tolist()):
             if self._known(space, row, width) is None:
                 first = Version(space.arena.data[width][row].copy(), {}, space.releases.kept(row * width))
                 is_ready = (space.arena.state[width][row] == READY).all()
-                self._places[id(space.shadow), row, width] = _Place([first] if is_ready else [])
+                entries = space.entries(row, width)
+                self._places[id(space.shadow), row, width] = _Place([first] if is_ready else [], entries)
 
-    def _end(self, warp: Warp, space: Versioned, rows: NDArray[Any], width: int) -> None:
-        """The active lanes have each written the value that a row holds now."""
-        for row, agent in zip(rows.tolist(), warp.active_agents().tolist(), strict=True):
-            place = self._places[id(space.shadow), row, width]
-            content, kept = space.arena.data[width][row].copy(), space.releases.kept(row * width)
-            place.versions.append(Version(content, {agent: warp.launch.clock}, kept))
-            del place.versions[:-_MOST]
-            place.entries = space.entries(row, width)
-            place.looked.clear()
-
-    def find(
-        self, warp: Warp, space: Versioned, rows: NDArray[Any], width: int, site: Site
-    ) -> Iterator[tuple[int, Version]]:
-        """The active lanes, by their index, that find an outdated version, with that."""
-        agents, time = warp.active_agents().tolist(), warp.launch.clock
-        is_here = self.loads.site in (None, site)
+    def write(self, warp: Warp, space: Versioned, access: Access, rows: NDArray[Any], how: Atomic) -> NDArray[np.uint8]:
+        """An atomic write of rows by the active lanes, one after the other; the bytes from before in each. `begin` has
+        come before it, and the checks.
+        """
+        width = access.width
+        before = np.empty((len(rows), width), np.uint8)
         for index, row in enumerate(rows.tolist()):
-            place = self._known(space, row, width)
-            if place is None:
-                continue
-            agent, last = agents[index], len(place.versions) - 1
-            least = next((n for n in range(last, 0, -1) if self._knows(warp, index, agent, place.versions[n])), 0)
-            chosen = last
-            if is_here and least < last and agent not in place.looked:
-                place.looked.add(agent)
-                chosen = self._choose(agent, least, last)
-            place.versions[chosen].seen.setdefault(agent, time)
-            if chosen < last:
-                yield index, place.versions[chosen]
+            with active_only(warp, np.array([index])):
+                before[index] = self._write(warp, space, access, row, index, how)
+        for row in dict.fromkeys(rows.tolist()):
+            self._places[id(space.shadow), row, width].entries = space.entries(row, width)
+        return before
 
-    def _choose(self, agent: int, least: int, last: int) -> int:
+    def _write(
+        self, warp: Warp, space: Versioned, access: Access, row: int, index: int, how: Atomic
+    ) -> NDArray[np.uint8]:
+        """The write of the one active lane, by its index among all; the bytes from before."""
+        width, place = access.width, self._places[id(space.shadow), row, access.width]
+        agent, lane = int(warp.active_agents()[0]), int(warp.lane_numbers()[0])
+        address, versions, releases = row * width, place.versions, space.releases
+
+        def is_possible(number: int) -> bool:
+            content = versions[number].content
+            keeps = how.reads and np.array_equal(how.change(index, content), content)
+            return number == len(versions) - 1 or not versions[number + 1].reads_before or keeps
+
+        chosen = self._chosen(warp, place, access.site, 0, agent, is_possible)
+        is_newest = chosen == len(versions) - 1
+        before = space.arena.data[width][row].copy() if is_newest else versions[chosen].content
+        now = None if is_newest else releases.kept(address)
+        if not is_newest:
+            releases.put(address, versions[chosen].releases)
+        if how.reads:
+            releases.read(warp, address, how.acquires, access.scope, how.is_seen)
+
+        def release(replaces: bool) -> None:
+            releases.write(warp, address, lane, how.releases, replaces, access.scope, access.site)
+
+        release(not how.reads)
+        event = self._event(warp, space, 0, agent)
+        seen = {agent: warp.launch.clock}
+        made = Version(how.change(index, before).copy(), seen, releases.kept(address), how.reads, event)
+        if (communication := self._communication(space)) is not None and versions:
+            for earlier in (versions[chosen].writer, *versions[chosen].readers):
+                communication.order(earlier, event)
+            if not is_newest:
+                communication.order(event, versions[chosen + 1].writer)
+        if is_newest:
+            space.arena.data[width][row] = made.content
+            versions.append(made)
+            del versions[:-_MOST]
+            place.looked.clear()
+            return before
+        following = versions[chosen + 1 :]
+        versions.insert(chosen + 1, made)
+        for later in following:
+            if not later.reads_before:
+                break
+            releases.put(address, later.releases)  # it continues the release sequence
+            release(False)
+            later.releases = releases.kept(address)
+        else:
+            now = releases.kept(address)
+        releases.put(address, now)
+        self._tell(space, access, row)
+        return before
+
+    def find(self, warp: Warp, space: Versioned, rows: NDArray[Any], access: Access) -> Iterator[tuple[int, Version]]:
+        """The active lanes, by their index, that find an outdated version, with that."""
+        self.begin(space, rows, access.width)
+        agents, time = warp.active_agents().tolist(), warp.launch.clock
+        for index, row in enumerate(rows.tolist()):
+            place = self._places[id(space.shadow), row, access.width]
+            agent, versions = agents[index], place.versions
+            chosen = self._chosen(warp, place, access.site, index, agent)
+            versions[chosen].seen.setdefault(agent, time)
+            event, communication = self._event(warp, space, index, agent), self._communication(space)
+            if event is not None and communication is not None:
+                communication.order(versions[chosen].writer, event)
+                versions[chosen].readers.append(event)
+            if chosen < len(versions) - 1:
+                if communication is not None:
+                    communication.order(event, versions[chosen + 1].writer)
+                self._tell(space, access, row)
+                yield index, versions[chosen]
+
+    def _event(self, warp: Warp, space: Versioned, index: int, agent: int) -> int | None:
+        """The number of an access of an active lane; None where no one asks for it."""
+        communication = self._communication(space)
+        return None if communication is None else communication.add(warp, index, agent)
+
+    @staticmethod
+    def _communication(space: Versioned) -> Communication | None:
+        if space.journal is None:
+            return None
+        if space.journal.communication is None:
+            space.journal.communication = Communication()
+        return space.journal.communication
+
+    @staticmethod
+    def _tell(space: Versioned, access: Access, row: int) -> None:
+        """Reports an access that has found an outdated value."""
+        if space.journal is not None:
+            space.journal.outdated.setdefault(access.site, space.show_row(row, access.width))
+
+    def _chosen(
+        self, warp: Warp, place: _Place, site: Site, index: int, agent: int,
+        is_possible: Callable[[int], bool] = lambda _: True,
+    ) -> int:  # fmt: skip
+        """The version that an active lane finds; -1 where the place has none."""
+        versions, last = place.versions, len(place.versions) - 1
+        if last < 1 or agent in place.looked or self.loads.site not in (None, site):
+            return last
+        options = [number for number in range(last) if is_possible(number)]
+        if not options:
+            return last
+        least = self._least(warp, index, agent, versions)
+        if not (options := [number for number in options if number >= least]):
+            return last
+        place.looked.add(agent)
+        return self._choose(agent, [*options, last])
+
+    def _choose(self, agent: int, options: Sequence[int]) -> int:
         """The version that a thread finds, of those that it may find."""
         is_first = agent not in self._asked
         self._asked.add(agent)
         match self.loads.seed:
             case 0:
-                return least
+                return options[0]
             case 1:
-                return last if is_first else least
+                return options[-1 if is_first else 0]
             case 2:
-                return least if is_first else last
+                return options[0 if is_first else -1]
             case seed:
                 chance = self._chance = self._chance or Random(seed)
-                return chance.choice((last, chance.randint(least, last)))
+                return chance.choice((options[-1], chance.choice(options)))
 
     def _known(self, space: Versioned, row: int, width: int) -> _Place | None:
         """The versions of a place; None where an access that is not atomic, or of another width, has written since."""
         place = self._places.get((id(space.shadow), row, width))
         return place if place is not None and place.entries == space.entries(row, width) else None
 
-    def _knows(self, warp: Warp, index: int, agent: int, version: Version) -> bool:
-        """Whether an access to a version comes before those of an active lane."""
-        if agent in version.seen:
-            return True
-        entries = np.array([time << 32 | other & AGENT for other, time in version.seen.items()], np.int64)
+    def _least(self, warp: Warp, index: int, agent: int, versions: Sequence[Version]) -> int:
+        """The last version to which an access comes before those of an active lane, which finds none before it."""
+        least = max((number for number, version in enumerate(versions) if agent in version.seen), default=0)
+        later = [
+            (number, time << 32 | other & AGENT)
+            for number, version in enumerate(versions[least + 1 :], least + 1)
+            for other, time in version.seen.items()
+        ]
+        if not later:
+            return least
+        entries = np.array([entry for _, entry in later], np.int64)
         lanes = np.full(len(entries), index)
         until = known_until(warp, lanes, entries)
-        if (fenced := known(warp, warp.lane_numbers()[[index]]).proxies.get(FENCED)) is not None:
+        if self._fences and (fenced := known(warp, warp.lane_numbers()[[index]]).proxies.get(FENCED)) is not None:
             until = np.maximum(until, known_by(warp, fenced, lanes, entries))
-        return bool((entries >> 32 < until).any())
+        return max((later[place][0] for place in np.flatnonzero(entries >> 32 < until)), default=least)
 
     def fence(self, warp: Warp, scope: str) -> None:
         """A fence of sequential consistency of the active lanes: they know what was before earlier ones."""

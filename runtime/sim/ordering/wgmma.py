@@ -17,11 +17,11 @@ from ....base.errors import Code
 from ..atoms.wgmma import Numbers, WgmmaArithmetic
 from ..events import Suspension, Until
 from ..faults import Site
+from ..memory.access import Bytes
 from ..memory.arena import READY
 from ..memory.bulk import content_of
 from ..memory.local import LocalSpace
 from ..memory.matrices import ROW, Matrix
-from ..memory.space_state import Bytes
 from ..memory.spaces import Space
 from ..warp import Warp
 from .asynchronous import InFlight

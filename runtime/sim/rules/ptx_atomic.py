@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ....dialects import ptx
 from ...errors import Dim3
 from ..events import Pause, Step, Suspending, Suspension
 from ..faults import site_of
-from ..memory.spaces import Atomic, Space
+from ..memory.access import Atomic
+from ..memory.spaces import Space
 from ..ordering.loop_values import idle_slots, is_in_loop
 from ..ordering.releases import fence
 from ..translate import Rules, Translator
@@ -91,11 +92,27 @@ def _in_loop(
     for one of them.
     """
     if not is_in_loop(op):
-        return step
+        return _in_any_order(op, t, step)
     pause = Pause(site_of(op), _look(space, pointer), space.name, idle_slots(op, t))
 
     def run(warp: Warp) -> Suspension:
         yield pause
+        step(warp)
+
+    return Suspending(run)
+
+
+def _in_any_order(op: Operation, t: Translator, step: Step) -> Step | Suspending:
+    """The step of an atomic write, which lets other warps go on first, or does not, where a launch tries an order of
+    the warps.
+    """
+    if t.launch.loads is None or t.launch.loads.hurry is None:
+        return step
+    chance, pause = Random(t.launch.loads.hurry), Pause(site_of(op), idle=idle_slots(op, t))
+
+    def run(warp: Warp) -> Suspension:
+        if chance.random() < 0.5:
+            yield pause
         step(warp)
 
     return Suspending(run)
@@ -118,7 +135,9 @@ def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step | Suspending:
         if result is not None:
             registers[result] = from_bytes(warp, before, kind)
 
-    return _in_loop(op, t, step, space, pointer) if isinstance(op, ptx.AtomOp) and is_seen else step
+    if isinstance(op, ptx.AtomOp) and is_seen:
+        return _in_loop(op, t, step, space, pointer)
+    return _in_any_order(op, t, step)
 
 
 def _cas(op: ptx.AtomCasOp, t: Translator) -> Step | Suspending:
@@ -163,7 +182,7 @@ def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
     return Suspending(run)
 
 
-def _store_release(op: ptx.StoreReleaseOp, t: Translator) -> Step:
+def _store_release(op: ptx.StoreReleaseOp, t: Translator) -> Step | Suspending:
     pointer, value, kind = t.slot(op.ptr), t.slot(op.value), t.kind(op.value)
     space = _shared_space(t, op.ptr)
     access = t.access(op, space.row, "store", kind.bytes)
@@ -174,7 +193,7 @@ def _store_release(op: ptx.StoreReleaseOp, t: Translator) -> Step:
         registers = warp.registers
         space.publish(warp, access, registers[pointer], to_bytes(warp, registers[value], kind), releases=releases)
 
-    return step
+    return _in_any_order(op, t, step)
 
 
 def _fence(op: ptx.FenceOp, t: Translator) -> Step:

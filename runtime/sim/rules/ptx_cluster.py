@@ -12,8 +12,8 @@ from ....dialects.ptx.effects import Proxy, proxy_of
 from ..events import Step, Suspending, Suspension, Until
 from ..faults import Site, site_of
 from ..launch import Completion
-from ..memory.space_state import Access
-from ..memory.spaces import Atomic, Space
+from ..memory.access import Access, Atomic
+from ..memory.spaces import Space
 from ..ordering.asynchronous import InFlight, Operation
 from ..ordering.cluster import ClusterBarrier, map_to_rank, rank_of
 from ..ordering.knowledge import snapshot

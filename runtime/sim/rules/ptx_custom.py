@@ -15,7 +15,7 @@ from ....layout.atoms.custom import Allocates, Commits, CustomInstruction, Execu
 from ..atoms.custom import Elements, Matrix, Rows, pipe_of, proxy_of
 from ..faults import Site, site_of
 from ..launch import Completion
-from ..memory.spaces import Access
+from ..memory.access import Access
 from ..ordering import asynchronous
 from ..ordering.asynchronous import InFlight, Operation, Source
 from ..translate import Rules, Step, Translator

@@ -22,6 +22,7 @@ from ..events import Step
 from ..faults import site_of
 from ..launch import Completion
 from ..memory import bulk as memory
+from ..memory.access import Access
 from ..memory.boxes import (
     Box,
     box_at,
@@ -33,7 +34,6 @@ from ..memory.boxes import (
     rows_at,
     swizzle_text,
 )
-from ..memory.space_state import Access
 from ..memory.tensor_maps import map_at
 from ..ordering import bulk
 from ..ordering.asynchronous import InFlight, Operation, Source
