@@ -231,16 +231,14 @@ class TensorOrder:
         """The first use of cells of a region that may still run while a warp frees them. That is synchronous, so it
         comes after the loads of its own thread, and after those of threads that have synchronised with it, without
         `tcgen05.wait::ld` (PTX ISA, tcgen05: Asynchronous Operations, Specialized Inter-thread Synchronization);
-        multiplications, copies and stores must be complete.
+        multiplications, copies and stores must be complete. Without fences of tcgen05 loads are not looked at.
         """
-        own = known(warp)
-        return next(
-            (
-                use for use in self.within(region)
-                if not use.is_over and not (use.does == "ld" and (use.warp is warp or _is_behind(own, use)))
-            ),
-            None,
-        )  # fmt: skip
+        own, lenient = known(warp), not warp.launch.tensor_fences
+        for use in self.within(region):
+            is_behind = use.does == "ld" and (lenient or use.warp is warp or _is_behind(own, use))
+            if not use.is_over and not is_behind:
+                return use
+        return None
 
     def is_known(self, warp: Warp, use: Use) -> bool:
         """Whether a warp knows that a use is over."""
