@@ -25,8 +25,8 @@ PIPELINED = frozenset((("mma", "mma"), ("cp", "mma"), ("shift", "mma"), ("shift"
 """The pairs whose second comes after the first. Two of mma must have the same accumulator and shape, and cp
 behind shift must be of 4x256b.
 """
-IN_ORDER = ("mma", "cp")
-"""A pair that PTX does not promise, and CUTLASS relies on: a copy of scales over those of earlier multiplications."""
+IN_ORDER = frozenset((("mma", "cp"), ("cp", "cp")))
+"""Pairs that PTX does not promise, and CUTLASS relies on: copies of scales over those of earlier multiplications."""
 _ROLES = 3
 _ACCESSES, _ISSUED, _COMPLETE = range(_ROLES)
 
@@ -166,7 +166,7 @@ class TensorOrder:
             return behind and (before.is_over or before.does == "ld")
         published, agent = own.proxies.get(TENSOR), theirs.agent(_COMPLETE)
         complete = published is not None and agent < len(published.times) and published.times[agent] >= before.time
-        in_order = is_pipelined(before, use) or (before.does, use.does) == IN_ORDER
+        in_order = is_pipelined(before, use) or (before.does, use.does) in IN_ORDER
         return (before.is_over and bool(complete)) or (in_order and behind)
 
     def _lacks(self, before: Use, use: Use) -> tuple[str, bool]:
