@@ -180,12 +180,12 @@ PROGRAMS: tuple[Program, ...] = (
         )
     ),
     *(
-        Program(f"{_GEMMS}/{name}.py", f"--mnk {size}", _WAITS, fences=False, target=_SM_100)
+        Program(f"{_GEMMS}/{name}.py", f"--mnk {size}", _LARGE, target=_SM_100)
         for name, size in (
             ("fp16_gemm_0", "128,256,128"), ("fp16_gemm_3", "512,512,128"), ("fp16_gemm_4", "512,512,128"),
         )
     ),
-    Program(f"{_GEMMS}/nvfp4_gemm_0.py", "--mnkl 128,256,256,1", _WAITS, fences=False, target=_SM_100),
+    Program(f"{_GEMMS}/nvfp4_gemm_0.py", "--mnkl 128,256,256,1", _LARGE, target=_SM_100),
     Program(
         f"{_GEMMS}/nvfp4_gemm_1.py",
         "--mnkl 256,256,256,1",
@@ -199,8 +199,7 @@ PROGRAMS: tuple[Program, ...] = (
         Program(
             f"{_GEMMS}/{name}.py",
             "--mnk 256,256,128",
-            f"{_WAITS}; where a cluster has more tiles, the simulator reports the reuse of an accumulator (E3262)",
-            fences=False,
+            f"{_LARGE}; where a cluster has more tiles, the simulator reports the reuse of an accumulator (E3262)",
             target=_SM_100,
         )
         for name in ("fp16_gemm_3_1", "fp16_gemm_5", "fp16_gemm_6")
@@ -209,8 +208,7 @@ PROGRAMS: tuple[Program, ...] = (
         Program(
             f"cute/blackwell/kernel/dense_gemm/{name}.py",
             f"{_FP16_TILE} {_ONCE}",
-            _WAITS,
-            fences=False,
+            _LARGE,
             target=_SM_100,
         )
         for name in (
@@ -231,7 +229,7 @@ PROGRAMS: tuple[Program, ...] = (
         )
     ),
     *(
-        Program(f"cute/blackwell/kernel/{path}.py", f"{sizes} {_ONCE}", _WAITS, fences=False, target=_SM_100)
+        Program(f"cute/blackwell/kernel/{path}.py", f"{sizes} {_ONCE}", _LARGE, target=_SM_100)
         for path, sizes in (
             ("dense_gemm/dense_gemm_persistent", f"{_FP16_TILE} --use_tma_store"),
             ("blockscaled_gemm/dense_blockscaled_gemm_persistent", "--mnkl 128,128,256,1"),
@@ -257,16 +255,15 @@ PROGRAMS: tuple[Program, ...] = (
     Program(
         "cute/blackwell/kernel/attention/fmha/fmha.py",
         f"--q_shape 1,256,1,128 --k_shape 1,128,1,128 {_ONCE}",
-        _WAITS,
+        f"{_LARGE}; it stores over cells of tensor memory whose load it has not waited for",
         fences=False,
         target=_SM_100,
     ),
     Program(
         "cute/blackwell/kernel/attention/fmha/fmha_bwd.py",
         f"--s_q 128 --s_k 128 --h_q 1 --h_k 1 {_ONCE}",
-        f"{_WAITS}; nothing orders the store of the address of tensor memory before all of its loads",
+        f"{_LARGE}; nothing orders the store of the address of tensor memory before all of its loads",
         races=False,
-        fences=False,
         target=_SM_100,
     ),
     Program(
@@ -278,28 +275,26 @@ PROGRAMS: tuple[Program, ...] = (
     Program(
         "cute/blackwell/kernel/attention/mixed_input_fmha/mixed_input_fmha_prefill_d256.py",
         f"--q_shape 1,8,256,256 --k_shape 1,8,128,256 {_ONCE}",
-        _WAITS,
+        f"{_LARGE}; a warp frees tensor memory while others may still load from it",
         fences=False,
         target=_SM_100,
     ),
     Program(
         "cute/blackwell/kernel/mixed_input_gemm/mixed_input_gemm.py",
         "--mnkl 128,128,128,1",
-        f"{_WAITS}; the warps of one warpgroup ask for different numbers of registers (E3227)",
+        f"{_LARGE}; the warps of one warpgroup ask for different numbers of registers (E3227)",
         sizes=(("self.num_regs_idle_warp = 24", "self.num_regs_idle_warp = 96"),),
-        fences=False,
         target=_SM_100,
     ),
     *(
         Program(
             f"cute/blackwell/kernel/mixed_input_gemm/{name}.py",
             "--mnkl 128,64,128,3 --iterations 0",
-            f"{_WAITS}; the warps of one warpgroup ask for different numbers of registers (E3227)",
+            f"{_LARGE}; the warps of one warpgroup ask for different numbers of registers (E3227)",
             sizes=(
                 (f"self.num_regs_tma_warps = {loads}", f"self.num_regs_tma_warps = {mma}"),
                 ("self.num_regs_schedule_warp = 64", f"self.num_regs_schedule_warp = {mma}"),
             ),
-            fences=False,
             target=_SM_100,
         )
         for name, loads, mma in (
@@ -332,11 +327,15 @@ PROGRAMS: tuple[Program, ...] = (
         ends="error[E0310]",
     ),
     *(
-        Program(f"cute_ext/blackwell/{name}.py", arguments, _WAITS, fences=False, target=_SM_100)
-        for name, arguments in (
-            ("dense_gemm", "--mnkl 128,256,128,1"), ("dense_gemm_2sm", ""),
-            ("dense_block_scaled_gemm", "--mnkl 128,128,128,1"),
-        )
+        Program(f"cute_ext/blackwell/{name}.py", arguments, _LARGE, target=_SM_100)
+        for name, arguments in (("dense_gemm", "--mnkl 128,256,128,1"), ("dense_gemm_2sm", ""))
+    ),
+    Program(
+        "cute_ext/blackwell/dense_block_scaled_gemm.py",
+        "--mnkl 128,128,256,1",
+        f"{_LARGE}; it copies scales over those of earlier multiplications, whose order PTX does not promise",
+        fences=False,
+        target=_SM_100,
     ),
     Program(
         "cute_ext/blackwell/dense_gemm_cute_pipeline.py",
@@ -348,8 +347,7 @@ PROGRAMS: tuple[Program, ...] = (
         Program(
             f"cute/blackwell/efc/{name}custom_epilogue_dense_gemm.py",
             "--mnkl 128,128,64,1 --ab_dtype Float16",
-            _WAITS,
-            fences=False,
+            _LARGE,
             target=_SM_100,
         )
         for name in ("", "activation_", "synthetic_")
@@ -358,8 +356,7 @@ PROGRAMS: tuple[Program, ...] = (
         Program(
             f"cute/blackwell/kernel/moe/torch_{name}.py",
             "--tokens 64 --experts 2 --top_k_select 1 --hidden 128 --intermediate 128",
-            _WAITS,
-            fences=False,
+            _LARGE,
             target=_SM_100,
         )
         for name in ("grouped_mm", "scaled_grouped_mm")
@@ -368,10 +365,9 @@ PROGRAMS: tuple[Program, ...] = (
         Program(
             f"{_GEMMS}/{name}.py",
             "--mnk 256,512,128",
-            f"{_WAITS}; nothing orders the initialisation of the mbarrier at which a pair frees tensor memory before "
+            f"{_LARGE}; nothing orders the initialisation of the mbarrier at which a pair frees tensor memory before "
             "its peer arrives there",
             races=False,
-            fences=False,
             target=_SM_100,
         )
         for name in ("fp16_gemm_1", "fp16_gemm_2")
