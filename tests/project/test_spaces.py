@@ -89,3 +89,28 @@ def test_the_public_names_are_those_of_the_table() -> None:
     public = {space.name: space.value for space in AddressSpace}
     assert public.pop("generic") == 0
     assert public == {row.name: row.llvm for row in SPACES.values() if row.name != "cmem"}
+
+
+FACTS = {"Sharer", "Allocation", "Traffic", "Bytes", "Cells", *(row.keyword.upper() for row in SPACES.values())}
+"""The facts of a row by which code branches, and the rows themselves."""
+
+
+def _matches_over_facts() -> Iterator[tuple[str, bool]]:
+    """The matches over facts of spaces, each with its file, and whether a default of its own follows its cases."""
+    for path in product_files():
+        for node in walk(parsed(path)):
+            if not isinstance(node, ast.Match):
+                continue
+            *named, last = [case.pattern for case in node.cases]
+            words = {part.id for pattern in (*named, last) for part in walk(pattern) if isinstance(part, ast.Name)}
+            if words & FACTS:
+                is_default = isinstance(last, ast.MatchAs) and last.pattern is None
+                ends = ast.unparse(node.cases[-1].body[0]) if is_default else ""
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", is_default and "assert_never" not in ends
+
+
+def test_no_match_over_the_facts_of_a_space_has_a_default() -> None:
+    """pyright then names each of them that lacks a case for a new fact."""
+    found = list(_matches_over_facts())
+    assert len(found) > 5
+    assert not [place for place, has_default in found if has_default]
