@@ -9,6 +9,7 @@ from tests.fuzz.integers import INTEGERS
 from tests.fuzz.multiplications import MULTIPLICATIONS
 from tests.fuzz.problem import Generator
 from tests.fuzz.ragged import RAGGED, RECASTS
+from tests.fuzz.tensor_instructions import TENSOR_INSTRUCTIONS
 from tests.fuzz.tensor_memory import TENSOR_MEMORY
 
 GENERATORS: dict[str, Generator] = {
@@ -20,5 +21,6 @@ GENERATORS: dict[str, Generator] = {
     "multiplications": MULTIPLICATIONS,
     "ragged": RAGGED,
     "recasts": RECASTS,
+    "tensor-instructions": TENSOR_INSTRUCTIONS,
     "tensor-memory": TENSOR_MEMORY,
 }

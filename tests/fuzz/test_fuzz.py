@@ -51,6 +51,13 @@ def test_a_wrong_element_is_a_fault(run: Callable[[Problem, Totals], None]) -> N
         run(replace(problem, arguments={**problem.arguments, "B": replace(b, expected=wrong)}), Totals())
 
 
+def test_columns_between_two_halves_belong_to_others() -> None:
+    """Stores by 16x32bx2 one after the other, each of which has columns between the halves of the one before."""
+    problem = GENERATORS["tensor-instructions"].make(46)
+    assert problem.text.count('ptx.tcgen05.st "16x32bx2" x 1 unpack') == 4
+    on_simulator(problem, Totals())
+
+
 def test_a_search_tells_its_totals(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--count", "2", "--seed", "5", "--only", "recasts"]) == 0
     said = capsys.readouterr().out

@@ -25,11 +25,14 @@ from ..tcgen05.arithmetic import PLACES, unpacked
 from ..tcgen05.cells import Area, TensorCells, Words, area
 from ..tcgen05.columns import peers
 from ..tcgen05.matrices import ROW, shared_matrix
-from ..tcgen05.order import Use
+from ..tcgen05.order import Region, Use
 from ..tcgen05.pipe import TensorWork, issue
 from ..translate import Rules, Translator
 from ..values import Value, varies
 from ..warp import Warp
+
+_HALF = WARP // 2
+"""The lanes of a half of 16x32bx2."""
 
 
 def check_whole(warp: Warp, site: Site, instruction: str) -> None:
@@ -73,22 +76,30 @@ class Access:
         self.packed, self.distance, self.name = packed, distance, name
         self.lanes, self.columns = _cells(shape, count, packed)
 
-    def _area(self, warp: Warp, address: Value) -> Area:
-        """The cells from an address on, of the warp's own lanes."""
+    def _area(self, warp: Warp, address: Value) -> tuple[Area, tuple[Region, ...]]:
+        """The cells from an address on, of the warp's own lanes, and their regions: of two halves one each, since other
+        accesses may use the columns between them.
+        """
         check_whole(warp, self.site, self.name)
         lane, column = self.cells.address(warp, address)
         first = self.cells.own_lane(warp, lane, self.form.lanes)
         columns = self.columns + column
         if self.distance:
-            columns = columns + np.where(np.arange(WARP) < 16, 0, self.distance).reshape(-1, *[1] * (columns.ndim - 1))
+            far = np.where(np.arange(WARP) < _HALF, 0, self.distance)
+            columns = columns + far.reshape(-1, *[1] * (columns.ndim - 1))
         found = area(warp.block.rank, self.lanes + first, columns, 2 if self.packed else 4)
-        self.cells.check_columns(warp, found)
-        return found
+        parts = [found]
+        if self.distance:
+            halves = slice(_HALF), slice(_HALF, None)
+            parts = [area(warp.block.rank, found.lanes[half], found.columns[half], found.width) for half in halves]
+        for part in parts:
+            self.cells.check_columns(warp, part)
+        return found, tuple([part.region for part in parts])
 
     def load(self, warp: Warp, address: Value) -> Words:
         """The registers of a load, (lanes of the warp, registers)."""
-        found = self._area(warp, address)
-        self.cells.begin(warp, Use(self.site, warp, 0, "ld", (found.region,), ()))
+        found, regions = self._area(warp, address)
+        self.cells.begin(warp, Use(self.site, warp, 0, "ld", regions, ()))
         words = self.cells.read(warp, found)
         if self.packed:
             low, high = words[..., 0] & np.uint32(0xFFFF), words[..., 1] & np.uint32(0xFFFF)
@@ -97,8 +108,8 @@ class Access:
 
     def store(self, warp: Warp, address: Value, words: Words) -> None:
         """A store of registers, (lanes of the warp, registers)."""
-        found = self._area(warp, address)
-        self.cells.begin(warp, Use(self.site, warp, 0, "st", (), (found.region,)))
+        found, regions = self._area(warp, address)
+        self.cells.begin(warp, Use(self.site, warp, 0, "st", (), regions))
         if self.packed:
             words = np.stack([words & np.uint32(0xFFFF), words >> np.uint32(16)], axis=2)
         self.cells.write(warp, found, words)
