@@ -202,18 +202,20 @@ BY_COPY: Mapping[str, Callable[[CopyAtom, TiledCopy], TiledCopy]] = MappingProxy
 _UNIT = Layout(1, 0)
 
 
-def make_cotiled_copy(atom: CopyAtom, atom_tv: Layout, data: Layout) -> TiledCopy:
+_FEWER = "use an atom that moves fewer values, or a layout of the data that has all of them"
+
+
+def make_cotiled_copy(atom: CopyAtom, atom_tv: Layout, data: Layout, hint: str = _FEWER) -> TiledCopy:
     """The tiled copy in which `atom_tv` maps (thread, value) to an index of the data that `data` lays out.
 
-    Raises `LayoutError` (E0308) if values have indices that `data` does not take.
+    Raises `LayoutError` (E0308), with a hint, if values have indices that `data` does not take.
     """
     inverse = join((left_inverse(data), _UNIT))
     coords = composition(inverse, atom_tv)
     reached = coalesce(composition(join((data, _UNIT)), coords[1]))
     if reached != coalesce(atom_tv[1]):
-        raise LayoutError(
-            Code.NOT_IN_DATA_LAYOUT, f"the values {atom_tv[1]} address elements that {data} does not hold"
-        )
+        problem = f"the values {atom_tv[1]} address elements that {data} does not hold"
+        raise LayoutError(Code.NOT_IN_DATA_LAYOUT, problem, hint)
     shape = product_each(data.shape)
     return TiledCopy(atom, *tile_of(shape, coords))
 

@@ -34,7 +34,8 @@ def make_tmem_copy(atom: CopyAtom, tensor: Layout) -> TiledCopy:
             f"{tensor} does not have cells in the lanes of each of {WARPS} warps",
             "copy a tensor that has lanes in all quarters of tensor memory",
         )
-    return make_cotiled_copy(atom, join((Layout((32, WARPS), (0, step)), _values(atom))), tensor)
+    hint = "use a shape whose cells the tensor has: of 16 lanes for 64 rows, repeated less often for few columns"
+    return make_cotiled_copy(atom, join((Layout((32, WARPS), (0, step)), _values(atom))), tensor, hint)
 
 
 def make_utccp_copy(atom: CopyAtom, tensor: Layout) -> TiledCopy:
