@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Loads that pad elements of 4 and 6 bits to bytes, as tcgen05.mma takes them that mixes types."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tilefold.base.errors import Code
 
 from tests.sim.harness import fault, launch
@@ -19,7 +22,7 @@ SIX = changed(
 """The same of A of e3m2 and B of e2m3."""
 
 
-def codes(packed: np.ndarray, bits: int) -> np.ndarray:
+def codes(packed: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
     """The elements (160, 128) of packed rows, one in each byte."""
     single = np.unpackbits(packed.reshape(160, -1), axis=1, bitorder="little").reshape(160, 128, bits)
     return np.packbits(single, axis=2, bitorder="little")[:, :, 0]
@@ -30,7 +33,8 @@ def test_a_load_pads_the_elements_of_both_operands(bits: int) -> None:
     packed = np.random.default_rng(0).integers(0, 256, 160 * 128 * bits // 8, np.uint8)
     d = np.zeros(128 * 32, np.float32)
     launch(KERNEL if bits == 4 else SIX, block=(128, 1, 1), A=packed, D=d)
-    types = [ml_dtypes.float4_e2m1fn] * 2 if bits == 4 else [ml_dtypes.float6_e3m2fn, ml_dtypes.float6_e2m3fn]
+    types: list[Any] = [ml_dtypes.float6_e3m2fn, ml_dtypes.float6_e2m3fn]
+    types = [ml_dtypes.float4_e2m1fn] * 2 if bits == 4 else types
     rows = codes(packed, bits)[:, :32]
     a, b = (part.view(kind).astype(np.float32) for part, kind in zip((rows[:128], rows[128:]), types, strict=True))
     assert np.array_equal(d.reshape(128, 32), a @ b.T)
