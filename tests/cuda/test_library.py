@@ -197,6 +197,19 @@ def test_gemm_of_any_extents_and_types(torch: Any) -> None:
         near(kernels.gemm(a, b), a.double() @ b.double().T, "bfloat16", (m, n, k, "fp8"))
 
 
+def test_gemm_of_large_ragged_extents(torch: Any) -> None:
+    """Products of more rows than the kernel for few takes, by all orders of memory, whose results have ragged rows."""
+    chosen = random.Random("ragged")
+    for i in range(40):
+        m, n, k = (chosen.randint(least, 2000) for least in (65, 1, 1))
+        name = ("float16", "bfloat16", "float32", "float8_e4m3fn")[i % 4]
+        a, b = (numbers(torch, name, rows, k) for rows in (m, n))
+        if i // 4 % 2 and name != "float8_e4m3fn":
+            a = a.t().contiguous().t()
+        exact = a.double() @ b.double().T
+        near(kernels.gemm(a, b), exact, "bfloat16" if i % 4 > 1 else name, (m, n, k, name))
+
+
 def test_linear(torch: Any) -> None:
     functional, chosen = torch.nn.functional, random.Random("linear")
     acts = {

@@ -20,6 +20,7 @@ from tilefold.cute.kernel import KernelCall
 from tilefold.kernels import attentions, losses, norms
 
 SIM: Any = {"device": "sim"}
+SHORT = (70, 16), (14, 16), (70, 14), (70, 14)
 ROWS, GROUPS = np.zeros(2, np.int32), np.zeros((2, 8, 8), np.float16)
 Array = np.ndarray[Any, Any]
 
@@ -157,7 +158,7 @@ def test_quantize(dtype: str, most: float, error: float, block: int | None) -> N
     ("m", "n", "k", "dtype", "target"),
     [
         (5, 24, 40, np.float16, None), (3, 17, 5, bfloat16, None), (9, 16, 32, np.int8, None),
-        (70, 71, 93, np.float16, "sm_80"),
+        (70, 71, 93, np.float16, "sm_80"), (70, 14, 16, np.float16, None),
     ],
 )  # fmt: skip
 @pytest.mark.sampled(2)
@@ -165,6 +166,14 @@ def test_gemm_of_any_extents(m: int, n: int, k: int, dtype: Any, target: str | N
     a, b = (np.rint(3 * normal(seed, rows, k)).astype(dtype) for seed, rows in ((0, m), (1, n)))
     wanted = (a.astype(np.float64) @ b.astype(np.float64).T).astype(np.int32 if dtype is np.int8 else dtype)
     np.testing.assert_array_equal(kernels.gemm(a, b, target=target, **SIM), wanted)
+
+
+def test_rows_of_a_result_that_no_tensor_copy_ends() -> None:
+    """A product of more rows than the kernel for few takes, with 28 bytes in a row of the result."""
+    a, b, gate, residual = (np.rint(3 * normal(seed, *shape)).astype(np.float16) for seed, shape in enumerate(SHORT))
+    wanted = np.maximum(a.astype(np.float32) @ b.astype(np.float32).T + residual[0], 0) * gate + residual
+    found = kernels.linear(a, b, residual[0], "relu", gate, residual, **SIM)
+    np.testing.assert_array_equal(found, wanted.astype(np.float16))
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
@@ -227,13 +236,13 @@ def test_few_rows_take_the_kernel_for_decoding(length: int | None) -> None:
 @pytest.mark.sampled(1)
 def test_products_of_groups_and_with_scales_of_blocks(kind: str) -> None:
     if kind == "groups":
-        a, b = normal(0, 2, 16, 64), normal(1, 2, 24, 64)
+        a, b = normal(0, 2, 16, 64), normal(1, 2, 20, 64)
         d = kernels.grouped_gemm(a, b, np.array([16, 3], np.int32), **SIM)
         wanted = np.einsum("gmk,gnk->gmn", a.astype(np.float64), b.astype(np.float64))
         near(d[0], wanted[0], 1e-2)
         near(d[1, :3], wanted[1, :3], 1e-2)
     else:
-        x, w = normal(2, 8, 128, dtype=float8_e4m3fn), normal(3, 16, 128, dtype=float8_e4m3fn)
+        x, w = normal(2, 8, 128, dtype=float8_e4m3fn), normal(3, 20, 128, dtype=float8_e4m3fn)
         scales = np.full((8, 1), 0.5, np.float32), np.full((1, 1), 2.0, np.float32)
         near(kernels.scaled_gemm(x, w, *scales, **SIM), x.astype(np.float64) @ w.astype(np.float64).T, 2e-1)
 

@@ -163,22 +163,39 @@ def _product(
         (a, rows_a), (b, rows_b) = _operand(a), _operand(b)
     else:
         rows_a = rows_b = True
-    to, is_right = _operand_of_result(whole)
+    to, is_right = _operand_of_result(whole, rows_a and rows_b)
     launch = kernel_for("gemm", arch)
-    extras = (more.get(name) for name in ("scale_m", "scale_n", "gate", "residual"))
+    scale_m, *of_columns = (more.get(name) for name in ("scale_m", "scale_n", "gate", "residual", "bias"))
+    if not is_right and arch.startswith("sm_90"):  # tensor copies end rows by whole units, too
+        of_columns = [_widened(x, to.shape[1]) for x in of_columns]
+    elif not is_right:
+        to = to[:, :n]
+    *extras, bias = of_columns
     ways = (more.get(name, False) for name in ("autotune", "accurate"))
-    yield from launch(to, a, b, rows_a and rows_b, blocks, more.get("bias"), activation, *extras, *ways)
+    yield from launch(to, a, b, rows_a and rows_b, blocks, bias, activation, scale_m, *extras, *ways)
     if not is_right:
-        whole[...] = to
+        whole[...] = to[:, :n]
         yield None
 
 
-def _operand_of_result(d: Array) -> tuple[Array, bool]:
-    """The matrix that is written, and whether it is the result: tensor copies write rows that begin at 16 bytes."""
+def _operand_of_result(d: Array, by_rows: bool) -> tuple[Array, bool]:
+    """The matrix that is written, and whether it is the result: tensor copies write rows of whole units of 16 bytes,
+    but of a product of one row with rows no tensor copy writes the result.
+    """
     unit = _UNIT // d.itemsize
-    if d.shape[1] % unit == 0 or d.shape[0] == 1:
+    if d.shape[-1] % unit == 0 or (d.shape[0] == 1 and by_rows):
         return d, True
-    return like(d, (d.shape[0], -(-d.shape[1] // unit) * unit))[:, : d.shape[1]], False
+    return like(d, (*d.shape[:-1], -(-d.shape[-1] // unit) * unit)), False
+
+
+def _widened(x: Array | None, columns: int) -> Array | None:
+    """A row or a matrix with zeros in columns behind its own."""
+    if x is None:
+        return None
+    wide = like(x, (*x.shape[:-1], columns))
+    wide[..., x.shape[-1] :] = 0
+    wide[..., : x.shape[-1]] = x
+    return wide
 
 
 def _keep_gemm(ctx: Any, inputs: Any, output: Any) -> None:
@@ -296,7 +313,11 @@ def _scaled(
     target: str | None,
 ) -> Launches:  # fmt: skip
     arch, blocks = at_hand(device, target)
-    return kernel_for("scaled_gemm", arch)(places[0], a, b, scale_a, scale_b, blocks)
+    to, is_right = _operand_of_result(places[0], False)
+    yield from kernel_for("scaled_gemm", arch)(to, a, b, scale_a, scale_b, blocks)
+    if not is_right:
+        places[0][...] = to[:, : b.shape[0]]
+        yield None
 
 
 SCALED_GEMM = Operator(
@@ -321,7 +342,11 @@ def _grouped(
     device: str, target: str | None,
 ) -> Launches:  # fmt: skip
     arch, blocks = at_hand(device, target)
-    return kernel_for("grouped_gemm", arch)(places[0], a, b, rows, scale_a, scale_b, blocks)
+    to, is_right = _operand_of_result(places[0], False)
+    yield from kernel_for("grouped_gemm", arch)(to, a, b, rows, scale_a, scale_b, blocks)
+    if not is_right:
+        places[0][...] = to[..., : b.shape[1]]
+        yield None
 
 
 GROUPED_GEMM = Operator(
