@@ -38,15 +38,17 @@ SUMS: Mapping[tuple[int, int, bool], float] = MappingProxyType({
 @dataclass(frozen=True, eq=False)
 class Constants:
     """Microseconds of the tensor cores (see SUMS); for 1000 bytes from the L2 cache, with factors of blocks that share
-    tiles and of rows that do not begin at lines of the cache; for 1000 sums that are written; for 10^6 bytes of memory;
-    until the first products and after the last ones; in which a block hands over its sums, and for 1000 of them.
-    `overlap` is the exponent by which work at the same time adds up: the greater, the less the shorter one costs.
+    tiles, of rows that begin at sectors of 32 bytes but not at lines of the cache, and of rows beside sectors; for 1000
+    sums that are written; for 10^6 bytes of memory; until the first products and after the last ones; in which a block
+    hands over its sums, and for 1000 of them. `overlap` is the exponent by which work at the same time adds up: the
+    greater, the less the shorter one costs.
     """
 
     sums: Mapping[tuple[int, int, bool], float] = field(default_factory=lambda: SUMS)
     loads: float = 0.00482
     shared: float = 1.079
-    beside_lines: float = 1.754
+    beside_lines: float = 1.6
+    beside_sectors: float = 1.9
     writes: float = 0.0412
     memory: float = 0.1715
     begin: float = 2.153
@@ -115,7 +117,7 @@ def times(
     """The times of a product of 16-bit elements with these extents by the configurations of a table; infinite for those
     that do not come into question. All at once, since this decides how long a choice takes.
     """
-    high, wide, slots, most, splits, strip, beside, write, again, ends = table
+    high, wide, slots, most, splits, *at_lines, write, again, ends = table
     power, strips = constants.overlap, -(-k // 64)
     memory = ((m * k + n * k + m * n) * layers * 2e-6 * constants.memory) ** power
     count = np.ceil(m / high) * np.ceil(n / wide) * layers
@@ -123,7 +125,8 @@ def times(
     rest = count - whole * slots
     is_over = rest > 0
     turns = whole * strips + is_over * np.ceil(strips / splits)
-    multiply, writes = turns * (beside if 2 * k % 128 else strip), write * (whole + is_over)
+    strip = at_lines[2 if 2 * k % 32 else 1 if 2 * k % 128 else 0]
+    multiply, writes = turns * strip, write * (whole + is_over)
     hidden = np.maximum(multiply, (multiply + writes) / 2) + write  # each writes while the other multiplies
     tile = np.where(again, multiply + writes, hidden)
     found = (tile**power + memory) ** (1 / power) + ends
@@ -133,14 +136,15 @@ def times(
 
 def _parts(config: Config, blocks: int, c: Constants) -> tuple[float, ...]:
     """The tiles of a cluster, the clusters at a time and those at most, the blocks that share K, the times of a strip
-    of K, of one whose rows begin beside lines, and of a tile's sums, whether these take time after each tile, and the
-    times of the beginning and the end. Consumers that take turns write while the other one multiplies.
+    of K, of one whose rows begin beside lines of the L2 cache, and of one beside its sectors, the time of a tile's
+    sums, whether they take it after each tile, and the times of the beginning and the end. Consumers that take turns
+    write while the other one multiplies.
     """
     (along_m, along_n), sums = config.cluster, config.m * config.n
     together = along_m * along_n
     multiply = sums * 64e-6 * c.sums[config.m, config.n, config.takes_turns]
     loads = (config.m / along_n + config.n / along_m) * 0.128 * c.loads * (1 if together == 1 else c.shared)
-    strip, beside = (_together(multiply, loads * factor, c.overlap) for factor in (1, c.beside_lines))
+    at_lines = (_together(multiply, loads * factor, c.overlap) for factor in (1, c.beside_lines, c.beside_sectors))
     exchange = (config.splits - 1) * c.exchange_sums * sums / 1000 + c.exchange if config.splits > 1 else 0.0
     slots = blocks // together
     most = slots if min(config.m, config.n) <= NARROW or (together > 1 and sums < SMALL) else inf
@@ -149,7 +153,7 @@ def _parts(config: Config, blocks: int, c: Constants) -> tuple[float, ...]:
     if config.splits > 1:
         most = inf
     tiles = config.m * along_m, config.n * along_n, max(slots, 1), most if slots else 0, config.splits
-    return *tiles, strip, beside, sums / 1000 * c.writes, 0 if config.takes_turns else 1, exchange + c.begin
+    return *tiles, *at_lines, sums / 1000 * c.writes, 0 if config.takes_turns else 1, exchange + c.begin
 
 
 def _together(a: float, b: float, overlap: float) -> float:
