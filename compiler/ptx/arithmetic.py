@@ -208,7 +208,7 @@ def _approximation(
 ) -> Rule:
     def rule(r: Registers, i: Instruction) -> None:
         check_modifiers(r, i, ("approx", "ftz", "rn"))
-        if i.modifiers == ("approx", "ftz", "f64"):
+        if i.modifiers[0] == "approx" and i.modifiers[-1] == "f64":
             _approximate_double(r, i)
             return
         value = r.read(i.operands[1], type_of(i.modifiers[-1]))
@@ -225,9 +225,14 @@ def _approximation(
 
 
 def _approximate_double(r: Registers, i: Instruction) -> None:
-    """rcp and rsqrt of f64, from which a division begins: the upper word of the result; the lower one is zero."""
-    if i.opcode not in ("rcp", "rsqrt"):
+    """rcp and rsqrt of f64. With .ftz, from which a division begins, the result has its upper word, and zero below it;
+    without .ftz there is rsqrt, with all digits.
+    """
+    if i.opcode not in ("rcp", "rsqrt") or (i.opcode == "rcp" and "ftz" not in i.modifiers):
         raise r.refuse("there is no such instruction of .f64")
+    if "ftz" not in i.modifiers:
+        r.write(i.operands[0], _reciprocal(r, r.emit(math.SqrtOp(r.read(i.operands[1], f64)))))
+        return
     bits = r.convert(r.read(i.operands[1], f64), i64)
     exponent = r.emit(arith.AndIOp(bits, r.constant(0x7FF << 52, i64)))
     flushed_bits = r.emit(arith.AndIOp(bits, r.constant(-1 << 63, i64)))

@@ -53,13 +53,19 @@ def _mbarrier(r: Registers, i: Instruction) -> None:
             r.add(ptx.MbarrierInvalOp(address(r, operands[0], 8, SHARED)))
         case ["arrive"] | ["arrive", "noComplete"]:
             _arrive(r, i, scope)
-        case ["arrive_drop"] if operands[2:] in ((), (Integer(1),)):
-            r.write(operands[0], r.emit(ptx.MbarrierArriveStateOp(address(r, operands[1], 8, SHARED), drop=True)))
+        case ["arrive_drop"] | ["arrive_drop", "noComplete"]:
+            _drop(r, operands)
+        case ["arrive_drop", "expect_tx"]:
+            r.add(ptx.MbarrierExpectTxOp(_barrier_at(r, operands[1]), r.read(operands[2], i32)))
+            _drop(r, operands[:2])
         case ["arrive", "expect_tx"] if _is_read(r, operands[0]):  # the ISA defines it as these two
             r.add(ptx.MbarrierExpectTxOp(_barrier_at(r, operands[1]), r.read(operands[2], i32)))
             _arrive(r, replace(i, operands=operands[:2]), scope)
         case ["arrive", "expect_tx"]:
             r.add(ptx.MbarrierArriveExpectTxOp(_barrier_at(r, operands[1]), r.read(operands[2], i32)))
+        case ["pending_count"]:  # of the state that an arrival returns, in its upper half
+            state = r.emit(arith.ShRUIOp(r.read(operands[1], i64), r.constant(32, i64)))
+            r.write(operands[0], r.resized(state, 32))
         case ["expect_tx"]:
             r.add(ptx.MbarrierExpectTxOp(_barrier_at(r, operands[0]), r.read(operands[1], i32)))
         case ["complete_tx"]:
@@ -91,6 +97,21 @@ def _arrive(r: Registers, i: Instruction, scope: str | None) -> None:
     given = None if not count or count[0] == Integer(1) else r.read(count[0], i32)
     near = bar.type == SHARED_CLUSTER and scope != "cluster"
     r.add(ptx.MbarrierArriveOp(bar, given, "cta" if near else None))
+
+
+_MOST_DROPS = 32
+"""The most arrivals that one arrive_drop may stand for, since each is an operation."""
+
+
+def _drop(r: Registers, operands: Sequence[Operand]) -> None:
+    """Arrivals that the phases behind this one do not need; the state is that before the first of them."""
+    state, where, *count = operands
+    times = count[0] if count else Integer(1)
+    if not isinstance(times, Integer) or not 1 <= times.value <= _MOST_DROPS:
+        raise r.refuse(f"the count of arrive_drop is a constant from 1 to {_MOST_DROPS}")
+    bar = address(r, where, 8, SHARED)
+    before = [r.emit(ptx.MbarrierArriveStateOp(bar, drop=True)) for _ in range(times.value)]
+    r.write(state, before[0])
 
 
 def _arrive_several(r: Registers, bar: SSAValue, count: SSAValue) -> None:
@@ -246,6 +267,11 @@ def _proxy_fence(r: Registers, i: Instruction) -> bool:
             pass
         case ("mbarrier_init", "release", "cluster"):
             r.add(ptx.FenceMbarrierInitOp())
+        case (*proxy, "acquire" | "release" as order, "sync_restrict::shared::cluster" | "sync_restrict::shared::cta",
+              "cluster") if proxy in ([], ["proxy", "async::generic"]):  # fmt: skip
+            if proxy:
+                r.add(ptx.FenceProxyAsyncOp("shared"))
+            r.add(ptx.FenceOp(order, scope="cluster"))
         case _:
             return False
     return True

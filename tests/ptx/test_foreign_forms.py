@@ -248,3 +248,28 @@ def test_an_mbarrier_ends_while_others_use_it(old: str, new: str) -> None:
     with pytest.raises(TilefoldError) as caught:
         run(QUIT.replace(old, new), threads=64)
     assert caught.value.code in (Code.SIM_RACE, Code.SIM_MBARRIER)
+
+
+def test_the_state_of_an_arrival_has_the_pending_count() -> None:
+    """Of 40 arrivals the first thread drops 4, which the next phase lacks, and the others are one each."""
+    body = """.shared .align 8 .b8 s[8]; mov.u32 %r9, s; setp.eq.u32 %p1, %r1, 0;
+        @%p1 mbarrier.init.shared.b64 [%r9], 35; bar.warp.sync -1;
+        @!%p1 bra OTHERS; mbarrier.arrive_drop.shared.b64 %d9, [%r9], 4; mbarrier.pending_count.b64 %r2, %d9;
+        st.global.u32 [%d4], %r2; OTHERS: bar.warp.sync -1; @%p1 ret;
+        mbarrier.arrive.shared.b64 %d9, [%r9]; mbarrier.pending_count.b64 %r2, %d9; st.global.u32 [%d4], %r2;"""
+    assert run(body) == list(range(35, 34, -1)) + list(range(31, 0, -1))
+
+
+def test_fences_of_shared_memory_order_it() -> None:
+    body = """fence.release.sync_restrict::shared::cta.cluster; fence.acquire.sync_restrict::shared::cluster.cluster;
+        fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;
+        fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster; st.global.u32 [%d4], 1;"""
+    text = kernel(f"{STORE_LANE}{body}").replace("8.0", "8.6").replace("sm_80", "sm_90a")
+    tilefold.load_ptx(text)["k"](A := np.zeros(32, np.int32)).launch(1, 32)
+    assert A.all()
+
+
+def test_the_reciprocal_root_of_f64_has_all_digits() -> None:
+    body = """add.u32 %r2, %r1, 2; cvt.rn.f64.u32 %g1, %r2; rsqrt.approx.f64 %g2, %g1;
+        mul.f64 %g2, %g2, 0d41D0000000000000; cvt.rzi.s32.f64 %r3, %g2; st.global.u32 [%d4], %r3;"""
+    assert run(body) == [int(2.0**30 / np.sqrt(n)) for n in range(2, 34)]

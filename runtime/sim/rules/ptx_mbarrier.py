@@ -131,6 +131,10 @@ def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
     return step
 
 
+_PENDING = 32
+"""The bits of a state that name the phase; those above are the arrivals that it lacked before this one."""
+
+
 def _arrive_state(op: ptx.MbarrierArriveStateOp, t: Translator) -> Step:
     barriers, state = Barriers(op, op.bar, t), t.slot(op.state)
     drops = op.drop is not None
@@ -140,7 +144,7 @@ def _arrive_state(op: ptx.MbarrierArriveStateOp, t: Translator) -> Step:
         for barrier, lanes in barriers.by_row(warp):
             known = None if barriers.shared.shadow is None else snapshot(warp, lanes)
             for lane in lanes.tolist():
-                phases[lane] = barrier.phase
+                phases[lane] = barrier.phase | barrier.pending << _PENDING
                 barrier.expected -= drops
                 barriers.fault(warp, lane, barrier.arrive(1, known, warp, lane))
         warp.registers[state] = phases
