@@ -168,7 +168,7 @@ def _mma(name: str) -> tuple[str, str]:
     if atom.has_scales:
         op, scales = "ptx.mma.sync.block_scale", " scales (%i32, %i32) select (0, 1, 0, 3)"
     elif atom.is_sparse:
-        op, scales = "ptx.mma.sync.sp", f" metadata %i32 select 0{' ordered' if 'F16' in name else ''}"
+        op, scales = "ptx.mma.sync.sp", " metadata %i32 select 0"
     call = f'%d:{held["D"].count} = {op} "{name}" ({operands[0]}), ({operands[1]}), ({operands[2]}){scales}'
     stores = [f"ptx.st %d#{i}, %B align 8 : {stored}, !ptx.ptr<global>" for i in range(held["D"].count)]
     return f"{op}@12x" if name.startswith("SM120") else op, "\n".join([call, *stores])
