@@ -137,6 +137,7 @@ CP_SHAPES: Mapping[str, tuple[str, str, Layout]] = MappingProxyType({
 """The copies from shared memory by CuTe's words: shape and multicast of PTX, and the bits of the cells that they write.
 CuTe counts 4x256b by all rows that it refreshes.
 """
+_CP_CELLS = MappingProxyType({(shape, multicast): cells for shape, multicast, cells in CP_SHAPES.values()})
 
 
 def tmem_cp_name(word: str, blocks: int) -> str:
@@ -190,8 +191,7 @@ def cells_of(atom: CopyAtom) -> Layout:
             if packs:
                 return Layout(((HALF, row // HALF), lanes), ((1, 2 * HALF), LANE_BITS))
             return Layout((row, lanes), (1, LANE_BITS))
-        case TmemCp():
-            word = atom.name.removeprefix("SM100_UTCCP_").rpartition("_")[0]
-            return CP_SHAPES[word][2]
+        case TmemCp(shape, multicast):
+            return _CP_CELLS[shape, multicast]
         case _:
             raise LayoutError(Code.ATOM_OPERAND, f"{atom.name} does not reach tensor memory", "use a tcgen05 copy")

@@ -144,7 +144,6 @@ class SmemDescriptor:
 
 
 _FLAGS = (("sparse", 2), ("saturate", 3), ("negate_a", 13), ("negate_b", 14), ("a_is_mn", 15), ("b_is_mn", 16))
-_WS_SHIFTS = (0, 8, 16, 32)
 
 
 @final

@@ -17,8 +17,6 @@ from tilefold.base.errors import Code, TilefoldError
 _LAUNCHES = re.compile(r"\brun\.launch\b|@main\b")
 _PROGRAM = re.compile(r"^if __name__ == ['\"]__main__['\"]:", re.MULTILINE)
 _IMPORTS = re.compile(r"^\s*(from|import)\s+(tilefold|cutlass)\b", re.MULTILINE)
-STATUS = {0: "clean", 1: "faults", 3: "incomplete"}
-"""The verdict by the exit status of `tilefold check`."""
 GRACE = 60
 """Seconds that a process has beyond its limit, to say that it has ended."""
 
