@@ -76,7 +76,9 @@ def compile_cuda(
     """
     nvrtc = load_nvrtc()
     folders = [Path(file).absolute().parent, *_headers(cuda_home)]
-    options = [f"-arch={arch.replace('sm_', 'compute_')}", "-lineinfo", "-std=c++17", "-default-device"]
+    options = [f"-arch={arch.replace('sm_', 'compute_')}", "-lineinfo", "-default-device"]
+    if not any(option.lstrip("-").startswith("std=") for option in more):
+        options.append("-std=c++17")
     options += [f"-I{folder}" for folder in folders]
     options += [f"-D{name}={value}" for name, value in macros.items()] + list(more)
     if "-G" in more:

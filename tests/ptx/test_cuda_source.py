@@ -90,6 +90,28 @@ def test_cuda_is_checked_at_its_lines(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @needs_nvrtc
+def test_macros_folders_and_the_language_are_as_for_a_compiler(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    headers = tmp_path / "headers"
+    headers.mkdir()
+    (headers / "more.h").write_text("#define MORE 2\n")
+    file = tmp_path / "k.cu"
+    file.write_text("""#include "more.h"
+__global__ void k(int *A) { A[0] = N + MORE + ONE EMPTY; static_assert(__cplusplus > 201703L); }
+""")
+    options = ["--block", "1", "--arg", "A=i32[1]", "-D", "N=3", "-DONE", "-D", "EMPTY=", "-I", str(headers)]
+    assert main(["run", str(file), *options, "--std", "c++20", "--check", "A[0] == 6"]) == 0
+    capsys.readouterr()
+    assert main(["check", str(file), *options, "--std", "c++20", "-D", "1x"]) == 1
+    assert "-D 1x: not NAME or NAME=VALUE" in capsys.readouterr().err
+    other = tmp_path / "k.ptx"
+    other.write_text(SCALE)
+    assert main(["check", str(other), "-I", str(headers)]) == 1
+    assert "-I, --std and --nvrtc are for CUDA C++" in capsys.readouterr().err
+
+
+@needs_nvrtc
 def test_cuda_that_does_not_compile_is_refused_at_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "bad.cu"
     file.write_text("__global__ void k(int *A) {\n  A[0] = undefined;\n}\n")

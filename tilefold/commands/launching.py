@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.commands.options import Options, add_time, parse_pairs, program_text, read_source
+from tilefold.commands.options import Options, add_time, parse_macros, parse_pairs, program_text, read_source
 
 if TYPE_CHECKING:
     from tilefold.driver.filled_arguments import Arguments
@@ -36,6 +36,13 @@ def add_launch(parser: Options) -> None:
     parser.add_argument(
         "--nvrtc", metavar="OPTION", action="append", default=[], help="an option of NVRTC, such as --nvrtc=-G"
     )
+    parser.add_argument(
+        "-I", dest="nvrtc", metavar="FOLDER", action="append", type="-I{}".format, help="where a .cu file has headers"
+    )
+    parser.add_argument(
+        "--std", dest="nvrtc", metavar="LANGUAGE", action="append", type="-std={}".format,
+        help="the C++ of a .cu file, such as c++20 (default: c++17)",
+    )  # fmt: skip
     parser.add_argument(
         "--fill", metavar="NAME=EXPR", action="append", default=[], help="fill an argument by this expression instead"
     )
@@ -160,6 +167,9 @@ def load_program(args: argparse.Namespace) -> "Program":
     """
     from tilefold.driver.lowering import load
 
+    is_cuda = PurePath(args.file).suffix == ".cu"
+    if getattr(args, "nvrtc", []) and not is_cuda and not getattr(args, "compiled", ""):
+        raise TilefoldError(Code.CLI_VALUE, f"{args.file}: -I, --std and --nvrtc are for CUDA C++, a .cu file")
     if PurePath(args.file).suffix not in (".ptx", ".cu") and not getattr(args, "is_ptx", False):
         return load(read_source(args), args.target, cached=getattr(args, "cache", False))
     from tilefold.base.target import Target
@@ -168,8 +178,8 @@ def load_program(args: argparse.Namespace) -> "Program":
     arguments, args.arg = parse_pairs(args.arg, "--arg"), []
     target = None if args.target is None else Target(args.target)
     text = program_text(args)
-    if PurePath(args.file).suffix == ".cu" and not getattr(args, "compiled", ""):
-        args.compiled = compiled_cuda(text, args.file, target, parse_pairs(args.define, "-D"), args.nvrtc)
+    if is_cuda and not getattr(args, "compiled", ""):
+        args.compiled = compiled_cuda(text, args.file, target, parse_macros(args.define), args.nvrtc)
     compiled = getattr(args, "compiled", "")
     return load_ptx_program(text, args.file, changes(args), arguments, args.shared, target, compiled)
 

@@ -44,7 +44,7 @@ def add_parameters(parser: Options) -> None:
         action="append",
         default=[],
         help="set a parameter that the file declares by '// param NAME = DEFAULT' and may test in lines such as "
-        "'// if NAME == VALUE'",
+        "'// if NAME == VALUE'; of a .cu file, a macro, which needs no value",
     )
 
 
@@ -149,6 +149,21 @@ def parse_pairs(texts: Sequence[str], option: str) -> dict[str, str]:
         if name in given:
             raise TilefoldError(Code.CLI_VALUE, f"{option} {name} is given twice")
         given[name] = value
+    return given
+
+
+def parse_macros(texts: Sequence[str]) -> dict[str, str]:
+    """The macros that `-D` defines for a .cu file: NAME, which is 1 as for a C compiler, NAME= or NAME=VALUE. Raises
+    TilefoldError (E4003) for other text, and for a repeated name.
+    """
+    given: dict[str, str] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name.isidentifier():
+            raise TilefoldError(Code.CLI_VALUE, f"-D {text[:80]}: not NAME or NAME=VALUE")
+        if name in given:
+            raise TilefoldError(Code.CLI_VALUE, f"-D {name} is given twice")
+        given[name] = value if equals else "1"
     return given
 
 
