@@ -48,9 +48,7 @@ def _barrier(r: Registers, i: Instruction) -> None:
     written, i = i.operands[:1], replace(i, operands=tuple(map(r.known, i.operands)))
     match words:
         case ["warp", "sync"] if isinstance(i.operands[0], Integer):
-            r.add(
-                ptx.BarWarpSyncOp(i.operands[0].value if i.operands[0].value < 0 else i.operands[0].value & 0xFFFFFFFF)
-            )
+            r.add(ptx.BarWarpSyncOp(-1 if i.operands[0].value == -1 else i.operands[0].value & 0xFFFFFFFF))
         case ["warp", "sync"]:
             r.add(ptx.BarWarpSyncOp(-1, r.read(i.operands[0], i32)))
         case ["sync" | "arrive"]:

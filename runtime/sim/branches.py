@@ -15,7 +15,8 @@ from xdsl.dialects import arith, cf
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...base.errors import Code as ErrorCode
-from ...dialects.ptx import ActivemaskOp, ElectSyncOp, RetOp
+from ...base.target import WARP
+from ...dialects.ptx import ActivemaskOp, BarWarpSyncOp, ElectSyncOp, RetOp
 from ...dialects.ptx.effects import Agent, agent_of
 from .events import BODIES_BETWEEN_PAUSES, Barrier, Event, Pause, Suspension, Until, Votes
 from .faults import Site, site_of
@@ -43,6 +44,13 @@ class Edge:
             registers[slot] = value
 
 
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """A register that names the lanes of an instruction."""
+
+    slot: int
+
+
 @dataclass(slots=True)
 class Node:
     """A block, or the part of one up to or from the first instruction at which lanes meet. `live` are the registers
@@ -52,6 +60,8 @@ class Node:
 
     code: Code
     meets: bool
+    mask: int | Mask | None = None
+    """The lanes that meet there by their bits, or the register that has them, where the instruction names them."""
     condition: int | None = None
     selects: bool = False
     site: Site = field(default_factory=lambda: Site(""))
@@ -138,7 +148,7 @@ class Graph:
                 if np.array_equal(only.lanes, everything):
                     warp.narrow(only.lanes)
                     return only.node
-            group = self._next(groups)
+            group = self._next(groups, everything)
             level = max(level, group.pauses // PATIENCE)  # a group that could not go on gets no turns for that time
             group.pauses = max(group.pauses, level * PATIENCE)
             warp.registers = group.registers
@@ -245,15 +255,28 @@ class Graph:
                 return
         groups.append(group)
 
-    def _next(self, groups: list[Group]) -> Group:
-        """The group that goes on: one that can, of those the one that has paused least, and is first in the text."""
+    def _next(self, groups: list[Group], everything: Bools) -> Group:
+        """The group that goes on: one that can, of those the one that has paused least, and is first in the text. One
+        that lanes of other groups have to meet first waits for these, which may go round a loop.
+        """
 
         def order(group: Group) -> tuple[int, int, int]:
-            meets = self.nodes[group.node].meets and group.run is None
+            meets = group.run is None and self._lacks_lanes(group, everything)
             has_arrived = isinstance(group.event, Barrier)
             return 3 if has_arrived else 2 if meets else int(group.is_held), group.pauses // PATIENCE, group.node
 
         return min(groups, key=order)
+
+    def _lacks_lanes(self, group: Group, everything: Bools) -> bool:
+        """Whether a group is about to meet lanes, of those that have not returned, that may not be in it."""
+        node = self.nodes[group.node]
+        if not node.meets or node.mask is None:
+            return node.meets
+        named = group.registers[node.mask.slot] if isinstance(node.mask, Mask) else node.mask
+        if named is None or varies(named):
+            return True
+        bits = np.arange(len(everything)) % WARP
+        return bool(((int(named) >> bits & 1).astype(bool) & everything & ~group.lanes).any())
 
 
 def _joined(lanes: Bools, ours: Value, theirs: Value, kind: ValueKind | None) -> Value:
@@ -284,7 +307,8 @@ def graph(region: Region, t: Translator) -> Graph:
     first = {block: index for index, (block, _) in reversed(list(enumerate(parts)))}
     nodes: list[Node] = []
     for index, (block, ops) in enumerate(parts):
-        node = Node(t.operations(ops, block), bool(ops) and _meets(ops[0]))
+        meets = bool(ops) and _meets(ops[0])
+        node = Node(t.operations(ops, block), meets, _mask_of(ops[0], t) if meets else None)
         end = ops[-1] if ops else None
         match end:
             case cf.BranchOp():
@@ -319,6 +343,14 @@ def _parts(block: Block) -> list[tuple[Block, list[Operation]]]:
     ops = list(block.ops)
     at = next((index for index, op in enumerate(ops) if _meets(op)), 0)
     return [(block, part) for part in (ops[:at], ops[at:]) if part]
+
+
+def _mask_of(op: Operation, t: Translator) -> int | Mask | None:
+    """The lanes that an instruction names by a mask; None where it is for all lanes of the warp, or of more warps."""
+    if isinstance(op, BarWarpSyncOp):
+        return op.mask.value.data & 0xFFFFFFFF if op.lanes is None else Mask(t.slot(op.lanes))
+    mask: object = getattr(op, "mask", None)
+    return Mask(t.slot(mask)) if isinstance(mask, SSAValue) else None
 
 
 def _meets(op: Operation) -> bool:

@@ -346,3 +346,43 @@ def test_lanes_that_arrive_apart_let_another_warp_go_on() -> None:
         ret;
     """
     assert (run(body, 64, 64)[32:] == np.arange(32)).all()
+
+
+SPINNING = f"""{STORE_LANE}
+    .shared .align 8 .b64 bar;
+    setp.ne.u32 %p1, %r1, 0;
+    @%p1 bra READY;
+    mbarrier.init.shared.b64 [bar], 1;
+READY:
+    bar.sync 0;
+    @%p1 bra OTHERS;
+SPIN:
+    mbarrier.test_wait.parity.shared.b64 %p2, [bar], 0;
+    add.s32 %r5, %r5, 1;
+    st.shared.u32 [more], %r5;
+    @!%p2 bra SPIN;
+    bra END;
+OTHERS:
+    MEET
+    setp.ne.u32 %p3, %r1, 1;
+    @%p3 bra END;
+    mbarrier.arrive.shared.b64 %d9, [bar];
+END:
+    ret;
+"""
+
+
+@pytest.mark.parametrize("meet", [
+    "bar.warp.sync -2;", "bar.warp.sync 0xfffffffe;", "bar.warp.sync %r6;", "shfl.sync.idx.b32 %r7, %r1, 3, 31, -2;",
+    "vote.sync.any.pred %p4, %p1, %r6;",
+])  # fmt: skip
+def test_lanes_that_meet_need_not_wait_for_one_that_spins(meet: str) -> None:
+    """All lanes of the mask are there; the one that tests an mbarrier waits for them."""
+    body = SPINNING.replace("MEET", meet).replace("{STORE_LANE}", STORE_LANE)
+    head = ".shared .align 4 .b32 more; mov.u32 %r5, 0; mov.u32 %r6, -2;"
+    run(f"{head}{body}", 32, 32)
+
+
+def test_lanes_that_meet_wait_for_one_that_spins_if_the_mask_names_it() -> None:
+    body = SPINNING.replace("MEET", "bar.warp.sync -1;").replace("st.shared.u32 [more], %r5;", "")
+    assert code_of(f"mov.u32 %r5, 0;{body}") in (Code.SIM_STUCK.id, Code.SIM_BARRIER.id)
