@@ -147,9 +147,7 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
         else:
             findings = [_widen(finding, journal) for finding in findings]
             left = [] if findings or launch.is_partial else list(_find_unwritten(launch, arguments, journal))
-            remarks = [
-                Finding(Code.SIM_RACE, text, site=site, is_remark=True) for site, text in journal.remarks.items()
-            ]
+            remarks = [Finding(code, text, site=site, is_remark=True) for site, (code, text) in journal.remarks.items()]
             missed = [
                 Finding(Code.SIM_GRID, text, hint, site)
                 for site, text, hint in find_uncovered(launch.program.find(), launch.config)

@@ -22,6 +22,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.errors import Code
 from .faults import Site
 from .launch import LaunchState, OutOfStepError, refuse_output
 from .memory.arena import READY
@@ -50,7 +51,7 @@ class Share:
     written: NDArray[np.int64]
     read: NDArray[np.int64]
     data: NDArray[np.uint8]
-    remarks: dict[Site, str]
+    remarks: dict[Site, tuple[Code, str]]
 
 
 @dataclass(slots=True)
@@ -89,9 +90,9 @@ class Ledger:
         arena = self.space.arena
         arena.data[1].reshape(-1, share.granule)[share.written] = share.data
         arena.state[1].reshape(-1, share.granule)[share.written] = READY
-        for site, text in share.remarks.items():
+        for site, (code, text) in share.remarks.items():
             assert self.space.journal is not None
-            self.space.journal.remark(site, text)
+            self.space.journal.remark(site, text, code)
 
     def _counts(self) -> NDArray[np.int64]:
         counts = [getattr(counter, name) for counter, names in self._counters() for name in names]

@@ -79,7 +79,7 @@ class Tutorial:
 
 TUTORIALS = (
     Tutorial(1, "01_mma_sm100", codes=("E3216",), prints=True, left=()),
-    Tutorial(2, "02_mma_tma_sm100", codes=("E3219",)),
+    Tutorial(2, "02_mma_tma_sm100", codes=("E3263",)),
     Tutorial(3, "03_mma_tma_multicast_sm100", (2, 2), ("E3263",), INITIALISED),
     Tutorial(4, "04_mma_tma_2sm_sm100", (2, 2), ("E3263",), INITIALISED),
     Tutorial(5, "05_mma_tma_epi_sm100", (2, 2), ("E3263",), INITIALISED),

@@ -73,7 +73,7 @@ TUTORIALS = (
     ),
     Tutorial(
         "hopper/wgmma_tma_sm90.cu", "hopper/wgmma_tma_sm90.cu", (256, 128, 256), (2, 1), 128, np.float16, _TILES + 1024,
-        "sm_90a", maps=True, cluster=(2, 1, 1), fault="E3219",
+        "sm_90a", maps=True, cluster=(2, 1, 1),
     ),
     Tutorial(
         "hopper/wgmma_tma_sm90.cu", "hopper/wgmma_tma_sm90.cu", (256, 128, 256), (2, 1), 128, np.float16, _TILES + 1024,

@@ -61,8 +61,8 @@ class Journal:
     is_enough: Callable[[Sequence[Sighting]], bool] | None = None
     """Whether no more accesses need be seen: asked after each; SeenEnoughError then ends the launch."""
     sightings: list[Sighting] = field(default_factory=list[Sighting])
-    remarks: dict[Site, str] = field(default_factory=dict[Site, str])
-    """The remarks about an operation."""
+    remarks: dict[Site, tuple[Code, str]] = field(default_factory=dict[Site, tuple[Code, str]])
+    """The first remark about an operation, with the code of the fault that it comes near."""
     outdated: dict[Site, str] = field(default_factory=dict[Site, str])
     """The accesses that have found outdated values, each with its place."""
     communication: "Communication | None" = None
@@ -132,9 +132,9 @@ class Journal:
     def uses(self, use: "Use") -> None:
         """A use of cells of tensor memory begins."""
 
-    def remark(self, site: Site, text: str) -> None:
+    def remark(self, site: Site, text: str, code: Code = Code.SIM_RACE) -> None:
         """Keeps the first remark of an operation."""
-        self.remarks.setdefault(site, text)
+        self.remarks.setdefault(site, (code, text))
 
     def write(self, rows: NDArray[Any], width: int, content: NDArray[np.uint8]) -> None:
         """Keeps the bytes (rows, width) that are now in memory. SimulationError (E3211) beyond `MAX_BYTES`."""

@@ -41,7 +41,7 @@ class Barriers:
 
     def rows(self, warp: Warp, ends: bool = False, address: Value = None) -> Lanes:
         """The row of each active lane, at the operation's pointer or another address; a fault if there is no mbarrier,
-        or one that no fence made known to another block or to asynchronous operations.
+        or one that no fence made known to another block; a remark on one that no fence made known to copies.
         """
         at = warp.registers[self._pointer] if address is None else address
         rows = self.shared.mbarrier(warp, self.access, at, ends)
@@ -49,9 +49,13 @@ class Barriers:
         for index in np.flatnonzero(theirs | self._is_async).tolist():
             barrier = mbarriers_of(warp.block.cluster)[int(rows[index])]
             if theirs[index] and not barrier.is_published:
-                self._lacks_fence(warp, index, int(rows[index]), "for the cluster", "before the cluster barrier")
-            if not theirs[index] and self.shared.shadow is not None and not barrier.is_fenced(warp):
-                self._lacks_fence(warp, index, int(rows[index]), "for asynchronous operations", "before a barrier")
+                text = f"{self._lacks_fence(warp, int(rows[index]))} for the cluster"
+                hint = "let the thread that initialises it execute ptx.fence.mbarrier_init before the cluster barrier"
+                warp.fault(ErrorCode.SIM_MBARRIER_FENCE, self.site, int(warp.lane_numbers()[index]), text, hint)
+            is_seen = self.shared.journal is not None and self.shared.shadow is not None
+            if is_seen and not theirs[index] and not barrier.is_fenced(warp):  # a barrier of the block suffices
+                text = f"{self._lacks_fence(warp, int(rows[index]))} between the proxies"
+                self.shared.journal.remark(self.site, text, ErrorCode.SIM_MBARRIER_FENCE)
         return rows
 
     def show(self, warp: Warp, row: int) -> str:
@@ -64,10 +68,8 @@ class Barriers:
         where = f" in the block of rank {rank}" if space.arena.data[1].size > space.arena.span else ""
         return f"the mbarrier {name}{where}"
 
-    def _lacks_fence(self, warp: Warp, index: int, row: int, whom: str, when: str) -> None:
-        text = f"uses {self.show(warp, row)}, and its initialisation lacks a fence {whom}"
-        hint = f"let the thread that initialises it execute ptx.fence.mbarrier_init {when}"
-        warp.fault(ErrorCode.SIM_MBARRIER_FENCE, self.site, int(warp.lane_numbers()[index]), text, hint)
+    def _lacks_fence(self, warp: Warp, row: int) -> str:
+        return f"uses {self.show(warp, row)}, and its initialisation lacks a fence"
 
     def by_row(self, warp: Warp) -> Iterator[tuple[Mbarrier, Lanes]]:
         """The mbarriers of the active lanes, and the lanes of each."""
