@@ -440,9 +440,8 @@ PROGRAMS: tuple[Program, ...] = (
     Program(f"{_NOTEBOOKS}/benchmark_autotune.ipynb", reason=_LARGE, sizes=(("M, N = 1024, 1024", "M, N = 64, 256"),)),
     Program(
         f"{_NOTEBOOKS}/tour_to_sol_gemm.ipynb",
-        reason=_WAITS,
+        reason=_LARGE,
         sizes=(("m, n, k = 8192, 8192, 8192", "m, n, k = 128, 256, 256"),),
-        fences=False,
         target=_SM_100,
     ),
     Program(f"{_NOTEBOOKS}/elementwise_add.ipynb", reason=_LARGE, sizes=(("M, N = 16384, 8192", "M, N = 64, 1024"),)),
