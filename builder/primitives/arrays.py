@@ -16,6 +16,7 @@ from ..tensors.fragments import Vec
 from ..tensors.raw_pointers import RawPointer
 from ..tensors.tensor_base import allocate, slice_modes
 from ..tensors.tensors import Pointer, Tensor
+from .tmem_addresses import TmemPointer
 
 LARGE = 1024
 """Arrays in shared memory of at least this size in bytes begin at a multiple of it, where swizzles of addresses begin,
@@ -29,11 +30,18 @@ class Array:
     """Elements in memory, `shape` with the last mode the fastest, or the elements of a tensor by its own strides.
 
     `Array(Float32, (4, 8), space=AddressSpace.smem)` allocates shared memory, without `space` registers;
-    `Array(pointer, dtype=Float32, shape=(4, 8))` is memory from a pointer on. `a[i, j]` is an element, `a[i, :]` and
+    `Array(pointer, dtype=Float32, shape=(4, 8))` is memory from a pointer on; in tensor memory it is a pointer, for no
+    thread reads elements there. `a[i, j]` is an element, `a[i, :]` and
     `a[i]` are a row; `a[i:n]` are the `n` elements from `i` on as a vector. All can be assigned to.
     """
 
     __slots__ = ("pointer", "tensor")
+
+    def __new__(cls, source: object = None, *_: object, dtype: object = None, **__: object) -> Any:
+        """An array, or for an address in tensor memory a pointer."""
+        if isinstance(source, TmemPointer):
+            return TmemPointer(source.number, source.dtype if dtype is None else dtype)
+        return super().__new__(cls)
 
     def __init__(
         self,
@@ -123,17 +131,21 @@ class Array:
         else:
             self.tensor[index] = value
 
-    def load(self, index: object = 0, vector_size: int | None = None, alignment: int | None = None, **_: bool) -> Any:
-        """The element at a place, counted from the first; or `vector_size` of them as a vector. Other words, such as
-        `is_volatile`, change nothing: no access is moved or left out.
+    def load(
+        self, idx: object = 0, vector_size: int | None = None, alignment: int | None = None, *,
+        is_volatile: bool = False, is_invariant: bool = False,
+    ) -> Any:  # fmt: skip
+        """The element at a place, counted from the first; or `vector_size` of them as a vector. `is_volatile` and
+        `is_invariant` change nothing: no access is moved or left out.
         """
-        return self.data_ptr(index).load(vector_size, alignment)
+        return self.data_ptr(idx).load(vector_size, alignment)
 
     def store(
-        self, value: object, index: object = 0, vector_size: int | None = None, alignment: int | None = None, **_: bool
-    ) -> None:
-        """Writes an element, or the elements of a vector."""
-        self.data_ptr(index).store(value, alignment)
+        self, value: object, idx: object = 0, vector_size: int | None = None, alignment: int | None = None, *,
+        is_volatile: bool = False,
+    ) -> None:  # fmt: skip
+        """Writes an element, or the elements of a vector, at a place counted from the first."""
+        self.data_ptr(idx).store(value, alignment)
 
     def masked_load(self, index: object, vector_size: int, mask: object, default: object = 0) -> Vec:
         """Loads `vector_size` elements as a vector: `default` where a vector or array of predicates does not hold."""

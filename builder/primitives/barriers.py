@@ -172,9 +172,11 @@ def cp_async_mbarrier_arrive(bar: object, noinc: bool = False) -> None:
     emit(ptx.CpAsyncMbarrierArriveOp(address(bar).ssa, noinc))
 
 
-def fence_proxy(kind: Proxy, space: SharedSpace | None = None) -> None:
-    """A fence between the proxies: accesses through the other one after it see the writes before it."""
-    arch.fence_proxy(kind.value, None if space is None else space.value)
+def fence_proxy(kind: Proxy | str, space: SharedSpace | None = None) -> None:
+    """A fence between the proxies, by their member or its name in small letters: accesses through the other one after
+    it see the writes before it. Raises TilefoldError (E5002) for another name.
+    """
+    arch.fence_proxy(Proxy(kind).value, None if space is None else space.value)
 
 
 def setmaxregister(count: int, action: SetMaxRegisterAction) -> None:

@@ -193,6 +193,11 @@ class Proxy(Enum):
     GENERIC = "generic"
     TENSORMAP = "tensormap"
 
+    @classmethod
+    def _missing_(cls, value: object) -> "Proxy | None":
+        """The member of a name in small letters."""
+        return cls.__members__.get(str(value).upper())
+
 
 class TensormapField(Enum):
     """A part of a tensor map that a kernel changes."""

@@ -18,13 +18,14 @@ from ...layout.atoms.tcgen05_shapes import shape_named
 from ...layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind, Swizzling
 from ..scalars.casts import from_vector, in_vector
 from ..scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64, as_dtype
-from ..scalars.values import convert, wrap
+from ..scalars.values import Int, convert, wrap
 from ..tensors.fragments import load
 from ..tensors.tensor_base import registers
 from ..tensors.tensors import Tensor
 from ..tracing.state import emit, insert_value
 from .barriers import address
 from .enums import CTAGroup
+from .tmem_addresses import TmemAddr, TmemPointer
 
 WARPS_OF_LANES = 4
 """The warps whose lanes make up those of tensor memory."""
@@ -87,61 +88,6 @@ class Tcgen05LdStShape(Enum):
     SHAPE_16X32BX2 = "16x32bx2"
 
 
-class TmemPointer:
-    """An address in tensor memory, of elements of a type."""
-
-    __slots__ = ("dtype", "number")
-
-    def __init__(self, number: Any, dtype: Any = Float32) -> None:
-        self.number, self.dtype = convert(number, Int32), as_dtype(dtype)
-
-    @property
-    def ssa(self) -> SSAValue:
-        """The address as instructions take it."""
-        return emit(ptx.IntToPtrOp(self.number.ssa, 4, ptx.TENSOR)).results[0]
-
-    def __add__(self, columns: Any) -> "TmemPointer":
-        return TmemPointer(self.number + convert(columns, Int32), self.dtype)
-
-    subview = __add__
-
-    def toint(self, dtype: DType = Int32) -> Any:
-        """The address as a number of a type."""
-        return convert(self.number, dtype)
-
-
-class TmemAddr:
-    """An address in tensor memory as a number: the row, which is the lane, and the column."""
-
-    __slots__ = ("number",)
-
-    def __init__(self, number: Any) -> None:
-        self.number = convert(number.number if isinstance(number, TmemPointer) else number, Int32)
-
-    @staticmethod
-    def from_row_col(row: Any, col: Any) -> "TmemAddr":
-        """The address of a row and a column."""
-        return TmemAddr(convert(row, Int32) << 16 | convert(col, Int32))
-
-    @property
-    def row_id(self) -> Any:
-        """The row."""
-        return self.number >> 16
-
-    @property
-    def col_id(self) -> Any:
-        """The column."""
-        return self.number & 0xFFFF
-
-    def subview(self, columns: Any) -> "TmemAddr":
-        """The address some columns further on."""
-        return TmemAddr(self.number + convert(columns, Int32))
-
-    def as_ptr(self, dtype: object = Float32) -> TmemPointer:
-        """The address as a pointer to elements."""
-        return TmemPointer(self.number, dtype)
-
-
 def make_tmem_ptr(number: object, dtype: object = Float32) -> TmemPointer:
     """The pointer to elements of tensor memory at an address."""
     return TmemPointer(number, dtype)
@@ -170,13 +116,17 @@ def group_of(group: Any) -> int:
     return {"cta_1": 1, "cta_2": 2}.get(str(group), 0) or int(group)
 
 
-class Tcgen05SmemDesc:
-    """The descriptor of a matrix in shared memory."""
+class Tcgen05SmemDesc(Int):
+    """The descriptor of a matrix in shared memory, an integer of 64 bits. A sum with a number is the descriptor of a
+    matrix that begins so many units of 16 bytes further on.
+    """
 
-    __slots__ = ("value",)
+    __slots__ = ()
 
     def __init__(self, value: Any) -> None:
-        self.value = convert(value, Int64)
+        number = convert(value, Int64)
+        assert isinstance(number, Int)
+        super().__init__(number.ssa, Int64, number.known, number.range)
 
     @staticmethod
     def build(
@@ -194,11 +144,7 @@ class Tcgen05SmemDesc:
 
     def advance_start_address(self, bytes: Any) -> "Tcgen05SmemDesc":
         """The descriptor of a matrix that begins some bytes further on."""
-        return self + (convert(bytes, Int64) >> 4)
-
-    def __add__(self, units: Any) -> "Tcgen05SmemDesc":
-        """The descriptor of a matrix that begins some units of 16 bytes further on."""
-        return Tcgen05SmemDesc(self.value + convert(units, Int64))
+        return Tcgen05SmemDesc(self + (convert(bytes, Int64) >> 4))
 
 
 _CODES = {name: code for kind in MmaKind if not kind.is_scaled for code, name in kind.inputs.items()}
@@ -335,10 +281,10 @@ def tcgen05_mma(
     """Starts D = A * B + D, or A * B where `enable_input_d` does not hold (PTX ISA, tcgen05.mma). One thread executes
     it.
     """
-    first = a.value.ssa if isinstance(a, Tcgen05SmemDesc) else cell(a)
+    first = a.ssa if isinstance(a, Int) else cell(a)
     number = idesc.value if isinstance(idesc, Tcgen05InstrDesc) else idesc
     operands = [
-        cell(d), first, b.value.ssa, convert(number, Int32).ssa, convert(enable_input_d, Boolean).ssa,
+        cell(d), first, convert(b, Int64).ssa, convert(number, Int32).ssa, convert(enable_input_d, Boolean).ssa,
     ]  # fmt: skip
     word = collector_op.value if isinstance(collector_op, Enum) else collector_op
     mask = [] if write_disable_mask is None else [convert(x, Int32).ssa for x in write_disable_mask]

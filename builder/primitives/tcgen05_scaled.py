@@ -9,11 +9,11 @@ from typing import Any
 
 from ...dialects import ptx
 from ...layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind
-from ..scalars.dtypes import Boolean, Int32
-from ..scalars.values import Scalar, convert
+from ..scalars.dtypes import Boolean, Int32, Int64
+from ..scalars.values import Int, Scalar, convert
 from ..tracing.state import emit
 from .enums import CTAGroup
-from .tcgen05 import Tcgen05SmemDesc, cell, code_of, group_of
+from .tcgen05 import cell, code_of, group_of
 
 
 class S2TCopyMode:
@@ -54,7 +54,7 @@ class Tcgen05MMABlockScale(Enum):
 def tcgen05_cp(
     shape: str,
     tmem_ptr: object,
-    smem_desc: Tcgen05SmemDesc,
+    smem_desc: Scalar,
     *,
     group: object = CTAGroup.CTA_1,
     multicast: str | None = None,
@@ -65,7 +65,7 @@ def tcgen05_cp(
     """
     name = shape if multicast is None else f"{shape}.{multicast}"
     unpack = None if src_format is None else src_format.value
-    emit(ptx.TensorCopySharedOp(group_of(group), name, cell(tmem_ptr), smem_desc.value.ssa, unpack))
+    emit(ptx.TensorCopySharedOp(group_of(group), name, cell(tmem_ptr), convert(smem_desc, Int64).ssa, unpack))
 
 
 class _ScaledInstrDesc:
@@ -127,7 +127,7 @@ def tcgen05_mma_block_scale(
     group: Any,
     d: Any,
     a: Scalar,
-    b: Tcgen05SmemDesc,
+    b: Scalar,
     idesc: Scalar,
     enable_input_d: Any = True,
     scale_a: Any = None,
@@ -139,9 +139,9 @@ def tcgen05_mma_block_scale(
     """Starts D = (A * scale_a) * (B * scale_b) + D, or without D where `enable_input_d` does not hold (PTX ISA,
     tcgen05.mma). One thread executes it.
     """
-    first = a.value.ssa if isinstance(a, Tcgen05SmemDesc) else cell(a)
+    first = a.ssa if isinstance(a, Int) else cell(a)
     number = idesc.fields.value if isinstance(idesc, _ScaledInstrDesc) else idesc
-    operands = [cell(d), first, b.value.ssa, convert(number, Int32).ssa, convert(enable_input_d, Boolean).ssa]
+    operands = [cell(d), first, convert(b, Int64).ssa, convert(number, Int32).ssa, convert(enable_input_d, Boolean).ssa]
     word = collector_op.value if isinstance(collector_op, Enum) else collector_op
     emit(
         ptx.TensorMmaScaledOp(

@@ -239,26 +239,33 @@ def _pointer_to(x: object) -> Any:
 
 
 def create_tensor_map_tiled_from_view(
-    view: Tensor,
+    tensor: Tensor,
     *,
     box_dims: Sequence[int],
     stride_order: Sequence[int] | None = None,
     swizzle: TensorMapSwizzle = TensorMapSwizzle.none,
     tma_format: TensorMapDataFormat = TensorMapDataFormat.DEFAULT,
+    dtype: DType | None = None,
 ) -> TensorMap:
     """The map of a tensor, whose modes are its dimensions, and the extents of a box by these modes. `stride_order`
     ranks the modes by their strides, 0 for the contiguous one. By default the strides do, but modes along which a box
-    has one element are the last dimensions, in the tensor's order.
+    has one element are the last dimensions, in the tensor's order. `dtype` is another type of the same width, or that
+    of the bytes that hold two elements. Raises TilefoldError (E0322) for another one, and for a format of other
+    elements.
     """
-    held = _held_as(tma_format, view.element_type)
-    shape, stride = view.layout.shape, view.layout.stride
+    element = tensor.element_type
+    if dtype is not None and dtype.bits != element.bits and str(dtype) != f"{element}x2":
+        hint = f"leave it out, or recast the pointer to {dtype}"
+        raise TilefoldError(Code.TENSOR_MAP, f"a map of {element} cannot have elements of {dtype}", hint)
+    held = _held_as(tma_format, element)
+    shape, stride = tensor.layout.shape, tensor.layout.stride
     modes = range(len(shape))
     ranks = list(stride_order) if stride_order is not None else _ranks(stride)
     order = sorted(modes, key=lambda mode: ranks[mode])
     if stride_order is None:
         order = [mode for mode in order if box_dims[mode] > 1] + [mode for mode in modes if box_dims[mode] == 1]
     relaid = make_layout(tuple(shape[mode] for mode in order), tuple(stride[mode] for mode in order))
-    return _map_of(make_tensor(view.iterator, relaid), [box_dims[mode] for mode in order], swizzle, held)
+    return _map_of(make_tensor(tensor.iterator, relaid), [box_dims[mode] for mode in order], swizzle, held)
 
 
 def _ranks(stride: Sequence[object]) -> list[Any]:

@@ -32,6 +32,13 @@ def cp_async_bulk_shared_cluster_global(dst: Any, src: Any, mbar: Any, size: Any
     arch.cp_async_bulk_load(address(dst), address(src), size, address(mbar))
 
 
+def cp_async_bulk_shared_cluster_shared_cta(dst: Any, src: Any, mbar: Any, size: Any) -> None:
+    """Starts a copy of contiguous bytes from the block's shared memory to that of a block of the cluster, whose
+    mbarrier counts them: `dst` and `mbar` are places that `mapa` gives (PTX ISA, cp.async.bulk; sm_90).
+    """
+    emit(ptx.BulkSendOp(address(dst).ssa, address(src).ssa, convert(size, Int32).ssa, address(mbar).ssa))
+
+
 def cp_async_bulk_global_shared_cta(dst: Any, src: Any, size: Any) -> None:
     """Starts a copy of contiguous bytes from shared to global memory, in the thread's bulk group (sm_90)."""
     arch.cp_async_bulk_store(address(dst), address(src), size)

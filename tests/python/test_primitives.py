@@ -558,3 +558,43 @@ def test_mistakes_with_maps(call: Any, said: str) -> None:
     with pytest.raises(TilefoldError, match=said) as error:
         kernel(map_words()).launch(grid=1, block=32, device="sim")
     assert error.value.code == "E5002"
+
+
+@cute.kernel
+def fenced() -> None:
+    prims.fence_proxy("async_shared", prims.SharedSpace.shared_cta)
+
+
+def test_a_proxy_by_its_name() -> None:
+    assert "fence.proxy.async.shared::cta" in fenced().build(32).ptx("sm_90a")
+
+
+@cute.kernel
+def sent(A: cute.Tensor, B: cute.Tensor) -> None:
+    """Each of two blocks sends its row to the other one."""
+    t, _, _ = cute.arch.thread_idx()
+    rank = cute.arch.block_idx_in_cluster()
+    mine, theirs = (Array(cute.Int32, 32, cute.AddressSpace.smem, alignment=16) for _ in range(2))
+    bar = Array(cute.Int64, 1, cute.AddressSpace.smem)
+    mine.store(A[rank, t], idx=t)
+    if t == 0:
+        prims.mbarrier_init(bar, 1)
+        prims.fence_mbarrier_init()
+    prims.fence_proxy("async_shared", prims.SharedSpace.shared_cta)
+    prims.barrier_cluster_arrive()
+    prims.barrier_cluster_wait()
+    if t == 0:
+        prims.mbarrier_arrive_expect_tx(bar, 128)
+        at, their_bar = prims.mapa(theirs, 1 - rank), prims.mapa(bar, 1 - rank)
+        prims.cp_async_bulk_shared_cluster_shared_cta(at, mine, their_bar, 128)
+    cute.arch.mbarrier_wait(bar.pointer.address, 0)
+    B[rank, t] = theirs.load(idx=t)
+    prims.barrier_cluster_arrive()
+    prims.barrier_cluster_wait()
+
+
+def test_bytes_that_a_block_sends_to_its_peer() -> None:
+    A = np.arange(64, dtype=np.int32).reshape(2, 32)
+    B = np.zeros_like(A)
+    sent(A, B).launch(grid=2, block=32, cluster=2, device="sim")
+    assert np.array_equal(B, A[::-1])

@@ -37,11 +37,13 @@ def multiply(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, fenced: cute.Conste
     cute.arch.fence_proxy("async")
     cute.arch.barrier()
     tile = prims.make_tmem_ptr(slot[0], cute.Float32)
+    of_a, form = cute.Int64(0), prims.Tcgen05SmemSwizzle.NONE
+    if warp == 0:
+        of_a = prims.Tcgen05SmemDesc.build(a, leading_byte_offset=M * 16, stride_byte_offset=128, layout=form)
     if t == 0:
-        build, form = prims.Tcgen05SmemDesc.build, prims.Tcgen05SmemSwizzle.NONE
+        build = prims.Tcgen05SmemDesc.build
         prims.tcgen05_mma(
-            prims.Tcgen05MMAKind.F16, prims.CTAGroup.CTA_1, tile,
-            build(a, leading_byte_offset=M * 16, stride_byte_offset=128, layout=form),
+            prims.Tcgen05MMAKind.F16, prims.CTAGroup.CTA_1, Array(tile.data_ptr(), dtype=cute.Int32, addrspace=6), of_a,
             build(b, leading_byte_offset=N * 16, stride_byte_offset=128, layout=form),
             prims.Tcgen05InstrDesc.build(cute.Float32, cute.Float16, cute.Float16, n_dim=N, m_dim=M), False,
         )  # fmt: skip

@@ -4,8 +4,8 @@
 from typing import Any
 
 from tilefold.builder.primitives.barriers import raw_pointer
-from tilefold.builder.primitives.tcgen05 import TmemPointer
 from tilefold.builder.primitives.tensor_maps import MapPointer
+from tilefold.builder.primitives.tmem_addresses import TmemPointer
 from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.pointers import make_ptr
 from tilefold.builder.tensors.raw_pointers import RawPointer

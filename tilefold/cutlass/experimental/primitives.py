@@ -69,7 +69,6 @@ from tilefold.builder.primitives.tcgen05 import (
     Tcgen05SmemDesc,
     Tcgen05SmemSwizzle,
     Tcgen05Wait,
-    TmemAddr,
     make_tmem_ptr,
     make_tmem_ptr_from_warp_row_col,
     tcgen05_alloc,
@@ -101,11 +100,13 @@ from tilefold.builder.primitives.tensor_maps import (
     prefetch_tensormap,
     tensormap_replace,
 )
+from tilefold.builder.primitives.tmem_addresses import TmemAddr
 from tilefold.builder.primitives.transfers import (
     cp_async_bulk_commit_group,
     cp_async_bulk_global_shared_cta,
     cp_async_bulk_prefetch,
     cp_async_bulk_shared_cluster_global,
+    cp_async_bulk_shared_cluster_shared_cta,
     cp_async_bulk_wait_group,
     cp_async_commit_group,
     cp_async_shared_global,
@@ -125,7 +126,8 @@ __all__ = [
     "barrier_cluster_arrive", "barrier_cluster_arrive_relaxed", "barrier_cluster_wait", "barrier_cta_arrive",
     "barrier_cta_red", "barrier_cta_sync", "barrier_cta_sync_aligned", "cluster_ctarank", "cp_async_bulk_commit_group",
     "cp_async_bulk_global_shared_cta", "cp_async_bulk_prefetch", "cp_async_bulk_shared_cluster_global",
-    "cp_async_bulk_tensor_global_shared_cta", "cp_async_bulk_tensor_shared_cluster_global",
+    "cp_async_bulk_shared_cluster_shared_cta", "cp_async_bulk_tensor_global_shared_cta",
+    "cp_async_bulk_tensor_shared_cluster_global",
     "cp_async_bulk_tensor_shared_cta_global", "cp_async_bulk_wait_group", "cp_async_commit_group",
     "cp_async_mbarrier_arrive", "cp_async_shared_global", "cp_async_wait_group",
     "cp_reduce_async_bulk_global_shared_cta", "elect_sync", "exit", "fence_mbarrier_init", "fence_proxy",
