@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from keyword import iskeyword
-from types import FrameType, FunctionType, MappingProxyType, MethodType, ModuleType, TracebackType
+from types import FrameType, FunctionType, MethodType, ModuleType, TracebackType
 from typing import Any, get_args
 
 from ...base.errors import Code, TilefoldError
@@ -280,16 +280,8 @@ _NEWER = re.compile(
 """Names of public programs for instructions that GPUs before sm_100 lack, and for helpers of these."""
 
 
-_OTHER_TOOLS: Mapping[str, str] = MappingProxyType({
-    "task_scheduling": "programs of tasks are not supported: write a kernel whose warps share the work",
-})  # fmt: skip
-"""Modules of public programs for other tools, each with a hint for this one."""
-
-
 def newer(name: str) -> str:
-    """A hint for a name that only sm_100 and later GPUs have, or another tool; empty for others."""
-    if name in _OTHER_TOOLS:
-        return _OTHER_TOOLS[name]
+    """A hint for a name that only sm_100 and later GPUs have; empty for others."""
     return (
         "it belongs to sm_100 and later GPUs, for which docs/blackwell.md lists the names here"
         if _NEWER.search(name)

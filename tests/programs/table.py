@@ -46,6 +46,7 @@ _AMPERE, _HOPPER, _NOTEBOOKS = "cute/ampere/kernel", "cute/hopper/kernel", "cute
 _DISTRIBUTED = "cute/blackwell/kernel/distributed"
 _GEFORCE = "cute/blackwell_geforce/kernel"
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
+_TASKS = "experimental/task_scheduling/blackwell/tutorial"
 _SM_100 = "sm_100a"
 _GEMMS = "cute/blackwell/tutorial/tutorial_gemm"
 _FP16_TILE = (
@@ -325,6 +326,52 @@ PROGRAMS: tuple[Program, ...] = (
         "it stores to tensor memory by the parts of a load, whose addresses differ from thread to thread of a warp",
         target=_SM_100,
         ends="error[E0310]",
+    ),
+    Program(
+        f"{_TASKS}/04_gemm_bf16_advanced_ts/01_fp16_bf16_gemm_3_cluster.py",
+        "--mnk 256,256,128",
+        f"{_LARGE}; the arrival before a pair frees tensor memory has the scope of a block",
+        races=False,
+        target=_SM_100,
+    ),
+    Program(
+        f"{_TASKS}/06_gemm_split_k_fp16_ts/01_gemm_split_k_fp16.py",
+        "--mnk 128,128,256",
+        "each of four warps copies the same bytes to the same place of another block, and no phase is between",
+        target=_SM_100,
+        ends="error[E3206]",
+    ),
+    Program(
+        f"{_TASKS}/01_copy_basics_ts/01_copy_grid_stride.py",
+        reason=_LARGE,
+        sizes=(("1 << 24", "1 << 13"), ("num_blocks: int = 256", "num_blocks: int = 4")),
+        target=_SM_100,
+    ),
+    *(
+        Program(f"{_TASKS}/{path}.py", arguments, _LARGE, target=_SM_100)
+        for path, arguments in (
+            ("01_copy_basics_ts/02_copy_tma", "--rows_cols 8,128"),
+            ("02_gemm_simple_ts/01_fp16_bf16_gemm_3", "--mnk 128,256,128"),
+            (
+                "03_persistent_scheduling_dynamic_domain_ts/01_copy_persistent_skip_tile",
+                "--rows_cols 2,256",
+            ),
+            ("03_persistent_scheduling_dynamic_domain_ts/02_copy_varlen_dynamic_domain", "--N 4"),
+            ("07_group_pipeline_ts/01_merge_copy", ""),
+            ("07_group_pipeline_ts/01_merge_copy", "--no-tma"),
+            ("07_group_pipeline_ts/02_merge_gemm", "--mnk 128,16,128"),
+            ("07_group_pipeline_ts/03_merge_gemm_resadd", "--mnk 128,16,128"),
+            ("07_group_pipeline_ts/03_merge_gemm_resadd", "--mnk 128,16,128 --mode tma"),
+        )
+    ),
+    *(
+        Program(
+            f"{_TASKS}/07_group_pipeline_ts/04_fork_load_gemm_act.py",
+            f"--mnk 128,16,128 --mode {mode}",
+            f"{_LARGE}; blocks along N write the same numbers to one place",
+            target=_SM_100,
+        )
+        for mode in ("tma", "gmem")
     ),
     *(
         Program(f"cute_ext/blackwell/{name}.py", arguments, _LARGE, target=_SM_100)

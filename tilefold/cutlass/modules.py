@@ -41,6 +41,11 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "experimental": "tilefold.cutlass.experimental",
     "experimental.cuda": "tilefold.cutlass.experimental.cuda",
     "experimental.primitives": "tilefold.cutlass.experimental.primitives",
+    "experimental.task_scheduling": "tilefold.cutlass.experimental.task_scheduling",
+    **{
+        f"experimental.task_scheduling.{name}": f"tilefold.cutlass.experimental.task_scheduling.{name}"
+        for name in ("enums", "memory", "resources", "schedule_builder", "task", "task_manager")
+    },
     "cuda": "tilefold.cutlass.cuda",
     "pipeline": "tilefold.cute.pipeline",
     "pipeline.helpers": "tilefold.cute.pipeline",

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Resources: memory that tasks share, with the work that fills it and reads it, and the pipelines between them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, overload
+
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.builder.instructions import arch
+from tilefold.builder.pipelines.dynamic_scheduler import ClcDynamicPersistentTileScheduler
+from tilefold.builder.pipelines.groups import CooperativeGroup, pipeline_error
+from tilefold.builder.pipelines.tile_scheduler import StaticPersistentTileScheduler
+from tilefold.layout.algebra.core import Layout, make_layout
+
+from .enums import PipelineGroupMode, PipelineType, SignalingThreads, TileSchedulerType, WorkAttr
+from .memory import SmemAllocation, TmemAllocation
+from .schedule_builder import Step, recorder
+
+__all__ = [
+    "MemoryResource", "PdlLaunchBarrier", "PdlWaitBarrier", "PipelineConfig", "PipelineGroup", "StageInfo",
+    "TaskLocalVariable", "TileSchedulerConfig", "Work", "WorkAttr", "WorkQueue", "consumer_work", "producer_work",
+]  # fmt: skip
+
+
+class TaskLocalVariable:
+    """A variable that each task has for itself: a work sets it by its result, and other works take it as an argument.
+
+    `default`, or the result of `default_factory`, is its value before. A resource declares it in its class by
+    `TaskLocalVariable.uninitialized()`, and its objects assign the variable itself.
+    """
+
+    def __init__(
+        self, dtype: Any = None, default: Any = None, default_factory: Callable[[], Any] | None = None, docs: str = ""
+    ) -> None:
+        self.dtype = dtype
+        self.default = default
+        self.default_factory = default_factory
+        self.__doc__ = docs
+        self.name = ""
+
+    @classmethod
+    def uninitialized(cls) -> Any:
+        """The place of a variable in a class."""
+        return cls()
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def initial(self) -> Any:
+        """Its value at the start of a task."""
+        return self.default if self.default_factory is None else self.default_factory()
+
+
+class StageInfo(Protocol):
+    """Where a work is: in the loop of its task, at a stage of its resource's pipeline, in a tile."""
+
+    @property
+    def loop_offset(self) -> Any:
+        """The number of the innermost `domain_loop`. Raises TilefoldError (E5011) outside one."""
+        ...
+
+    @property
+    def loop_start(self) -> Any:
+        """The first number of that loop."""
+        ...
+
+    @property
+    def loop_end(self) -> Any:
+        """The end of that loop."""
+        ...
+
+    @property
+    def stage_idx(self) -> Any:
+        """The stage: for a producer the one that it has acquired, for a consumer the one that it has waited for."""
+        ...
+
+    @property
+    def barrier(self) -> Any:
+        """The mbarrier at which copies into the stage count their bytes."""
+        ...
+
+    @property
+    def work_tile(self) -> Any:
+        """The tile of the innermost `work_tile_loop`."""
+        ...
+
+    @property
+    def context(self) -> Any:
+        """The memory of all resources (`ResourceContext`)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Work:
+    """A work of a resource, as an attribute of its class."""
+
+    function: Any
+    fills: bool
+    returns: tuple[TaskLocalVariable | str, ...]
+    attributes: WorkAttr
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        object.__setattr__(self, "_name", name)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        return self if owner is None else BoundWork(owner, getattr(self, "_name", ""), self)
+
+    def variables(self, owner: Any) -> list[tuple[str, TaskLocalVariable]]:
+        """The variables of a resource that the result sets. Raises TilefoldError (E5011) for one without a type."""
+        named: list[tuple[str, TaskLocalVariable]] = []
+        for variable in self.returns:
+            name = variable if isinstance(variable, str) else variable.name
+            found = getattr(owner, name, None)
+            if not isinstance(found, TaskLocalVariable) or found is variable:
+                hint = f"assign self.{name} = TaskLocalVariable(dtype=..., default=...)"
+                raise pipeline_error(f"'{name}' of '{owner.name}' has not been made", hint)
+            named.append((name, found))
+        return named
+
+
+@dataclass(frozen=True)
+class BoundWork:
+    """A work of one resource: in a schedule its call is a step, within another work it is executed."""
+
+    owner: Any
+    name: str
+    work: Work
+
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        made = recorder()
+        if made is None:
+            return self.work.function(self.owner, *args, **kwargs)
+        for argument in (*args, *kwargs.values()):
+            made.check(argument)
+        results = made.returned(self.work.variables(self.owner))
+        made.note(Step(self.owner, self.name, args, kwargs, results))
+        return None if not results else results[0] if len(results) == 1 else results
+
+
+@overload
+def producer_work(function: Callable[..., Any], /) -> Any: ...
+
+
+@overload
+def producer_work(*, returns: Any = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Callable[[Any], Any]: ...
+
+
+def producer_work(function: Any = None, /, *, returns: Any = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Any:
+    """Makes a method the work that fills a resource. It takes a `StageInfo` and what the schedule hands to it.
+
+    Its result sets the variables `returns`, one or a tuple, by the declaration in the class or by name.
+    """
+    return _work(function, True, returns, work_attrs)
+
+
+@overload
+def consumer_work(function: Callable[..., Any], /) -> Any: ...
+
+
+@overload
+def consumer_work(*, returns: Any = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Callable[[Any], Any]: ...
+
+
+def consumer_work(function: Any = None, /, *, returns: Any = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Any:
+    """Makes a method the work that reads a resource; see `producer_work`."""
+    return _work(function, False, returns, work_attrs)
+
+
+def _work(function: Any, fills: bool, returns: Any, attributes: WorkAttr) -> Any:
+    names: tuple[Any, ...] = tuple(returns) if isinstance(returns, tuple | list) else (returns,)
+    if function is None:
+        return lambda method: Work(method, fills, names, attributes)  # pyright: ignore[reportUnknownLambdaType]
+    return Work(function, fills, names, attributes)
+
+
+@dataclass(frozen=True)
+class PipelineConfig:
+    """A pipeline of a resource, which `TaskManager` makes. `num_bytes` is the number of bytes that copies into a stage
+    count for all blocks that read it together; the groups and the cluster are those of `cutlass.pipeline`. Consumer
+    threads of `TmaAsync` arrive one by one where the group has as many as the consumer tasks, else one of each warp.
+    With `advance_on_wait` a consumer may wait for further stages before it releases the first one.
+    """
+
+    kind: PipelineType
+    num_stages: int
+    producer_group: CooperativeGroup
+    consumer_group: CooperativeGroup
+    num_bytes: int = 0
+    cta_layout_vmnk: Any = None
+    producer_signaling_threads: SignalingThreads = SignalingThreads.All
+    consumer_signaling_threads: SignalingThreads = SignalingThreads.All
+    num_bytes_per_warp_per_cta: int | None = None
+    barrier_ptr: Any = None
+    advance_on_wait: bool = False
+
+    @property
+    def cluster(self) -> Layout | None:
+        """The cluster (V,M,N,K); None for a block by itself."""
+        given = self.cta_layout_vmnk
+        layout = make_layout(given) if isinstance(given, tuple) else given  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return None if layout is None or layout.size == 1 else layout
+
+    @classmethod
+    def _of(cls, kind: PipelineType, options: Mapping[str, Any]) -> "PipelineConfig":
+        unknown = sorted(options.keys() - cls.__dataclass_fields__.keys())
+        if unknown:
+            hint = "public programs do not show its meaning"
+            raise TilefoldError(Code.BUILD_NAME, f"a pipeline of tasks takes no {', '.join(unknown)}", hint)
+        return cls(kind, **options)
+
+    @classmethod
+    def create_tma_async_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+        """Tensor copies fill stages, and threads read them."""
+        return cls._of(PipelineType.TmaAsync, options)
+
+    @classmethod
+    def create_tma_umma_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+        """Tensor copies fill stages, and multiplications read them."""
+        return cls._of(PipelineType.TmaUmma, options)
+
+    @classmethod
+    def create_async_async_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+        """Threads fill stages, and threads read them."""
+        return cls._of(PipelineType.AsyncAsync, options)
+
+    @classmethod
+    def create_async_umma_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+        """Threads fill stages, and multiplications read them."""
+        return cls._of(PipelineType.AsyncUmma, options)
+
+    @classmethod
+    def create_umma_async_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+        """Multiplications fill stages of tensor memory, and threads read them."""
+        return cls._of(PipelineType.UmmaAsync, options)
+
+    @classmethod
+    def create_clc_fetch_async_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+        """Answers of cluster launch control fill stages, and threads read them."""
+        return cls._of(PipelineType.ClcFetchAsync, options)
+
+
+class _Steps:
+    """The calls of a pipeline that schedules record."""
+
+    def _note(self, name: str) -> None:
+        made = recorder()
+        if made is None:
+            hint = "call it in a @schedule function"
+            raise TilefoldError(Code.BUILD_OUTSIDE, f"{name}() of a resource stands outside a schedule", hint)
+        made.note(Step(self, name))
+
+    def try_acquire(self) -> None:
+        """Whether a stage is empty, for the next `acquire`."""
+        self._note("try_acquire")
+
+    def acquire(self) -> None:
+        """Waits until a stage is empty, for the producer."""
+        self._note("acquire")
+
+    def commit(self) -> None:
+        """Passes the stage on to the consumer, and advances to the next one."""
+        self._note("commit")
+
+    def try_wait(self) -> None:
+        """Whether a stage is full, for the next `wait`."""
+        self._note("try_wait")
+
+    def wait(self) -> None:
+        """Waits until a stage is full, for the consumer."""
+        self._note("wait")
+
+    def release(self) -> None:
+        """Passes the stage back to the producer, and advances to the next one."""
+        self._note("release")
+
+
+@dataclass(kw_only=True, eq=False)
+class MemoryResource(_Steps):
+    """Memory that tasks share, as a base of the program's classes: dataclasses or not. A resource without a pipeline
+    belongs to the tasks that use it, or needs no order.
+    """
+
+    name: str
+    pipeline_config: PipelineConfig | None = None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # `dataclass` leaves both where a class has them: a resource is itself, whatever its fields hold
+        cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__
+
+    def get_smem_requirements(self) -> Sequence[SmemAllocation]:
+        """The shared memory that it needs."""
+        return ()
+
+    def get_tmem_requirements(self) -> Sequence[TmemAllocation]:
+        """The tensor memory that it needs."""
+        return ()
+
+
+class PipelineGroup(_Steps):
+    """Resources whose pipelines belong together; `group.name` is the member of this name.
+
+    The producer of a fork calls `commit` of the group, the consumer of a merge `release`; the rest are calls of the
+    members. The members of a fork have one mbarrier for a full stage.
+    """
+
+    def __init__(self, *, name: str, members: Sequence[MemoryResource], mode: PipelineGroupMode) -> None:
+        self.name = name
+        self.members = tuple(members)
+        self.mode = mode
+
+    def __getattr__(self, name: str) -> MemoryResource:
+        for member in self.__dict__.get("members", ()):
+            if member.name == name:
+                return member
+        raise AttributeError(f"the group has no member '{name}'", name=name, obj=self)
+
+
+@dataclass(frozen=True)
+class TileSchedulerConfig:
+    """How the blocks of a launch come to their tiles."""
+
+    kind: TileSchedulerType
+    tile_scheduler_params: Any
+    response_ptr: Any = None
+
+    @classmethod
+    def create_static_persistent_tile_scheduler_params(cls, *, tile_scheduler_params: Any) -> "TileSchedulerConfig":
+        """Tiles in a fixed order (`utils.StaticPersistentTileScheduler`)."""
+        return cls(TileSchedulerType.StaticPersistent, tile_scheduler_params)
+
+    @classmethod
+    def create_clc_dynamic_persistent_tile_scheduler_params(
+        cls, *, tile_scheduler_params: Any, response_ptr: Any
+    ) -> "TileSchedulerConfig":
+        """Tiles of blocks that have not begun (`utils.ClcDynamicPersistentTileScheduler`), whose answers are in shared
+        memory at `response_ptr`.
+        """
+        return cls(TileSchedulerType.ClcDynamicPersistent, tile_scheduler_params, response_ptr)
+
+
+@dataclass(kw_only=True, eq=False)
+class WorkQueue(MemoryResource):
+    """The tiles of a block. With launch control it has a pipeline of answers, which one task fetches."""
+
+    tile_scheduler_config: TileSchedulerConfig
+
+    def create_tile_scheduler(self) -> Any:
+        """The scheduler of this block."""
+        config = self.tile_scheduler_config
+        given = (config.tile_scheduler_params, arch.block_idx(), arch.grid_dim())
+        if config.kind is TileSchedulerType.StaticPersistent:
+            return StaticPersistentTileScheduler.create(*given)
+        return ClcDynamicPersistentTileScheduler.create(*given, config.response_ptr)
+
+    def fetch_work_tile(self) -> None:
+        """Asks for the next tile, between `acquire` and `commit` of the task that fetches."""
+        self._note("fetch_work_tile")
+
+    def get_and_advance_work_tile(self) -> None:
+        """Goes on to the next tile, between `wait` and `release`."""
+        self._note("get_and_advance_work_tile")
+
+
+@dataclass(kw_only=True, eq=False)
+class PdlWaitBarrier(MemoryResource):
+    """The end of the launch before this one (PTX ISA, griddepcontrol)."""
+
+    @consumer_work(work_attrs=WorkAttr.AUXILIARY)
+    def wait_griddep(self, stage_info: StageInfo) -> None:
+        """Waits for it."""
+        arch.griddepcontrol_wait()
+
+
+@dataclass(kw_only=True, eq=False)
+class PdlLaunchBarrier(MemoryResource):
+    """The beginning of the next launch (PTX ISA, griddepcontrol)."""
+
+    @producer_work(work_attrs=WorkAttr.AUXILIARY)
+    def launch_griddep(self, stage_info: StageInfo) -> None:
+        """Lets it begin."""
+        arch.griddepcontrol_launch_dependents()
