@@ -16,8 +16,10 @@ import pytest
 from tilefold.base.errors import TilefoldError
 
 from tests.project.tree import ROOT
+from tilefold.commands.cli import main
+from tilefold.tools.suite import farm
 from tilefold.tools.suite.farm import results, workers_at
-from tilefold.tools.suite.jobs import Job, check, collect
+from tilefold.tools.suite.jobs import Job, Outcome, check, collect
 
 PROGRAM = """\
 import numpy as np
@@ -172,3 +174,22 @@ def test_outcomes_as_json(folder: Path) -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     (outcome,) = json.loads(run.stdout)
     assert (outcome["verdict"], outcome["launches"], run.returncode) == ("error", 0, 1)
+
+
+def test_lines_come_with_the_results(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs_seen: list[Job] = []
+    shown: list[list[str]] = []
+
+    def backwards(check: Any, jobs: list[Job], open_workers: Any) -> Any:
+        jobs_seen.extend(jobs)
+        for job in reversed(jobs):
+            yield job, Outcome(job.path, "clean")
+            shown.append(capsys.readouterr().out.splitlines())
+
+    monkeypatch.setattr(farm, "results", backwards)
+    paths = [str(ROOT / f"examples/{name}.cute") for name in ("reduce", "rmsnorm")]
+    assert main(["test", *paths, "--fuzz", "3", "--seed", "5"]) == 0
+    assert [job.words for job in jobs_seen] == [("--fuzz", "3", "--seed", "5")] * 2
+    assert shown[0] == []
+    assert [line.split()[0] for line in shown[1]] == paths
+    assert capsys.readouterr().out == "2 passed\n"

@@ -53,6 +53,7 @@ _FP16_TILE = (
     "--mnkl 128,128,128,1 --mma_tiler_mn 128,128 --cluster_shape_mn 1,1 --ab_dtype Float16 --c_dtype Float16 "
     "--acc_dtype Float32"
 )
+_FP16_LARGE = "--mnkl 256,128,64,1 --ab_dtype Float16 --c_dtype Float16 --acc_dtype Float32"
 _WAITS = f"{_LARGE}; no fences of tcgen05 stand beside its waits"
 
 PROGRAMS: tuple[Program, ...] = (
@@ -133,8 +134,27 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     *(
         Program(
+            f"{_DISTRIBUTED}/distributed_gemm_{name}_blackwell.py",
+            _FP16_LARGE,
+            f"{_WAITS}; flags that two devices change have the scope of one (E3205), which `sys` replaces{more}",
+            sizes=(('scope="gpu"', 'scope="sys"'), *texts),
+            fences=False,
+            target=_SM_100,
+            devices=2,
+        )
+        for name, more, texts in (
+            ("all_reduce", "", ()),
+            (
+                "reduce_scatter",
+                "; the loads that wait for flags are relaxed, so that a fence follows them",
+                (("comm_sync_barrier.arrive", "cute.arch.fence_acq_rel_sys(); comm_sync_barrier.arrive"),),
+            ),
+        )
+    ),
+    *(
+        Program(
             f"{_DISTRIBUTED}/distributed_{name}_blackwell.py",
-            f"--mnkl 256,128,64,1 --ab_dtype Float16 --c_dtype Float16 --acc_dtype Float32{more}",
+            f"{_FP16_LARGE}{more}",
             reason,
             races=False,
             fences=False,
@@ -143,8 +163,6 @@ PROGRAMS: tuple[Program, ...] = (
             ends=ends,
         )
         for name, more, reason, ends in (
-            ("gemm_all_reduce", "", _WAITS, ""),
-            ("gemm_reduce_scatter", "", _WAITS, ""),
             (
                 "all_gather_gemm",
                 "",

@@ -26,6 +26,7 @@ A job whose worker is lost is given to another one, twice.
 examples:
   tilefold test examples
   tilefold test kernels -n 8 --stage all
+  tilefold test kernels --fuzz 20 --seed 7
   tilefold test kernels --executor dask:tcp://10.0.0.1:8786 --json -o report.json
 
 exit status:
@@ -42,6 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="*", default=["."], help="folders, or programs (default: .)")
     add_target(parser, None, "as tilefold check")
     parser.add_argument("--stage", metavar="STAGE", action="append", default=[], help="as of tilefold check")
+    parser.add_argument("--fuzz", metavar="N", type=int, help="as of tilefold check, for .cute files")
+    parser.add_argument("--seed", metavar="S", type=int, help="as of tilefold check: it chooses the arguments")
     parser.add_argument("-n", "--workers", type=int, metavar="N", help="processes (default: one for each core)")
     parser.add_argument("--executor", metavar="WORKERS", help="check on other workers: dask:ADDRESS or ray:ADDRESS")
     parser.add_argument("--seconds", type=int, default=600, metavar="S", help="end a program after S seconds")
@@ -56,27 +59,37 @@ def execute(args: argparse.Namespace) -> int:
     from tilefold.tools.suite.jobs import Job, Outcome, check, collect
 
     words = [word for stage in args.stage for word in ("--stage", stage)]
-    words += ["--target", args.target] if args.target else []
+    given = {"--target": args.target, "--fuzz": args.fuzz, "--seed": args.seed}
+    words += [word for option, value in given.items() if value is not None for word in (option, str(value))]
     jobs = [Job(path, tuple(words), args.seconds) for path in collect(args.paths)]
     found_by_path: dict[str, Outcome] = {}
+    width, shown = max((len(job.path) for job in jobs), default=0), 0
+    is_live = not args.json and args.output is None
     with workers_at(args.executor, args.workers) as open_workers, progress("checking", len(jobs)) as advance:
         for job, found in results(check, jobs, open_workers):
             lost = f"worker lost: {found}"
             found_by_path[job.path] = found if isinstance(found, Outcome) else Outcome(job.path, "error", (lost,))
             advance()
+            while is_live and shown < len(jobs) and (outcome := found_by_path.get(jobs[shown].path)) is not None:
+                write_output(f"{_row(outcome, width)}\n", None)
+                shown += 1
     outcomes = [found_by_path[job.path] for job in jobs]  # they come in any order
-    text = json.dumps([asdict(outcome) for outcome in outcomes], indent=2) if args.json else _text(outcomes)
+    rows = [] if is_live else [_row(outcome, width) for outcome in outcomes]
+    text = "\n".join([*rows, *_summary(outcomes)])
+    if args.json:
+        text = json.dumps([asdict(outcome) for outcome in outcomes], indent=2)
     write_output(f"{text}\n", args.output)
     verdicts = {outcome.verdict for outcome in outcomes}
     return 1 if verdicts & {"faults", "error"} else 3 if "incomplete" in verdicts else 0
 
 
-def _text(outcomes: "list[Outcome]") -> str:
-    """A line for each program, the reasons of those that are not clean, and the counts."""
-    width = max((len(outcome.path) for outcome in outcomes), default=0)
-    lines = [f"{outcome.path:<{width}}  {_WORDS[outcome.verdict]}" for outcome in outcomes]
-    for outcome in outcomes:
-        lines += [f"{_WORDS[outcome.verdict]} {outcome.path}: {line}" for line in outcome.lines]
+def _row(outcome: "Outcome", width: int) -> str:
+    return f"{outcome.path:<{width}}  {_WORDS[outcome.verdict]}"
+
+
+def _summary(outcomes: "list[Outcome]") -> list[str]:
+    """The reasons of programs that are not clean, and the counts."""
+    lines = [f"{_WORDS[each.verdict]} {each.path}: {line}" for each in outcomes for line in each.lines]
     counts = Counter(_WORDS[outcome.verdict].lower() for outcome in outcomes)
     said = ", ".join(f"{counts[word.lower()]} {word.lower()}" for word in _WORDS.values() if counts[word.lower()])
-    return "\n".join([*lines, said or "no programs"])
+    return [*lines, said or "no programs"]
