@@ -38,7 +38,7 @@ LEFT_OUT: Mapping[str, str] = {
     "cute/blackwell_geforce/kernel/blockscaled_gemm/blockscaled_gemm_dispatch.py": "a module of other programs",
     "cute/tvm_ffi": "TVM FFI",
     "cute_ext/blackwell/dense_gemm_ptr_array.py": "tensor maps that loads change to the tensor of a batch",
-    f"{_TUTORIALS}/ffi": "C++: an extension of Python is built",
+    f"{_TUTORIALS}/ffi": "arguments that are structures of C (`__c_pointers__`), whose members a host function reads",
     f"{_TUTORIALS}/jax/cute_dsl_jax.ipynb": "it asks nvidia-smi; the table has its kernels, cute_dsl_jax_kernels.py",
     **{
         f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package jax-tvm-ffi, which registers the function for GPUs"
