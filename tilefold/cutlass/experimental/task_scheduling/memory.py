@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from tilefold.base.spaces import TMEM, Cells
+from tilefold.base.spaces import SMEM, TMEM, Cells
 from tilefold.builder.pipelines.groups import pipeline_error
 from tilefold.builder.primitives.arrays import LARGE, VECTOR, Array
 from tilefold.builder.scalars.dtypes import DTYPES, DType, as_dtype
@@ -107,7 +107,7 @@ class SmemAllocator:
     def allocate(self) -> Array:
         """Allocates the memory, unless that has been done, and returns it as bytes."""
         if self.smem_base is None:
-            self.smem_base = Array(_BYTE, (max(self._size, 1),), "smem", LARGE)
+            self.smem_base = Array(_BYTE, (max(self._size, 1),), SMEM.name, LARGE)
         return self.smem_base
 
     def get(self, allocation: SmemAllocation) -> Array:
