@@ -20,6 +20,7 @@ from .cluster_texts import cluster_operation
 from .fence_texts import plain_operation
 from .memory_texts import memory_operation
 from .stored_texts import stored_text
+from .warp_texts import warp_operation
 
 _NAMED = re.compile(r"\{\$([wr])(\d+)\}")
 """A register by its access and its number, as the dialect nvvm of MLIR names it."""
@@ -55,10 +56,11 @@ def inline_ptx(
     text of the kernel lacks it, and `to_cute` warns. Texts that the simulator understands need none: one
     approximation of a Float32, such as `tanh.approx.f32 $0, $1;`; accesses to global memory with an order,
     `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number, and those with cache hints and of vectors, such
-    as `st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};`; `mapa.shared::cluster.u32`; `st.async`; fences and other
-    instructions without operands, such as `fence.proxy.async;`; and
-    instructions of arithmetic, of bits (`bfe`, `bfi`, `brev`, `lop3`), comparisons, `selp` and `vote.sync`, one after
-    the other, on special registers and on those that the text declares:
+    as `st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};`; `mapa.shared::cluster.u32`; `st.async`; `redux.sync`;
+    `shfl.sync`; fences and other instructions without operands, such as `fence.proxy.async;`; and
+    instructions of arithmetic, also on halves and pairs (`fma.rn.bf16x2`), of bits (`bfe`, `bfi`, `brev`, `lop3`,
+    `prmt`), conversions, comparisons, `selp` and `vote.sync`, one after the other, also under a predicate (`@p`), on
+    special registers and on those that the text declares:
     `{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; }`. Such a text may end with a store to global
     memory of a register, or of a vector of some.
     """
@@ -85,6 +87,7 @@ def inline_ptx(
     values = memory_operation(text, operands, types) if sim is None else None
     if values is None and sim is None:
         values = cluster_operation(text, operands, types)
+        values = warp_operation(text, operands, types) if values is None else values
     if values is None and sim is None and not types:
         values = _stored(text, constraints, operands)
     if values is None:

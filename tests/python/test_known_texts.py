@@ -287,6 +287,37 @@ def test_texts_that_end_with_a_store(stage: str) -> None:
     assert pairs.tolist() == [[t + 1, t] for t in range(32)]
 
 
+NARROW = """{
+    .reg .b8 low, high; .reg .b16 pair, scales; .reg .b32 halves;
+    cvt.rn.satfinite.e2m1x2.f32 low, $3, $2;
+    cvt.rn.satfinite.e2m1x2.f32 high, $2, $3;
+    mov.b16 pair, {low, high};
+    cvt.rp.satfinite.ue8m0x2.f32 scales, $3, $2;
+    mov.b32 $0, {pair, scales};
+    cvt.rn.f16x2.e2m1x2 halves, low;
+    mov.b32 $1, halves;
+}"""
+
+
+@cute.kernel
+def narrowing(x: cute.Tensor, words: cute.Tensor, halves: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    results = (cute.Int32, cute.Int32)
+    words[t], halves[t] = cute.arch.inline_ptx(NARROW, "=r,=r,f,f", x[t, 0], x[t, 1], results=results)
+
+
+def test_conversions_to_several_narrow_floats() -> None:
+    x = (np.random.default_rng(1).standard_normal((32, 2)) * 3).astype(np.float32)
+    words, halves = np.zeros(32, np.int32), np.zeros((32, 2), np.float16)
+    narrowing(x, words, halves.view(np.int32)[:, 0]).launch(grid=1, block=32, device="sim")
+    small = np.clip(x, -6, 6).astype(ml_dtypes.float4_e2m1fn)
+    codes = small.view(np.uint8) & 15
+    scales = np.ceil(np.log2(np.abs(x))).astype(np.int32) + 127
+    low, high = codes[:, 0] | codes[:, 1] << 4, codes[:, 1] | codes[:, 0] << 4
+    assert words.view(np.uint8).reshape(32, 4).tolist() == np.stack([low, high, *scales.T], axis=1).tolist()
+    assert np.array_equal(halves, small.astype(np.float16))
+
+
 def test_a_text_that_stores_outside_of_its_array_is_a_fault() -> None:
     x, pairs = np.zeros((32, 4), np.float32), np.zeros((31, 2), np.int32)
     with pytest.raises(TilefoldError, match="E3202"):

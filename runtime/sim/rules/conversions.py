@@ -38,7 +38,7 @@ _FORMATS: Mapping[str, _Format] = MappingProxyType({
     if element.kind == "float" and element.bits >= 16
 })  # fmt: skip
 _INTEGERS: Mapping[str, Any] = MappingProxyType(
-    {f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}") for letter, kind in ("si", "uu") for bits in (32, 64)}
+    {f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}") for letter, kind in ("si", "uu") for bits in (8, 16, 32, 64)}
 )
 
 

@@ -11,18 +11,21 @@ from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
-import ml_dtypes
 import numpy as np
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute
 
-from ....base.element_types import BY_PTX, ElementType
+from ....dialects.ptx import CVT_FORMS
+from ....dialects.ptx.convert import CvtForm
 from ..faults import Site
-from ..values import fused_multiply_add
+from ..values import ValueKind, fused_multiply_add, kind_of, round_to_tf32
 from ..values.approximations import approximate
 from ..values.function_unit import FUNCTIONS
 from ..warp import Warp
 from .arithmetic import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
 from .conversions import conversion
-from .ptx_compute import saturate
+from .inline_narrow import narrow_instruction, to_integer
+from .ptx_compute import cvt_of, on_words, permute
 from .ptx_lanes import groups_of, vote
 from .roundings import rounded_instruction
 
@@ -34,6 +37,7 @@ TYPES: Mapping[str, Any] = MappingProxyType({
         for letter, kind in (("s", "i"), ("u", "u"), ("b", "u"), ("f", "f"))
         for bits in (32, 64)
     },
+    **{f"{letter}16": np.dtype(f"{kind}2") for letter, kind in (("s", "i"), ("u", "u"), ("b", "u"))},
 })  # fmt: skip
 """NumPy's types by the ends of instructions."""
 
@@ -50,12 +54,13 @@ def instruction_of(word: str, site: Site) -> Instruction | None:
     """The instruction of a name; None for one that texts cannot have here."""
     name, _, type = word.rpartition(".")
     head, _, mode = name.rpartition(".")
-    if (element := _BYTES.get(word)) is not None:
-        return _plain(partial(_pack_bytes, element), TYPES[type], TYPES[type])
-    if word in _PACKED:
-        return _plain(partial(_pack, _PACKED[word]), TYPES[type], TYPES[type])
+    opcode, _, form = word.partition(".")
+    if opcode == "cvt" and form in CVT_FORMS:
+        return _several(form, CVT_FORMS[form])
     if (converted := conversion(word)) is not None:
         return _plain(*converted)
+    if (known := narrow_instruction(word) or to_integer(word)) is not None:
+        return _plain(known[0], *known[1])
     if type not in TYPES:
         return None
     dtype = TYPES[type]
@@ -87,6 +92,8 @@ def _arithmetic(name: str, type: str, dtype: Any) -> Instruction | None:
         return _plain(function, *[dtype] * words, *[_WORD] * (len(signature(function).parameters) - words))
     if name == "lop3" and type == "b32":
         return _plain(_lop3, dtype, dtype, dtype, _WORD)
+    if name == "prmt" and type == "b32":
+        return _plain(partial(on_words, permute), dtype, dtype, dtype)
     table = _LOGIC if type == "pred" else _FLOATS if type[0] == "f" else _INTEGERS
     function = table.get(name)
     if function is None:
@@ -106,16 +113,30 @@ def _plain(function: Callable[..., object], *operands: object) -> Instruction:
     return Instruction(run, operands)
 
 
-def _pack(half: Any, upper: Any, lower: Any) -> Any:
-    """Two f32 as halves of a word, rounded to the nearest; any NaN is 0x7fff (PTX ISA, cvt)."""
-    words = [np.where(np.isnan(x), 0x7FFF, x.astype(half).view(np.uint16)).astype(np.uint32) for x in (upper, lower)]
-    return words[0] << 16 | words[1]
+def _several(name: str, form: CvtForm) -> Instruction:
+    """A conversion to several floats, or to tf32. A pair of 16 bits each is a word, narrower ones are an integer."""
+    if form.result == f32:
+        return _plain(round_to_tf32, TYPES["f32"])
+    convert, result = cvt_of(name), _kind(form.result)
+    kinds = [_kind(operand) for operand in form.operands]
+
+    def run(*given: Any) -> Any:
+        values = [x if kind.count is None else _halves(x, kind) for x, kind in zip(given, kinds, strict=True)]
+        made: Any = np.ascontiguousarray(np.asarray(convert(*values), result.dtype))
+        bits = made.view(f"u{result.bytes}")
+        return bits if result.count is None else bits[..., 0]
+
+    return _plain(run, *[kind.dtype if kind.count is None else _WORD for kind in kinds])
 
 
-def _pack_bytes(element: ElementType, upper: Any, lower: Any) -> Any:
-    """Two f32 as 8-bit floats of a word of 16 bits, rounded to the nearest that is finite (PTX ISA, cvt)."""
-    pair = np.stack(np.broadcast_arrays(np.asarray(lower, np.float64), np.asarray(upper, np.float64)), axis=-1)
-    return np.ascontiguousarray(saturate(pair, element)).view(np.uint16)[..., 0]
+def _kind(type: Attribute) -> ValueKind:
+    kind = kind_of(type)
+    assert kind is not None
+    return kind
+
+
+def _halves(words: Any, kind: ValueKind) -> Any:
+    return np.ascontiguousarray(np.atleast_1d(words)).view(kind.dtype).reshape(-1, 2)
 
 
 def _select(a: object, b: object, holds: object) -> Any:
@@ -221,12 +242,6 @@ _FIELDS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...], int]] = Mapping
     "brev": (_brev, ("b32", "b64"), 1), "fns": (_fns, ("b32",), 1),
 })  # fmt: skip
 """Functions with the types that they have, and how many of their operands are of the type; the others have 32 bits."""
-_PACKED: Mapping[str, Any] = MappingProxyType({"cvt.rn.f16x2.f32": np.float16, "cvt.rn.bf16x2.f32": ml_dtypes.bfloat16})
-"""Conversions of two f32 to a word of two halves, the first operand to the upper one."""
-_BYTES: Mapping[str, ElementType] = MappingProxyType({
-    f"cvt.rn.satfinite.{name}x2.f32": BY_PTX[name] for name in ("e4m3", "e5m2")
-})  # fmt: skip
-"""Conversions of two f32 to 8-bit floats, the first operand to the upper byte."""
 _VOTES: Mapping[str, str] = MappingProxyType({"all": "pred", "any": "pred", "uni": "pred", "ballot": "b32"})
 _APPROXIMATE = frozenset(f"{name}.approx{ftz}" for name in FUNCTIONS for ftz in ("", ".ftz"))
 _INTEGERS_BY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({

@@ -51,9 +51,17 @@ def _power(x: Doubles, *, up: bool, saturated: bool) -> NDArray[np.uint8]:
 
 def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
     t.kind(op.result)
-    modifiers = op.form.data.split(".")
+    form = op.form.data
+    return t.compute(op.result, round_to_tf32 if form.startswith("rna.tf32.") else cvt_of(form), *op.values)
+
+
+def cvt_of(form: str) -> Callable[..., Value]:
+    """The function of a conversion of `CVT_FORMS` to several floats, of values as those of `ptx.cvt`: pairs of 16 bits
+    each are arrays (lanes, 2), the lower half first, narrower ones integers.
+    """
+    modifiers = form.split(".")
     if modifiers[0] == "rs":
-        return _cvt_random(op, t, modifiers)
+        return _cvt_random(modifiers)
     target, source = (BY_PTX[name.removesuffix("x2")] for name in modifiers[-2:])
     relu = "relu" in modifiers
 
@@ -83,12 +91,12 @@ def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
         words = pack(codes, 4).view(np.int8)[:, 0] if target.bits == 4 else codes.view(np.int16)[:, 0]
         return int(words[0]) if len(words) == 1 else words
 
-    return t.compute(op.result, round_to_tf32 if target.stored else pair, *op.values)
+    return pair
 
 
-def _cvt_random(op: ptx.CvtOp, t: Translator, modifiers: list[str]) -> Step:
+def _cvt_random(modifiers: list[str]) -> Callable[..., Value]:
     """A conversion that rounds by random bits."""
-    count = len(op.values) - 1
+    count = int(modifiers[-2][-1])
     target, share = BY_PTX[modifiers[-2][:-2]], 32 // count
     width = min(share, 13) if modifiers[-2] == "f16x2" else share
 
@@ -104,7 +112,7 @@ def _cvt_random(op: ptx.CvtOp, t: Translator, modifiers: list[str]) -> Step:
         packed = pack(codes, 4).view(np.int16) if target.bits == 4 else codes.view(np.int32)
         return int(packed[0, 0]) if len(packed) == 1 else packed[:, 0]
 
-    return t.compute(op.result, converted, *op.values)
+    return converted
 
 
 def round_randomly(x: Doubles, target: ElementType, random: Doubles) -> Doubles:
@@ -123,26 +131,28 @@ def _on_words(op: ptx.PrmtOp | ptx.Dp4aOp, t: Translator, function: Callable[...
     """Computes modulo 2**32 with the operands as 64-bit integers."""
 
     def computed(*values: Value) -> Value:
-        total = function(*[np.asarray(value, np.int64) for value in values])
-        value = total.astype(np.uint32).astype(np.int32)
+        value = on_words(function, *values).view(np.int32)
         return int(value) if value.ndim == 0 else value
 
     return t.compute(op.result, computed, *op.operands)
 
 
-def _prmt(op: ptx.PrmtOp, t: Translator) -> Step:
-    def permuted(a: Words, b: Words, selector: Words) -> Words:
-        both = (a & 0xFFFFFFFF) | (b & 0x7FFFFFFF) << 32
-        top = (b >> 24) & 0xFF
-        total = np.zeros_like(a + b + selector)
-        for place in range(4):
-            nibble = selector >> 4 * place
-            byte = np.where(nibble & 7 == 7, top, both >> 8 * (nibble & 7)) & 0xFF
-            sign = np.where(byte & 0x80 != 0, 0xFF, 0)
-            total |= np.where(nibble & 8 != 0, sign, byte) << 8 * place
-        return total
+def on_words(function: Callable[..., Words], *values: Value) -> NDArray[np.uint32]:
+    """A function of 64-bit integers, modulo 2**32."""
+    return np.asarray(function(*[np.asarray(value, np.int64) for value in values])).astype(np.uint32)
 
-    return _on_words(op, t, permuted)
+
+def permute(a: Words, b: Words, selector: Words) -> Words:
+    """Four of the eight bytes of two words, or their signs (PTX ISA, prmt)."""
+    both = (a & 0xFFFFFFFF) | (b & 0x7FFFFFFF) << 32
+    top = (b >> 24) & 0xFF
+    total = np.zeros_like(a + b + selector)
+    for place in range(4):
+        nibble = selector >> 4 * place
+        byte = np.where(nibble & 7 == 7, top, both >> 8 * (nibble & 7)) & 0xFF
+        sign = np.where(byte & 0x80 != 0, 0xFF, 0)
+        total |= np.where(nibble & 8 != 0, sign, byte) << 8 * place
+    return total
 
 
 def _dp4a(op: ptx.Dp4aOp, t: Translator) -> Step:
@@ -198,6 +208,6 @@ PTX_COMPUTE: Rules = {
     ptx.MinMax3Op: _extreme_of_three,
     ptx.ApproximateOp: _approximate,
     ptx.CvtOp: _cvt,
-    ptx.PrmtOp: _prmt,
+    ptx.PrmtOp: lambda op, t: _on_words(op, t, permute),
     ptx.Dp4aOp: _dp4a,
 }

@@ -5,7 +5,7 @@ ISA, Syntax), or by a function that is given for the text.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -23,9 +23,10 @@ from .inline_instructions import Instruction, instruction_of
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DECLARATION = re.compile(r"\.reg\s+\.\w+\s+([\w$%]+(?:\s*,\s*[\w$%]+)*)")
+_GUARD = re.compile(r"@(!?)([\w$%]+)\s+")
 _INSTRUCTION = re.compile(r"(\w+(?:\.\w+)+)\s+([^\s,]+)\s*,\s*([^\s,]+(?:\s*,\s*[^\s,]+)*)")
-_PACK = re.compile(r"mov\.b(32|64)\s+([^\s,{}]+)\s*,\s*\{([^{}]*)\}")
-_UNPACK = re.compile(r"mov\.b(32|64)\s+\{([^{}]*)\}\s*,\s*([^\s,{}]+)")
+_PACK = re.compile(r"mov\.b(16|32|64)\s+([^\s,{}]+)\s*,\s*\{([^{}]*)\}")
+_UNPACK = re.compile(r"mov\.b(16|32|64)\s+\{([^{}]*)\}\s*,\s*([^\s,{}]+)")
 _INTEGER = re.compile(r"-?(0x[0-9a-fA-F]+|[1-9]\d*|0)U?")
 _FLOAT = re.compile(r"0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}")
 
@@ -35,17 +36,70 @@ Meaning: TypeAlias = Callable[..., tuple[Any, ...]]
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """An instruction that writes the register `target`. Operands are names of registers, or numbers."""
+    """An instruction that writes the register `target`, in lanes where the predicate `guard` is not `unless`. Operands
+    are names of registers, or numbers.
+    """
 
     instruction: Instruction
     target: str
     operands: tuple[Any, ...]
+    guard: str = ""
+    unless: bool = False
 
     def run(self, warp: Warp, registers: dict[str, Any]) -> None:
         given = [registers[x] if isinstance(x, str) else x for x in self.operands]
         values = [_of_type(x, dtype) for x, dtype in zip(given, self.instruction.operands, strict=True)]
         with np.errstate(all="ignore"):
-            registers[self.target] = np.asarray(self.instruction.run(warp, *values))
+            made = np.asarray(self.instruction.run(warp, *values))
+        if self.guard:
+            old = registers.get(self.target, made)
+            made = np.where(registers[self.guard] != self.unless, made, _of_type(old, made.dtype))
+        registers[self.target] = made
+
+
+@dataclass(slots=True)
+class _Registers:
+    """The registers of a text while it is read: those that it declares, those that have values, and those that are
+    written only where a predicate holds, or only where it does not.
+    """
+
+    declared: set[str]
+    written: set[str]
+    special: dict[str, Reader]
+    halves: set[tuple[str, str, bool]]
+
+    def statements(self, part: str, site: Site) -> list[_Statement] | None:
+        """The statements of a part of the text, which has no predicate; None for what is not known."""
+        declaration, known, moved = _DECLARATION.fullmatch(part), _INSTRUCTION.fullmatch(part), _moves(part)
+        if declaration is not None:
+            self.declared |= set(re.split(r"\s*,\s*", declaration[1]))
+        if declaration is not None or not part:
+            return []
+        if moved:
+            if any(move.target not in self.declared or not self.written.issuperset(move.operands) for move in moved):
+                return None
+            return moved
+        if known is None:
+            return None
+        instruction = instruction_of(known[1], site)
+        given = tuple(map(_operand, re.split(r"\s*,\s*", known[3].replace("{", "").replace("}", ""))))
+        reads = {x for x in given if isinstance(x, str)}
+        self.special |= {x: read for x in reads if (read := register_of(x)) is not None}
+        reads -= self.special.keys()
+        if instruction is None or len(given) != len(instruction.operands):
+            return None
+        if known[2] not in self.declared or not reads <= self.written:
+            return None
+        return [_Statement(instruction, known[2], given)]
+
+    def write(self, statement: _Statement) -> None:
+        """Notes that a statement has written its register."""
+        target, guard, unless = statement.target, statement.guard, statement.unless
+        self.halves = {half for half in self.halves if half[1] != target}
+        if guard:
+            self.halves.add((target, guard, unless))
+        if not guard or (target, guard, not unless) in self.halves:
+            self.written.add(target)
 
 
 def meaning_of(text: str, operands: int, results: Sequence[object], site: Site) -> Meaning | None:
@@ -53,49 +107,39 @@ def meaning_of(text: str, operands: int, results: Sequence[object], site: Site) 
     instructions that `instruction_of` knows, or a register that is read before it is written. Special registers,
     `%laneid`, are written.
     """
-    special: dict[str, Reader] = {}
     statements: list[_Statement] = []
     names = [f"${number}" for number in range(len(results))]
     given_names = [f"${len(results) + number}" for number in range(operands)]
-    declared, written = set(names), set(given_names)
+    registers = _Registers(set(names), set(given_names), {}, set())
     text = _COMMENT.sub(" ", text).strip()
     if text.startswith("{") and text.endswith("}"):
         text = text[1:-1]
     for part in map(str.strip, text.split(";")):
-        declaration, known = _DECLARATION.fullmatch(part), _INSTRUCTION.fullmatch(part)
-        moved = _moves(part)
-        if declaration is not None:
-            declared |= set(re.split(r"\s*,\s*", declaration[1]))
-        elif moved:
-            if any(move.target not in declared or not written.issuperset(move.operands) for move in moved):
-                return None
-            statements += moved
-            written |= {move.target for move in moved}
-        elif known is not None:
-            instruction = instruction_of(known[1], site)
-            given = tuple(map(_operand, re.split(r"\s*,\s*", known[3])))
-            reads = {x for x in given if isinstance(x, str)}
-            special |= {x: read for x in reads if (read := register_of(x)) is not None}
-            reads -= special.keys()
-            if instruction is None or len(given) != len(instruction.operands):
-                return None
-            if known[2] not in declared or not reads <= written:
-                return None
-            statements.append(_Statement(instruction, known[2], given))
-            written.add(known[2])
-        elif part:
+        (guard, unless), part = _guard_of(part)
+        made = registers.statements(part, site)
+        if made is None or (guard and guard not in registers.written):
             return None
-    if not written.issuperset(names):
+        made = [replace(statement, guard=guard, unless=unless) for statement in made]
+        for statement in made:
+            registers.write(statement)
+        statements += made
+    if not registers.written.issuperset(names):
         return None
 
     def run(warp: Warp, *given: object) -> tuple[Any, ...]:
-        registers = dict(zip(given_names, given, strict=True))
-        registers |= {name: np.asarray(read(warp)) for name, read in special.items()}
+        values = dict(zip(given_names, given, strict=True))
+        values |= {name: np.asarray(read(warp)) for name, read in registers.special.items()}
         for statement in statements:
-            statement.run(warp, registers)
-        return tuple(_of_type(registers[name], dtype) for name, dtype in zip(names, results, strict=True))
+            statement.run(warp, values)
+        return tuple(_of_type(values[name], dtype) for name, dtype in zip(names, results, strict=True))
 
     return run
+
+
+def _guard_of(text: str) -> tuple[tuple[str, bool], str]:
+    """The predicate of an instruction, which is empty for none, with whether it is negated, and the instruction."""
+    guard = _GUARD.match(text)
+    return (("", False), text) if guard is None else ((guard[2], bool(guard[1])), text[guard.end() :])
 
 
 def _moves(text: str) -> list[_Statement]:

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Instructions of a text on halves, and conversions to integers (PTX ISA, Half Precision Floating Point Instructions,
+min and max, cvt).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ..values import fused_multiply_add, narrow
+from .arithmetic import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER
+from .roundings import flush, rounded_instruction
+
+_FLOATS: Mapping[str, tuple[Any, int]] = MappingProxyType({
+    "f32": (np.dtype(np.float32), 1), "f16": (np.dtype(np.float16), 1), "f16x2": (np.dtype(np.float16), 2),
+    "bf16": (np.dtype(ml_dtypes.bfloat16), 1), "bf16x2": (np.dtype(ml_dtypes.bfloat16), 2),
+})  # fmt: skip
+"""Types by their names, with the numbers that a register has."""
+_OPERANDS: Mapping[str, int] = MappingProxyType({"add": 2, "sub": 2, "mul": 2, "fma": 3, "min": 2, "max": 2})
+_MODIFIERS: Mapping[str, frozenset[str]] = MappingProxyType({
+    "sum": frozenset(("rn", "sat")),
+    "fma": frozenset(("rn", "sat", "relu")),
+    "extreme": frozenset(("NaN", "xorsign", "abs", "ftz")),
+})  # fmt: skip
+_CONVERSION = re.compile(r"cvt((?:\.(?:rni|rzi|rmi|rpi|ftz|sat))*)\.([su])(8|16|32|64)\.(\w+)")
+_ROUNDINGS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+    {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+)
+_INTEGERS: Mapping[str, Any] = MappingProxyType(
+    {f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}") for letter, kind in ("si", "uu") for bits in (8, 16, 32, 64)}
+)
+
+
+def narrow_instruction(word: str) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
+    """The function of an instruction on registers of 16 bits, or of pairs of them, or of an extreme of f32, and NumPy's
+    types of its operands, whose bits it takes; None for another.
+    """
+    opcode, *modifiers, type = word.split(".")
+    if opcode not in _OPERANDS or type not in (*_FLOATS, "f32x2"):
+        return None
+    if type == "f32x2":
+        single = rounded_instruction(opcode, tuple(modifiers)) if opcode not in ("min", "max") else None
+        return None if single is None else (_of_pairs(single[0]), (np.dtype(np.uint64),) * single[1])
+    kind = "fma" if opcode == "fma" else "extreme" if opcode in ("min", "max") else "sum"
+    given, (dtype, count) = frozenset(modifiers), _FLOATS[type]
+    is_single = dtype == np.float32
+    if not given <= _MODIFIERS[kind] or (is_single and (kind != "extreme" or not given & {"NaN", "xorsign"})):
+        return None
+    if (
+        ("xorsign" in given) != ("abs" in given)
+        or ("ftz" in given and not is_single)
+        or (opcode == "fma") != (kind == "fma" and "rn" in given)
+    ):
+        return None
+    bits = np.dtype(f"u{dtype.itemsize}")
+
+    def run(*words: Any) -> Any:
+        numbers = [np.ascontiguousarray(np.atleast_1d(x)).view(dtype).astype(np.float64) for x in words]
+        if "ftz" in given:
+            numbers = [flush(x.astype(np.float32)).astype(np.float64) for x in numbers]
+        value = _value(opcode, given, numbers, dtype)
+        made = np.ascontiguousarray(np.where(np.isnan(value), 0.0, value).astype(dtype)).view(bits)
+        quiet = (1 << 8 * dtype.itemsize - 1) - 1
+        return np.where(np.isnan(value), bits.type(quiet), made).view(f"u{dtype.itemsize * count}")
+
+    return run, (np.dtype(f"u{dtype.itemsize * count}"),) * _OPERANDS[opcode]
+
+
+def _of_pairs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of f32 for both numbers of words of 64 bits."""
+
+    def run(*words: Any) -> Any:
+        pairs = [np.ascontiguousarray(np.atleast_1d(x)).view(np.float32) for x in words]
+        return np.ascontiguousarray(function(*np.broadcast_arrays(*pairs))).view(np.uint64)
+
+    return run
+
+
+def _value(opcode: str, modifiers: frozenset[str], numbers: list[Any], dtype: Any) -> Any:
+    """The result in double precision, rounded to the type."""
+    match opcode:
+        case "fma":
+            value = fused_multiply_add(*numbers, dtype)
+        case "min" | "max":
+            value = _extreme(opcode, modifiers, *numbers)
+        case _:
+            value = narrow({"add": np.add, "sub": np.subtract, "mul": np.multiply}[opcode](*numbers), dtype)
+    value = np.asarray(value).astype(np.float64)
+    if "sat" in modifiers:
+        return np.minimum(np.fmax(value, 0.0), 1.0)  # NaN becomes 0
+    return np.where(value <= 0, 0.0, value) if "relu" in modifiers else value
+
+
+def _extreme(opcode: str, modifiers: frozenset[str], a: Any, b: Any) -> Any:
+    keeps = "NaN" in modifiers
+    pick = (MINIMUM if keeps else MINIMUM_NUMBER) if opcode == "min" else (MAXIMUM if keeps else MAXIMUM_NUMBER)
+    if "abs" not in modifiers:
+        return pick(a, b)
+    return np.copysign(pick(np.abs(a), np.abs(b)), np.where(np.signbit(a) ^ np.signbit(b), -1.0, 1.0))
+
+
+def to_integer(word: str) -> tuple[Callable[[Any], Any], tuple[Any, ...]] | None:
+    """The function of a conversion to an integer, of an integer, which keeps the lowest bits, or of a float, which is
+    rounded and bounded, and NumPy's type of its operand; None for another.
+    """
+    known = _CONVERSION.fullmatch(word)
+    if known is None:
+        return None
+    modifiers, target, source = set(known[1].split(".")) - {""}, _INTEGERS[known[2] + known[3]], known[4]
+    least, greatest = int(np.iinfo(target).min), int(np.iinfo(target).max)
+    if (given := _INTEGERS.get(source)) is not None:
+        if not modifiers <= {"sat"}:
+            return None
+
+        def kept(x: Any) -> Any:
+            if modifiers:
+                bounds = max(least, int(np.iinfo(given).min)), min(greatest, int(np.iinfo(given).max))
+                x = np.clip(x, given.type(bounds[0]), given.type(bounds[1]))
+            return x.astype(target)
+
+        return kept, (given,)
+    dtype, count = _FLOATS.get(source, (None, 1)) if source != "f64" else (np.dtype(np.float64), 1)
+    rounding = next((_ROUNDINGS[name] for name in modifiers if name in _ROUNDINGS), None)
+    if dtype is None or count != 1 or rounding is None:
+        return None
+    of_nan = 1 << 8 * target.itemsize - 1 if source == "f64" or target.itemsize == 8 else 0
+
+    def rounded(x: Any) -> Any:
+        value = x.view(dtype).astype(np.float64)
+        if "ftz" in modifiers and source == "f32":
+            value = flush(value.astype(np.float32)).astype(np.float64)
+        value = rounding(value)
+        inside = (value > float(least)) & (value < float(greatest) + (target.itemsize < 8))
+        exact = np.where(inside, value, 0.0).astype(target)
+        bounded = np.where(value >= float(greatest), target.type(greatest), target.type(least))
+        nan = np.array(of_nan, f"u{target.itemsize}").view(target)
+        return np.where(np.isnan(value), nan, np.where(inside, exact, bounded))
+
+    return rounded, (np.dtype(f"u{dtype.itemsize}"),)
