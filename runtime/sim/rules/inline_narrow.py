@@ -8,16 +8,20 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
+from ....base.element_types import ELEMENT_TYPES
+from ...engine import numpy_type
 from ..values import fused_multiply_add, narrow
 from .arithmetic import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER
 from .roundings import flush, rounded_instruction
 
 _FLOATS: Mapping[str, tuple[Any, int]] = MappingProxyType({
-    "f32": (np.dtype(np.float32), 1), "f16": (np.dtype(np.float16), 1), "f16x2": (np.dtype(np.float16), 2),
-    "bf16": (np.dtype(ml_dtypes.bfloat16), 1), "bf16x2": (np.dtype(ml_dtypes.bfloat16), 2),
+    f"{element.ptx}{suffix}": (numpy_type(element), count)
+    for element in ELEMENT_TYPES
+    if element.kind == "float" and element.bits in (16, 32)
+    for suffix, count in (("", 1), ("x2", 2))
+    if count * element.bits <= 32
 })  # fmt: skip
 """Types by their names, with the numbers that a register has."""
 _OPERANDS: Mapping[str, int] = MappingProxyType({"add": 2, "sub": 2, "mul": 2, "fma": 3, "min": 2, "max": 2})
