@@ -9,14 +9,16 @@ from typing import Any, overload
 from ...base.errors import Code, TilefoldError
 from ...base.target import MAX_CLUSTER
 from ...dialects import gpu, ptx
+from ...dialects.ptx.launch_control import ANSWER, ANSWER_BYTES
 from ...dialects.tile import PeerOp
 from ...layout.algebra.integers import Unknown
+from ..control.control_functions import if_
 from ..scalars.dtypes import Int32, of_sign
-from ..scalars.values import Int, Scalar, convert
+from ..scalars.values import Int, Scalar, convert, wrap
 from ..tensors.coordinates import as_tuple
 from ..tensors.tensors import Address, Pointer, Tensor, address_of
 from ..tracing.state import emit
-from .arch import coordinates
+from .arch import block_idx, coordinates
 from .warp import shuffle_sync
 
 
@@ -52,6 +54,27 @@ def cluster_size() -> Int:
 
 def _register(name: str, low: int, high: int) -> Int:
     return Int(emit(ptx.SregOp(name)).results[0], Int32, Unknown(32), (low, high))
+
+
+def issue_clc_query(
+    mbar_ptr: Address | Pointer, clc_response_ptr: Address | Pointer, *, multicast: bool = True
+) -> None:
+    """Asks to cancel a cluster of the launch that has not begun (sm_100; PTX ISA, clusterlaunchcontrol.try_cancel;
+    CUTLASS, sm100_tile_scheduler.hpp). The answer is 16 bytes of shared memory at a multiple of 16, which the mbarrier
+    counts; with `multicast`, each block of the cluster has it at the same place. One thread calls it.
+    """
+    emit(ptx.TryCancelOp(address_of(clc_response_ptr).ssa, address_of(mbar_ptr).ssa, multicast))
+
+
+def clc_response(result_addr: Address | Pointer) -> tuple[Int, Int, Int, Any]:
+    """The first block of the cluster that has been cancelled, x, y, z, and whether one has (PTX ISA,
+    clusterlaunchcontrol.query_cancel), by the answer, after a wait for it; else the block's own coordinate. A fence of
+    the async proxy lies between this and the next request in these bytes.
+    """
+    answer = emit(ptx.LoadOp(address_of(result_addr).ssa, ANSWER, ANSWER_BYTES)).results[0]
+    more = wrap(emit(ptx.IsCanceledOp(answer)).results[0])
+    first = if_(more, lambda: tuple(wrap(x) for x in emit(ptx.FirstCtaidOp(answer)).results), block_idx)
+    return *first, more
 
 
 def cluster_arrive(*, aligned: bool = True) -> None:

@@ -6,20 +6,13 @@ gemm/kernel/sm100_tile_scheduler.hpp).
 from dataclasses import dataclass
 from typing import Any
 
-from ...base.target import WARP
-from ...dialects import ptx
-from ...dialects.ptx.launch_control import ANSWER
 from ..control.control_functions import if_
 from ..instructions import arch, cluster
 from ..instructions.warp import elect_one
 from ..scalars.dtypes import Boolean
-from ..scalars.values import wrap
 from ..tensors.tensors import Address, Pointer, address_of
-from ..tracing.state import emit
 from ..tracing.stateful import Stateful
 from .tile_scheduler import PersistentTileSchedulerParams, WorkTileInfo
-
-ANSWER_BYTES = WARP // 2
 
 
 @dataclass(frozen=True)
@@ -73,22 +66,15 @@ class ClcDynamicPersistentTileScheduler(Stateful):
         A whole warp of one block calls it.
         """
         rows, columns, _ = self.params.cluster_shape_mnk
-        bar = address_of(mbarrier_addr)
-
-        def ask() -> None:
-            emit(ptx.TryCancelOp(self.response.ssa, bar.ssa, rows * columns > 1))
-
-        if_(elect_one(), ask)
+        several = rows * columns > 1
+        if_(elect_one(), lambda: cluster.issue_clc_query(mbarrier_addr, self.response, multicast=several))
         self.num_tiles_executed = self.num_tiles_executed + 1
 
     def get_current_work(self) -> WorkTileInfo:
         """The tile of the answer, after a wait for it. The bytes may be used again afterwards."""
-        answer = emit(ptx.LoadOp(self.response.ssa, ANSWER, ANSWER_BYTES)).results[0]
+        x, y, z, more = cluster.clc_response(self.response)
         arch.fence_proxy("async.shared", "cta")
-        more = wrap(emit(ptx.IsCanceledOp(answer)).results[0])
-        first = if_(more, lambda: tuple(wrap(x) for x in emit(ptx.FirstCtaidOp(answer)).results), lambda: self.own)
         rows, columns, _ = self.params.cluster_shape_mnk
-        x, y, z = first
         if rows * columns > 1:
             inside = cluster.block_in_cluster_idx()
             x, y = x + inside[0], y + inside[1]

@@ -6,12 +6,21 @@ A block of 512 bytes has the scales of 128 rows for four groups of elements alon
 elements of the matrix, (M,K), to bytes: neighbours along K that share a scale are one byte.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from ...layout.algebra.core import Layout, cosize, join, make_layout
 from ...layout.algebra.integers import Unknown
 from ...layout.algebra.product import make_fragment_like
-from ...layout.tmem.scales import BLOCK, BLOCK_FACTORS, BLOCK_ROWS, place_scales, scales_in_smem, tile_scales
+from ...layout.tmem.scales import (
+    BLOCK,
+    BLOCK_FACTORS,
+    BLOCK_ROWS,
+    place_scales,
+    scale_block,
+    scales_in_smem,
+    tile_scales,
+)
 from ..scalars.dtypes import DType
 from .allocation import make_rmem_tensor
 from .coordinates import as_layout, as_tuple, tuples
@@ -21,6 +30,22 @@ from .nvgpu import CopyUniversalOp, StMatrix8x8x16bOp
 from .tensor_base import tensor_type
 from .tensors import Tensor
 from .tiled_mma import ThrMma, TiledMma
+from .warpgroup import OperandMajorMode
+
+
+@dataclass(frozen=True, slots=True)
+class BlockScaledBasicChunk:
+    """The block of scales that the layouts of matrices repeat: 128 rows of four groups of `sf_vec_size` elements along
+    K, or along M and N (CUTLASS, sm100_blockscaled_layout.hpp: Sm1xxBlockScaledBasicChunk).
+    """
+
+    sf_vec_size: int
+    major_mode: OperandMajorMode = OperandMajorMode.K
+
+    @property
+    def layout(self) -> Layout:
+        """From a row and an element along K, or from an element and a row, to a byte of the block."""
+        return scale_block(self.sf_vec_size, self.major_mode.name)
 
 
 def tile_atom_to_shape_SF(shape: object, sf_vec_size: int) -> Layout:

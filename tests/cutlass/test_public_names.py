@@ -12,6 +12,7 @@ from tilefold.base.errors import TilefoldError
 import tilefold.cutlass as cutlass
 from tilefold import cute
 from tilefold.cute.nvgpu import CopyUniversalOp
+from tilefold.cute.nvgpu.tcgen05 import OperandMajorMode
 from tilefold.cute.nvgpu.warp import LdMatrix8x8x16bOp
 from tilefold.cute.testing import CantImplementError
 from tilefold.cute.utils import SmemAllocator
@@ -169,12 +170,23 @@ def test_the_largest_of_three() -> None:
 def counting_threads(counts: cute.Tensor, sums: cute.Tensor) -> None:
     nvvm.atomicrmw(op=nvvm.AtomicOpKind.ADD, ptr=counts.iterator, a=cute.Int32(2))
     nvvm.atomicrmw(res=T.f32(), op=nvvm.AtomicOpKind.FADD, ptr=sums.iterator, a=cute.Float32(0.5))
+    t, _, _ = cute.arch.thread_idx()
+    most = nvvm.redux_sync(T.i32(), t, nvvm.ReduxKind.UMAX, -1)
+    if most == t:
+        nvvm.atomicrmw(nvvm.AtomicOpKind.MAX, counts.iterator + 1, most)
 
 
 def test_atomic_operations_of_the_dialect() -> None:
-    counts, sums = np.zeros(1, np.int32), np.zeros(1, np.float32)
+    counts, sums = np.zeros(2, np.int32), np.zeros(1, np.float32)
     counting_threads(counts, sums).launch(grid=1, block=32, device="sim")
-    assert (counts[0], sums[0]) == (64, 16)
+    assert (*counts, sums[0]) == (64, 31, 16)
+
+
+def test_the_block_that_layouts_of_scales_repeat() -> None:
+    chunk = cute.utils.blockscaled_layout.BlockScaledBasicChunk(16)
+    assert str(chunk.layout) == "((32,4),(16,4)):((16,4),(0,1))"
+    by_rows = cute.utils.blockscaled_layout.BlockScaledBasicChunk(32, OperandMajorMode.MN)
+    assert str(by_rows.layout) == "((32,4),(32,4)):((0,1),(16,4))"
 
 
 def test_families_of_targets() -> None:

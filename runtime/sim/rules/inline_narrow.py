@@ -88,7 +88,8 @@ def _value(opcode: str, modifiers: frozenset[str], numbers: list[Any], dtype: An
     """The result in double precision, rounded to the type."""
     match opcode:
         case "fma":
-            value = fused_multiply_add(*numbers, dtype)
+            a, b, c = numbers
+            value = fused_multiply_add(a, b, c, dtype)
         case "min" | "max":
             value = _extreme(opcode, modifiers, *numbers)
         case _:

@@ -2,6 +2,7 @@
 """`cute.utils.blockscaled_layout`: layouts of the scales of blocks of elements."""
 
 from tilefold.builder.tensors.scale_factors import (
+    BlockScaledBasicChunk,
     make_smem_layout_sfa,
     make_smem_layout_sfb,
     make_tmem_layout_sfa,
@@ -14,8 +15,8 @@ from tilefold.builder.tensors.scale_factors import (
 from ..public import publish
 
 __all__ = [
-    "make_smem_layout_sfa", "make_smem_layout_sfb", "make_tmem_layout_sfa", "make_tmem_layout_sfb",
-    "sm120_make_smem_layout_sfa", "sm120_make_smem_layout_sfb", "tile_atom_to_shape_SF",
+    "BlockScaledBasicChunk", "make_smem_layout_sfa", "make_smem_layout_sfb", "make_tmem_layout_sfa",
+    "make_tmem_layout_sfb", "sm120_make_smem_layout_sfa", "sm120_make_smem_layout_sfb", "tile_atom_to_shape_SF",
 ]  # fmt: skip
 
 publish(__name__)

@@ -18,7 +18,7 @@ from tilefold.builder.instructions.pairs import (
     mul_packed_f32x2,
     sub_packed_f32x2,
 )
-from tilefold.builder.instructions.warp import elect_one
+from tilefold.builder.instructions.warp import elect_one, warp_redux_sync
 from tilefold.builder.primitives import lanes
 from tilefold.builder.primitives.enums import MemOrder as MemOrderKind
 from tilefold.builder.primitives.enums import MemScope as MemScopeKind
@@ -28,9 +28,9 @@ from tilefold.builder.scalars.values import Bool
 
 __all__ = [
     "AtomicOpKind", "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode", "FPRoundingMode",
-    "MemOrderKind", "MemScopeKind", "ReductionOp", "ReductionType", "RoundingModeKind", "SharedSpace",
+    "MemOrderKind", "MemScopeKind", "ReductionOp", "ReductionType", "ReduxKind", "RoundingModeKind", "SharedSpace",
     "add_packed_f32x2", "atomicrmw", "elect_sync", "fma_packed_f32x2", "fmax", "fmin", "inline_ptx",
-    "mbarrier_try_wait_parity_timelimit", "mul_packed_f32x2", "red", "sub_packed_f32x2",
+    "mbarrier_try_wait_parity_timelimit", "mul_packed_f32x2", "red", "redux_sync", "sub_packed_f32x2",
 ]  # fmt: skip
 
 
@@ -68,9 +68,31 @@ class AtomicOpKind(Enum):
     XOR = "xor"
 
 
-def atomicrmw(*, op: AtomicOpKind, ptr: Any, a: Any, res: Any = None) -> Any:
+class ReduxKind(Enum):
+    """The ways in which lanes combine their numbers, by the names of the dialect."""
+
+    ADD = "add"
+    MAX = "max"
+    UMAX = "umax"
+    MIN = "min"
+    UMIN = "umin"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    FMAX = "fmax"
+    FMIN = "fmin"
+
+
+def atomicrmw(op: AtomicOpKind, ptr: Any, a: Any, *, res: Any = None) -> Any:
     """Changes memory atomically and returns the old value. `res`, its type, is that of the memory."""
     return atomic(op.value.removeprefix("f"), ptr, a)
+
+
+def redux_sync(
+    res: Any, val: Any, kind: ReduxKind, mask_and_clamp: Any, *, abs: bool = False, nan: bool = False
+) -> Any:
+    """The numbers of all lanes combined, in each of them (PTX ISA, redux.sync); `res` is their type."""
+    return warp_redux_sync(val, kind.value, mask_and_clamp, abs=abs, nan=nan)
 
 
 def elect_sync() -> Bool:
