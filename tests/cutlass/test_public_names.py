@@ -17,6 +17,7 @@ from tilefold.cute.nvgpu.warp import LdMatrix8x8x16bOp
 from tilefold.cute.testing import CantImplementError
 from tilefold.cute.utils import SmemAllocator
 from tilefold.cutlass.cutlass_dsl import Arch, T
+from tilefold.cutlass.mlir import arith_helpers
 from tilefold.cutlass.mlir.dialects import nvvm
 
 
@@ -285,3 +286,15 @@ def test_a_union(capfd: pytest.CaptureFixture[str]) -> None:
     assert out.tolist() == [bits, bits >> 16, 0, 6, np.int32(3 * bits % 2**32 - 2**32)]
     assert (Word.__sizeof__(), Word.__alignof__()) == (4, 4)
     assert capfd.readouterr().out == "4 words;\n"
+
+
+@cute.kernel
+def reading_bits(x: cute.Tensor, words: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    words[t] = arith_helpers.bitcast(cute.Float32(x[t]).ir_value(), T.i32())
+
+
+def test_helpers_take_the_number_first() -> None:
+    x, words = np.linspace(-2, 2, 32, dtype=np.float32), np.zeros(32, np.int32)
+    reading_bits(x, words).launch(grid=1, block=32, device="sim")
+    assert words.tolist() == x.view(np.int32).tolist()

@@ -60,7 +60,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "_mlir": "tilefold.cutlass.mlir",
     "_mlir.ir": "tilefold.cutlass.mlir.ir",
     "_mlir_helpers": "tilefold.cutlass.mlir",
-    "_mlir_helpers.arith": "tilefold.cutlass.mlir.dialects.arith",
+    "_mlir_helpers.arith": "tilefold.cutlass.mlir.arith_helpers",
     "_mlir_helpers.math": "tilefold.cutlass.mlir.dialects.math",
     "_mlir_helpers.op": "tilefold.cutlass.cutlass_dsl",
     "_mlir.extras": "tilefold.cutlass.mlir",
