@@ -56,6 +56,14 @@ _ATTENTION = (
     "torch.allclose(o.float(), attention_ref(*x, causal={causal})[0].float(), atol=0.03))[-1]"
 )
 """FlashAttention of 64 queries and keys, of which no test has so few."""
+_GRADIENTS = (
+    "(x := [torch.randn(1, 64, h, 128, dtype=torch.bfloat16, requires_grad=True) for h in (2, 1, 1)], "
+    "o := flash_attn_func(*x, causal=True), o := o[0] if isinstance(o, tuple) else o, g := torch.randn_like(o), "
+    "found := torch.autograd.grad(o, x, g), "
+    "wanted := torch.autograd.grad(attention_ref(*x, causal=True)[0], x, g), "
+    "all(torch.allclose(a.float(), b.float(), atol=0.08) for a, b in zip(found, wanted)))[-1]"
+)
+"""Its gradients for two heads of queries that share one of keys."""
 
 CASES: tuple[Case, ...] = (
     Case("quack", "tests/test_softmax.py", "test_softmax", f"M=3 N=256 input_dtype=torch.float32 {_ONE}"),
@@ -159,6 +167,7 @@ CASES: tuple[Case, ...] = (
         )
         for heads, causal in ((2, False), (1, True))
     ),
+    Case("flash-attention", "tests/cute/test_flash_attn_fast.py", _GRADIENTS),
     Case(
         "quack",
         "tests/test_linear_cross_entropy.py",
