@@ -63,6 +63,8 @@ PROTOCOLS = {
             "dealloc_tmem",
             "retrieve_tmem_ptr",
             "relinquish_tmem_",
+            "clc_",
+            "issue_clc_",
         )
     )
 } - CALLS.keys()
