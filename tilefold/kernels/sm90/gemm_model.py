@@ -117,7 +117,8 @@ def times(
     """The times of a product of 16-bit elements with these extents by the configurations of a table; infinite for those
     that do not come into question. All at once, since this decides how long a choice takes.
     """
-    high, wide, slots, most, splits, *at_lines, write, again, ends = table
+    rows: list[NDArray[Any]] = list(table)
+    high, wide, slots, most, splits, *at_lines, write, again, ends = rows
     power, strips = constants.overlap, -(-k // 64)
     memory = ((m * k + n * k + m * n) * layers * 2e-6 * constants.memory) ** power
     count = np.ceil(m / high) * np.ceil(n / wide) * layers
@@ -128,8 +129,8 @@ def times(
     strip = at_lines[2 if 2 * k % 32 else 1 if 2 * k % 128 else 0]
     multiply, writes = turns * strip, write * (whole + is_over)
     hidden = np.maximum(multiply, (multiply + writes) / 2) + write  # each writes while the other multiplies
-    tile = np.where(again, multiply + writes, hidden)
-    found = (tile**power + memory) ** (1 / power) + ends
+    tile: NDArray[Any] = np.where(again > 0, multiply + writes, hidden)
+    found: NDArray[Any] = np.power(np.power(tile, power) + memory, 1 / power) + ends
     shares = (splits > 1) & ((layers > 1) | (splits * rest > blocks) | (splits * (64 * LEAST_STRIPS) > k) | ~is_over)
     return np.where((count > most) | shares, inf, found)
 
