@@ -206,7 +206,7 @@ def write_wgmma(
     `metadata` the operand and the selector of a sparse A.
     """
     immediates = [*signs] if atom.types[0] != "s32" else []
-    if atom.bits[1] == 16:  # of the registers of A there is no other order
+    if atom.bits[2] == 16:  # of the registers of A there is no other order
         immediates += [int(major is Major.MN) for major in atom.majors[1 if a else 0 :]]
     matrix_a = _registers(a, first, sign) if a else f"{sign}{first}"
     operands = [_registers(d, 0, sign), matrix_a, f"{sign}{first + max(a, 1)}", metadata, scale_d]

@@ -99,6 +99,12 @@ def test_other_targets_have_no_warpgroups(name: str, body: str, arch: str) -> No
         ptx_of(kernel(body, ARGS, "128"), Target(arch))
 
 
+@pytest.mark.parametrize("body", [body for _, body in WARPGROUPS if "SPARSE" in body])
+def test_a_sparse_matrix_assembles(body: str) -> None:
+    ptx = ptx_of(kernel(body, ARGS, "128"), SM90A)
+    assert ptx.count("wgmma.mma_async.sp.") == len(assemble(ptx, SM90A).kernels) == 1
+
+
 def test_the_loop_of_a_matrix_multiplication() -> None:
     """Four multiplications in place for each stage: accumulators are neither moved nor kept in memory."""
     ptx = ptx_of(text(), SM90A)
