@@ -43,7 +43,7 @@ class Array:
             return TmemPointer(source.number, source.dtype if dtype is None else dtype)
         return super().__new__(cls)
 
-    def __init__(
+    def __init__(  # pyright: ignore[reportInconsistentConstructor]  # whose other arguments `__new__` does not read
         self,
         source: object = None,
         shape: object = 1,

@@ -236,6 +236,7 @@ def _multiply(r: Registers, i: Instruction) -> None:
         raise r.refuse(f"the accumulators are {registers(atom, 'D').count} registers, not {len(d.items)}")
     left = r.fragment(a) if isinstance(a, Vector) else r.read(a, i64)
     accumulates = r.constant(scale.value, i1) if isinstance(scale, Integer) else r.read(scale, i1)
+    negates_a, negates_b = (sign < 0 for sign in (*signs, 1, 1)[:2])
     r.add(
         ptx.WgmmaMmaAsyncOp(
             atom.name,
@@ -243,7 +244,8 @@ def _multiply(r: Registers, i: Instruction) -> None:
             left,
             r.read(b, i64),
             accumulates,
-            *(sign < 0 for sign in (*signs, 1, 1)[:2]),
+            negates_a,
+            negates_b,
             None if metadata is None else r.read(metadata, i32),
             select.value if is_sparse else None,
         )

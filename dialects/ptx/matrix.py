@@ -115,7 +115,8 @@ class LdMatrixOp(_MatrixOp):
 
     @property
     def instruction(self) -> LdMatrix:
-        return LdMatrix(self.num.value.data, self.trans is not None, *self.shape_text.split(".", 1))
+        shape, element = self.shape_text.split(".", 1)
+        return LdMatrix(self.num.value.data, self.trans is not None, shape, element)
 
     def __init__(self, num: int, trans: bool, ptr: SSAValue | Operation, shape: str = "m8n8.b16"):
         super().__init__(

@@ -349,8 +349,8 @@ def _mask_of(op: Operation, t: Translator) -> int | Mask | None:
     """The lanes that an instruction names by a mask; None where it is for all lanes of the warp, or of more warps."""
     if isinstance(op, BarWarpSyncOp):
         return op.mask.value.data & 0xFFFFFFFF if op.lanes is None else Mask(t.slot(op.lanes))
-    mask: object = getattr(op, "mask", None)
-    return Mask(t.slot(mask)) if isinstance(mask, SSAValue) else None
+    mask: SSAValue | None = getattr(op, "mask", None)
+    return None if mask is None else Mask(t.slot(mask))
 
 
 def _meets(op: Operation) -> bool:

@@ -15,7 +15,7 @@ from tilefold.cute.nvgpu import CopyUniversalOp
 from tilefold.cute.nvgpu.tcgen05 import OperandMajorMode
 from tilefold.cute.nvgpu.warp import LdMatrix8x8x16bOp
 from tilefold.cute.testing import CantImplementError
-from tilefold.cute.utils import SmemAllocator
+from tilefold.cute.utils import SmemAllocator, blockscaled_layout
 from tilefold.cutlass.cutlass_dsl import Arch, T
 from tilefold.cutlass.mlir import arith_helpers
 from tilefold.cutlass.mlir.dialects import nvvm
@@ -184,9 +184,9 @@ def test_atomic_operations_of_the_dialect() -> None:
 
 
 def test_the_block_that_layouts_of_scales_repeat() -> None:
-    chunk = cute.utils.blockscaled_layout.BlockScaledBasicChunk(16)
+    chunk = blockscaled_layout.BlockScaledBasicChunk(16)
     assert str(chunk.layout) == "((32,4),(16,4)):((16,4),(0,1))"
-    by_rows = cute.utils.blockscaled_layout.BlockScaledBasicChunk(32, OperandMajorMode.MN)
+    by_rows = blockscaled_layout.BlockScaledBasicChunk(32, OperandMajorMode.MN)
     assert str(by_rows.layout) == "((32,4),(32,4)):((0,1),(16,4))"
 
 

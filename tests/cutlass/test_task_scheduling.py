@@ -86,24 +86,24 @@ class Ring(MemoryResource):
 class Sums(MemoryResource):
     """Sums of the rows so far, in global memory."""
 
-    B: Any = field(init=False, default=None)
+    out: Any = field(init=False, default=None)
     total: Any = field(init=False, default=None)
 
     def __init__(self, B: cute.Tensor, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.B = B
+        self.out = B
         self.total = cute.Int32(0)
 
     @producer_work
     @cute.jit
     def add(self, stage_info: StageInfo, *, row: cute.Int32) -> None:
         self.total = self.total + row
-        self.B[stage_info.loop_offset, cute.arch.lane_idx()] = self.total
+        self.out[stage_info.loop_offset, cute.arch.lane_idx()] = self.total
 
     @producer_work
     @cute.jit
     def last(self, stage_info: StageInfo, *, row: cute.Int32, at: cute.Constexpr) -> None:
-        self.B[at, cute.arch.lane_idx()] = row
+        self.out[at, cute.arch.lane_idx()] = row
 
 
 def config(stages: int, **options: Any) -> PipelineConfig:
@@ -148,7 +148,9 @@ def summed(A: cute.Tensor, B: cute.Tensor, rows: cute.Int32) -> None:
         name="sum", src_resources=[ring], dst_resources=[sums], warp_idx=1, num_warps=1, schedule=summing(ring, sums)
     )  # fmt: skip
     manager = TaskManager(
-        tasks=[fill, sum], resource_dependency_graph={ring: [], sums: [ring]}, smem_allocator=allocator
+        tasks=[fill, sum],
+        resource_dependency_graph={ring: [], sums: [ring]},  # pyright: ignore[reportUnhashable]
+        smem_allocator=allocator,
     )
     manager.setup_resources_and_tasks()
     manager.run()
@@ -178,17 +180,17 @@ class Queue(WorkQueue):
 class Marks(MemoryResource):
     """A number for each tile."""
 
-    B: Any = field(init=False, default=None)
+    out: Any = field(init=False, default=None)
 
     def __init__(self, B: cute.Tensor, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.B = B
+        self.out = B
 
     @producer_work
     @cute.jit
     def mark(self, stage_info: StageInfo) -> None:
         tile, _, _ = stage_info.work_tile.tile_idx
-        self.B[tile, stage_info.loop_offset] = tile + stage_info.loop_end
+        self.out[tile, stage_info.loop_offset] = tile + stage_info.loop_end
 
 
 class Steps(Task):
@@ -219,7 +221,8 @@ def marked(B: cute.Tensor, tiles: cute.Constexpr, params: utils.PersistentTileSc
         name="mark", src_resources=[queue], dst_resources=[marks], warp_idx=0, num_warps=1,
         schedule=marking(marks, queue),
     )  # fmt: skip
-    manager = TaskManager(tasks=[task], resource_dependency_graph={marks: [queue]})
+    graph: dict[MemoryResource, list[MemoryResource]] = {marks: [queue]}  # pyright: ignore[reportUnhashable]
+    manager = TaskManager(tasks=[task], resource_dependency_graph=graph)
     manager.setup_resources_and_tasks()
     manager.run()
 

@@ -214,7 +214,9 @@ def test_clusters_and_waves_in_the_model(module: Any) -> None:
     one, two = (microseconds(config, 1024, 1024, 4096, blocks) for blocks in (64, 63))
     assert microseconds(config, 1024, 1024, 4096, 132) == one
     assert two - begin > 1.8 * (one - begin)
-    assert microseconds(module.Config(cluster=(1, 2)), 4096, 4096, 4096, 132) < microseconds(config, *[4096] * 3, 132)
+    assert microseconds(module.Config(cluster=(1, 2)), 4096, 4096, 4096, 132) < microseconds(
+        config, 4096, 4096, 4096, 132
+    )
     lines, sectors, beside = (microseconds(config, 4096, 4096, k, 132) / k for k in (4096, 4112, 4104))
     assert lines < sectors < beside
     four = module.Config(cluster=(2, 2))

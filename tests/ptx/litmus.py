@@ -47,8 +47,7 @@ class Litmus:
         count = self.threads.count("|") + 1
         module = tilefold.load_ptx(self.text())
         grid, block = (count, 1) if self.blocks else (1, 32 * count)
-        more = {"cluster": self.cluster} if self.cluster > 1 else {}
-        return told(module["k"](A).check(grid, block, **more))
+        return told(module["k"](A).check(grid, block, cluster=self.cluster if self.cluster > 1 else None))
 
     def text(self) -> str:
         """The kernel."""

@@ -102,7 +102,8 @@ def chosen(form: Form, codes: INTEGERS) -> INTEGERS:
         within = np.stack([codes & 3, codes >> 2], axis=-1)
         if form.chunk == 8:
             within = (2 * within[..., None] + np.arange(2)).reshape(rows, chunks, 4)
-    return (within + form.chunk * np.arange(chunks)[:, None]).reshape(rows, -1)
+    first: INTEGERS = form.chunk * np.arange(int(chunks))[:, None]
+    return (within + first).reshape(rows, -1)
 
 
 def program(form: Form, registers: tuple[int, int, int], select: int, target: str = "sm_90a") -> str:

@@ -71,7 +71,9 @@ def make(form: Form, rows: int) -> tuple[NDArray[np.generic], NDArray[np.int64],
     return stored, rng.choice(CODES[form.chunk], (rows, form.k // form.chunk)), b
 
 
-def product(form: Form, stored: NDArray[np.generic], codes: NDArray[np.int64], b: NDArray[np.generic]) -> NDArray:
+def product(
+    form: Form, stored: NDArray[np.generic], codes: NDArray[np.int64], b: NDArray[np.generic]
+) -> NDArray[np.float64]:
     whole = np.zeros((len(stored), form.k))
     np.put_along_axis(whole, chosen(form, codes), stored.astype(float), axis=1)
     return whole @ b.astype(float).T

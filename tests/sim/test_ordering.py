@@ -17,8 +17,8 @@ from tilefold.layout.atoms.contract import Proxy
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
 from tilefold.runtime.sim.launch import LaunchState
+from tilefold.runtime.sim.memory.access import Access
 from tilefold.runtime.sim.memory.local import LocalSpace
-from tilefold.runtime.sim.memory.space_state import Access
 from tilefold.runtime.sim.memory.spaces import Space
 from tilefold.runtime.sim.ordering import asynchronous, knowledge
 from tilefold.runtime.sim.ordering.mbarrier import Mbarrier

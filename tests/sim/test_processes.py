@@ -129,7 +129,7 @@ def test_remarks_are_those_of_one_process(shares: list[int]) -> None:
     """Each block's threads write one element of B, 0 of A and 1."""
     one = f"{APART}\n%to = arith.addi %b, %c1 : index"
     text = kernel(one).replace("ptx.st %sum", "ptx.st %one")
-    found: list[dict[Any, str]] = []
+    found: list[dict[Any, Any]] = []
     for count in (1, 3):
         a, b, journal = np.zeros(32 * BLOCKS, np.int32), np.zeros(BLOCKS + 1, np.int32), Journal()
         launch(text, (BLOCKS, 1, 1), engine=SimEngine(SimOptions(processes=count), journal=journal), A=a, B=b)

@@ -185,7 +185,7 @@ def test_warpgroups_sum_alike(signs: tuple[int, int]) -> None:
         ((64, 16), np.float16), ((16, 16), np.float16), ((64, 16), np.float32)
     )]  # fmt: skip
     product = WgmmaArithmetic(atom, signs, how=how)
-    result = product.result(*[x.astype(np.float64) for x in (a, b, d)])
+    result = product.result(a.astype(np.float64), b.astype(np.float64), d.astype(np.float64))
     assert how is not None
     run = multiply_add(how, atom.types, places(64, 16), places(16, 16).T, places(64, 16))
     expected = run((signs[0] * signs[1] * a).reshape(1, -1), b.reshape(1, -1), d.reshape(1, -1))

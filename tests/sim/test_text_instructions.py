@@ -14,9 +14,14 @@ from tilefold.runtime.sim.rules.ptx_inline import meaning_of
 
 from tilefold import cute
 
+
+def multiply_add(a: Any, b: Any, c: Any) -> Any:
+    return a * b + c
+
+
 SITE, WARP = Site("a text"), None
 SUMS: dict[str, Callable[..., Any]] = {
-    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "fma.rn": lambda a, b, c: a * b + c,
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "fma.rn": multiply_add,
     "max": np.maximum, "min": np.minimum,
 }  # fmt: skip
 WORDS: Any = np.dtype(np.uint32)

@@ -83,6 +83,7 @@ def test_tiles_and_scales_that_no_kernel_has() -> None:
 @cute.kernel
 def tell(told: cute.Tensor, layout: cute.Constexpr, modes: cute.Constexpr) -> None:
     peers = peers_of(layout, modes)
+    assert peers is not None
     told[cute.arch.block_idx_in_cluster(), cute.arch.lane_idx()] = peers.tells.to(cute.Int32)
     told[cute.arch.block_idx_in_cluster(), 32] = cute.Int32(peers.told_blocks)
 

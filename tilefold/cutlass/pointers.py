@@ -27,7 +27,7 @@ class Pointer(metaclass=_Pointers):
     """
 
 
-def inttoptr(value: object, mem_space: object = AddressSpace.gmem, dtype: object = Int8) -> RawPointer | TmemPointer:
+def inttoptr(value: Any, mem_space: object = AddressSpace.gmem, dtype: object = Int8) -> RawPointer | TmemPointer:
     """The pointer to elements of a type at an address: a number, or an integer of the kernel. `mem_space` is global,
     shared or tensor memory, or its number. TilefoldError (E5002) for another memory.
     """

@@ -45,7 +45,8 @@ def selected(codes: Array, chunk: Chunk) -> Array:
     else:
         pairs = np.stack([codes & 3, codes >> 2], axis=-1)
         within = (pairs[..., None] * chunk.unit + np.arange(chunk.unit)).reshape(rows, chunks, -1)
-    return (within.astype(np.int64) + chunk.size * np.arange(chunks)[:, None]).reshape(rows, -1)
+    first: Array = chunk.size * np.arange(int(chunks))[:, None]
+    return (within.astype(np.int64) + first).reshape(rows, -1)
 
 
 def invalid(codes: Array, chunk: Chunk, ordered: bool) -> NDArray[np.bool_]:
@@ -61,7 +62,7 @@ def invalid(codes: Array, chunk: Chunk, ordered: bool) -> NDArray[np.bool_]:
 @lru_cache(maxsize=256)
 def _sources(layout: Layout, size: int, rows: int, select: int) -> tuple[Array, Array]:
     """Of each chunk (rows, chunks) the thread whose register describes it, and the position of its lowest bit."""
-    threads, values = layout[0].size, layout[1].size
+    threads, values = int(layout[0].size), int(layout[1].size)
     places = distances(layout).reshape(threads, values, order="F")[:, ::size]
     row, chunk = places % rows, places // rows // size
     lanes = np.zeros((rows, int(chunk.max()) + 1), np.int64)
@@ -131,7 +132,7 @@ def sparse_product(
 
     def execute(a: Array, places: Array, b: Array, c: Array) -> Array:
         chosen = b[places]  # (M, K/2, N)
-        rows, terms, columns = chosen.shape
+        rows, terms, columns = map(int, chosen.shape)
         if how is None or exact is not None:
             return rounded(np.matmul(a[:, None], chosen)[:, 0] + wide(c))
         at = np.arange(terms * columns).reshape(terms, columns)
@@ -163,7 +164,7 @@ def sparse_executor(
 def stored_places(atom: MmaAtom) -> Array:
     """Where each element (M, K/2) of A that is there is among the raveled values (threads, values)."""
     (m, _, k), layout = atom.shape, atom.layout_a
-    threads, values = layout[0].size, layout[1].size
+    threads, values = int(layout[0].size), int(layout[1].size)
     places = distances(layout).reshape(threads, values, order="F")[:, ::2]
     homes = np.zeros((m, k // 2), np.int64)
     homes[places % m, places // m // 2] = np.arange(threads * values // 2).reshape(threads, -1)

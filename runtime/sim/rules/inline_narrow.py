@@ -141,7 +141,7 @@ def to_integer(word: str) -> tuple[Callable[[Any], Any], tuple[Any, ...]] | None
         value = rounding(value)
         inside = (value > float(least)) & (value < float(greatest) + (target.itemsize < 8))
         exact = np.where(inside, value, 0.0).astype(target)
-        bounded = np.where(value >= float(greatest), target.type(greatest), target.type(least))
+        bounded = np.where(value >= float(greatest), np.asarray(greatest, target), np.asarray(least, target))
         nan = np.array(of_nan, f"u{target.itemsize}").view(target)
         return np.where(np.isnan(value), nan, np.where(inside, exact, bounded))
 

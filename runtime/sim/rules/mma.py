@@ -197,7 +197,8 @@ def _mma_sparse(op: ptx.MmaSyncSparseOp, t: Translator) -> Step:
             from_bytes(name, _bytes(warp, [held[slot] for slot in slots], kind))
             for name, (slots, kind) in zip(atom.types[1:], operands, strict=True)
         ]
-        d = execute(*given, words)
+        a, b, c = given
+        d = execute(a, b, c, words)
         if t.launch.numbers:
             check_product(warp, site, atom.name, given, d)
         values = warp.in_lanes(to_bytes(of_d, d).view(kind.dtype))

@@ -52,10 +52,10 @@ class Barriers:
                 text = f"{self._lacks_fence(warp, int(rows[index]))} for the cluster"
                 hint = "let the thread that initialises it execute ptx.fence.mbarrier_init before the cluster barrier"
                 warp.fault(ErrorCode.SIM_MBARRIER_FENCE, self.site, int(warp.lane_numbers()[index]), text, hint)
-            is_seen = self.shared.journal is not None and self.shared.shadow is not None
-            if is_seen and not theirs[index] and not barrier.is_fenced(warp):  # a barrier of the block suffices
+            journal, mine = self.shared.journal, not theirs[index] and self.shared.shadow is not None
+            if journal is not None and mine and not barrier.is_fenced(warp):  # a barrier of the block suffices
                 text = f"{self._lacks_fence(warp, int(rows[index]))} between the proxies"
-                self.shared.journal.remark(self.site, text, ErrorCode.SIM_MBARRIER_FENCE)
+                journal.remark(self.site, text, ErrorCode.SIM_MBARRIER_FENCE)
         return rows
 
     def show(self, warp: Warp, row: int) -> str:

@@ -136,6 +136,7 @@ def gemm_kernel(
     store_d, gD = cpasync.make_tiled_tma_atom(
         cpasync.CopyBulkTensorTileS2GOp(), mD, cute.slice_(layout_d, (None, None, 0)), (ROWS, wide)
     )
+    sRest, store_rest, gRest = sD, store_d, gD
     if stored > 1:  # the last columns of a tile are in narrower chunks, in the same memory
         sRest = cute.make_tensor(sD.iterator, layout_rest)
         store_rest, gRest = cpasync.make_tiled_tma_atom(
@@ -196,6 +197,7 @@ def gemm_kernel(
         to_shared = hopper_helpers.sm90_get_smem_store_op(row_major, type_d, accumulated(type_a))
         r2s = cute.make_tiled_copy_C(to_shared, whole_chunk).get_slice(mine)
         tRsD, tRrD = r2s.partition_D(sD), r2s.retile(rD)  # (8,1,1,buffers)
+        rest, tRsRest = r2s, tRsD
         if stored > 1:
             rest = cute.make_tiled_copy_C(to_shared, narrow).get_slice(mine)
             tRsRest = rest.partition_D(sRest)

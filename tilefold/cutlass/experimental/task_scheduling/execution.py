@@ -215,7 +215,8 @@ class Execution:
     def _loop(self, part: Loop) -> None:
         if not part.body:
             return
-        start, stop, step = part.start, part.stop, part.step
+        start, step = part.start, part.step
+        stop: Any = part.stop
         if callable(stop):
             stop = stop(self._task, _Now(self, self._resources[0], False).work_tile.tile_idx)
         self._prepare(part.body)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Resources: memory that tasks share, with the work that fills it and reads it, and the pipelines between them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, overload
+from typing import Any, Protocol, cast, overload
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.instructions import arch
@@ -167,10 +167,12 @@ def consumer_work(function: Any = None, /, *, returns: Any = (), work_attrs: Wor
 
 
 def _work(function: Any, fills: bool, returns: Any, attributes: WorkAttr) -> Any:
-    names: tuple[Any, ...] = tuple(returns) if isinstance(returns, tuple | list) else (returns,)
-    if function is None:
-        return lambda method: Work(method, fills, names, attributes)  # pyright: ignore[reportUnknownLambdaType]
-    return Work(function, fills, names, attributes)
+    names = tuple(cast("Iterable[Any]", returns)) if isinstance(returns, tuple | list) else (returns,)
+
+    def made(method: Any) -> Work:
+        return Work(method, fills, names, attributes)
+
+    return made if function is None else made(function)
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def red(
     op: ReductionOp,
     type_: ReductionType,
     a: object,
-    b: object,
+    b: Any,
     *,
     mem_order: MemOrderKind = MemOrderKind.RELAXED,
     mem_scope: MemScopeKind = MemScopeKind.GPU,
