@@ -85,6 +85,8 @@ class Diagnosis:
     """The accesses that have found outdated values, each with its place."""
     is_as_in_order: bool = True
     """Whether some order of the threads has the same execution."""
+    newest_after: int | None = None
+    """The number of atomic accesses after which all find the newest values; None where there were no more."""
     is_cut: bool = False
     """Whether the search ended at its limit of faults."""
 
@@ -153,10 +155,12 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
                 for site, text, hint in find_uncovered(launch.program.find(), launch.config)
             ]
             diagnoses = *findings, *left, *missed, *remarks
-            in_order = journal.communication is None or not journal.communication.is_cyclic()
+            communication = journal.communication
+            in_order = communication is None or not communication.is_cyclic()
             return Diagnosis(
                 diagnoses, arguments, result.counters.steps, result.exact, journal.reached,
                 outdated=journal.outdated, is_as_in_order=in_order,
+                newest_after=None if communication is None else communication.kept,
             )  # fmt: skip
     return Diagnosis(tuple(findings), None, is_cut=True)
 

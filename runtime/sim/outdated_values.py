@@ -38,6 +38,7 @@ DEPENDS = (
     "the check assumes that accesses find the newest value; PTX's memory model allows this one another, with which the "
     "results are others than in any order of the threads"
 )
+CUT = "the check assumes that atomic accesses after the first {} find the newest values"
 ORDER = "order the accesses by ptx.fence, or by a release and an acquire; store and load on both sides need fence.sc"
 
 
@@ -47,6 +48,8 @@ class OutdatedOutcome:
 
     findings: tuple[Finding, ...] = ()
     depends: tuple[Site, ...] = ()
+    newest_after: int | None = None
+    """The number of atomic accesses after which all found the newest values, if there were more."""
 
 
 def examine_outdated(
@@ -58,8 +61,10 @@ def examine_outdated(
     if not launch.engine.options.races or not _may_find(launch):
         return OutdatedOutcome()
     usual: _Usual | None = None
+    newest_after: int | None = None
     for seed in _SEEDS:
         other = diagnose(_with(launch, Loads(seed=seed)))
+        newest_after = newest_after or other.newest_after
         if not other.outdated:
             if seed == 0:  # nothing that a load may have found
                 break
@@ -84,7 +89,7 @@ def examine_outdated(
                 if results is not None and usual.lack(results)
             ]
             return OutdatedOutcome(depends=tuple(sites or other.outdated))
-    return _examine_late(launch, diagnosis, wrong, usual)
+    return replace(_examine_late(launch, diagnosis, wrong, usual), newest_after=newest_after)
 
 
 def _examine_late(

@@ -50,3 +50,14 @@ def test_outdated_values_let_a_swap_try_again() -> None:
     report = check(body, 4)
     assert not report.faults
     assert not report.gaps
+
+
+def test_accesses_beyond_those_kept_are_a_gap() -> None:
+    """320 threads add and load, which may find outdated values only among the first accesses."""
+    body = f"""{STORE_LANE}atom.global.add.u32 %r4, {X}, 1; {LD} %r5, {Y}; add.u32 %r4, %r4, %r5;
+        red.global.add.u32 {Y}, %r4; ret;"""
+    kernel_of_all = tilefold.load_ptx(kernel(body))["k"](np.zeros(16, np.int32))
+    assert [gap.message for gap in kernel_of_all.check(1, 320).gaps] == [
+        "the check assumes that atomic accesses after the first 600 find the newest values"
+    ]
+    assert not kernel_of_all.check(1, 32).gaps

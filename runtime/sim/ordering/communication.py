@@ -31,6 +31,11 @@ class Communication:
     is_cut: bool = False
     """Whether there were more accesses than are kept."""
 
+    @property
+    def kept(self) -> int | None:
+        """How many accesses are kept; None for all."""
+        return _MOST if self.is_cut else None
+
     def add(self, warp: Warp, index: int, agent: int) -> int | None:
         """An access by an active lane now, behind those that the lane knows; None if there are too many."""
         number, time = len(self._after), warp.launch.clock

@@ -15,7 +15,7 @@ from tilefold.driver.gaps import Gap, GapKind, assumed_by, gap_for, gap_of, plac
 from tilefold.driver.lowering import Program
 from tilefold.runtime.engine import Argument, LaunchConfig
 from tilefold.runtime.sim.diagnosis import MOST, DiagnosedLaunch, Diagnosis, Finding, diagnose
-from tilefold.runtime.sim.outdated_values import DEPENDS, ORDER, examine_outdated
+from tilefold.runtime.sim.outdated_values import CUT, DEPENDS, ORDER, examine_outdated
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.reached import Reached
 from tilefold.runtime.sim.sim_engine import SimEngine
@@ -99,6 +99,9 @@ def examined(label: str, stage: str, launch: DiagnosedLaunch, source: Source, ju
             for site in found.depends:
                 place = place_of_site(site, source)
                 gaps.append(Gap(GapKind.ASSUMPTION, DEPENDS, label, place=place, hint=ORDER))
+            if found.newest_after is not None and not found.findings:
+                hint = "check a smaller problem, with fewer atomic accesses"
+                gaps.append(Gap(GapKind.ASSUMPTION, CUT.format(found.newest_after), label, hint=hint))
     if (ended := diagnosis.unfinished) is not None:
         message, hint = source.spelled(ended.message), source.spelled(ended.hint)
         gaps.append(gap_for(ended.code, message, hint, place_of_site(ended.site, source), label))
