@@ -172,7 +172,7 @@ PROGRAMS: tuple[Program, ...] = (
             (
                 "gemm_all_reduce_lamport",
                 " --use_tma_store",
-                "it compares an Int32 with 2147516416, which no Int32 is",
+                "it compares an Int32 with 2147516416, which no Int32 is; a Uint32 would have these bits",
                 "error[E5002]",
             ),
             (
