@@ -57,7 +57,7 @@ def inline_ptx(
     approximation of a Float32, such as `tanh.approx.f32 $0, $1;`; accesses to global memory with an order,
     `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number, and those with cache hints and of vectors, such
     as `st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};`; `mapa.shared::cluster.u32`; `st.async`; `redux.sync`;
-    `shfl.sync`; fences and other instructions without operands, such as `fence.proxy.async;`; and
+    `shfl.sync`; `movmatrix`; fences and other instructions without operands, such as `fence.proxy.async;`; and
     instructions of arithmetic, also on halves and pairs (`fma.rn.bf16x2`), of bits (`bfe`, `bfi`, `brev`, `lop3`,
     `prmt`), conversions, comparisons, `selp` and `vote.sync`, one after the other, also under a predicate (`@p`), on
     special registers and on those that the text declares:

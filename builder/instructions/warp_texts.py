@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Exchange between lanes as text, `redux.sync.max.f32 $0, $1, 0xffffffff;` and `shfl.sync.idx.b32`, as the operations
-that they are (PTX ISA, redux.sync, shfl.sync).
+"""Exchange between lanes as text, `redux.sync.max.f32 $0, $1, 0xffffffff;`, `shfl.sync.idx.b32` and `movmatrix`, as the
+operations that they are (PTX ISA, redux.sync, shfl.sync, movmatrix).
 """
 
 import re
@@ -23,6 +23,7 @@ _SHFL = re.compile(
     r"\s*shfl\.sync\.(?P<kind>idx|bfly|up|down)\.b32\s+\$0\s*,\s*\$1\s*,\s*(?P<lane>[\w$]+)\s*,\s*(?P<clamp>\w+)"
     r"\s*,\s*(?P<mask>[\w$-]+)\s*;?\s*"
 )
+_MOVMATRIX = re.compile(r"\s*movmatrix\.sync\.aligned\.m8n8\.trans\.b16\s+\$0\s*,\s*\$1\s*;?\s*")
 _TYPES = {"s32": Int32, "u32": Uint32, "b32": Int32, "f32": Float32}
 _CLAMP, _SEGMENT_BITS = WARP - 1, 0x1F00
 _ALL = 0xFFFFFFFF
@@ -32,12 +33,16 @@ def warp_operation(text: str, operands: Sequence[Any], results: Sequence[DType])
     """The result of an exchange of 32 bits that is written as text; None for any other text, and for values of other
     types than the text says.
     """
-    redux, shfl = _REDUX.fullmatch(text), _SHFL.fullmatch(text)
-    if not (redux or shfl) or len(results) != 1 or not operands or results[0].bits != 32:
+    redux, shfl, transposes = _REDUX.fullmatch(text), _SHFL.fullmatch(text), _MOVMATRIX.fullmatch(text)
+    if not (redux or shfl or transposes) or len(results) != 1 or not operands or results[0].bits != 32:
         return None
     value = as_value(operands[0])
     if value.dtype.bits != 32:
         return None
+    if transposes is not None:
+        if len(operands) != 1 or value.dtype.kind != "int" or results[0].kind != "int":
+            return None
+        return (convert(wrap(emit(ptx.MovMatrixOp(convert(value, Int32).ssa)).results[0], Int32), results[0]),)
     if shfl is not None:
         clamp, kind = int(shfl["clamp"], 0), shfl["kind"]
         width = WARP - (clamp >> 8)

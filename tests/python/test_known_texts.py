@@ -318,6 +318,54 @@ def test_conversions_to_several_narrow_floats() -> None:
     assert np.array_equal(halves, small.astype(np.float16))
 
 
+@cute.kernel
+def of_pairs(x: cute.Tensor, out: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    word = cute.Int32
+    brain = cute.arch.inline_ptx("cvt.rn.satfinite.bf16x2.f32 $0, $1, $2;", "=r,f,f", x[t, 1], x[t, 0], results=word)
+    out[t, 0] = brain
+    out[t, 1] = cute.arch.inline_ptx(
+        "movmatrix.sync.aligned.m8n8.trans.b16 {$w0}, {$r0};", write_only_types=[word], read_only_args=[brain]
+    )
+    out[t, 2] = cute.arch.inline_ptx(HALVES_COMPARED, "=r,r,r", brain, 0x3F800000, results=word)
+    out[t, 3] = cute.arch.inline_ptx(BOTH, "=r,r,r", t, 7, results=word)
+
+
+HALVES_COMPARED = """{ .reg .pred p, q; .reg .b32 low; setp.eq.bf16x2 p|q, $1, $2;
+    selp.b32 low, 1, 0, p; selp.b32 $0, 2, low, q; }"""
+BOTH = "{ .reg .pred p, q; .reg .b32 u; setp.lt.s32 p|q, $1, $2; selp.b32 u, 5, 0, p; selp.b32 $0, 6, u, q; }"
+
+
+@pytest.mark.parametrize("stage", ["cute", "ptx"])
+def test_texts_of_pairs(stage: str) -> None:
+    x = np.random.default_rng(2).standard_normal((32, 2)).astype(np.float32)
+    x[:4] = [[0, 1], [0, 2], [-0.0, 1], [1, 3e38 * 1.1]]
+    x[4:7] = [[3.4e38, -3.4e38], [np.inf, -np.inf], [np.nan, 1]]
+    out = np.zeros((32, 4), np.int32)
+    of_pairs(x, out).launch(grid=1, block=32, device="sim", stage=stage)
+    greatest = float(ml_dtypes.finfo(ml_dtypes.bfloat16).max)
+    brain = np.clip(x, -greatest, greatest).astype(ml_dtypes.bfloat16)
+    given = np.ascontiguousarray(out[:, 0]).view(ml_dtypes.bfloat16).reshape(32, 2)
+    np.testing.assert_array_equal(given.astype(np.float32), brain.astype(np.float32))
+    matrix = np.ascontiguousarray(out[:, 0]).view(np.uint16).reshape(8, 8)
+    assert np.ascontiguousarray(out[:, 1]).view(np.uint16).reshape(8, 8).tolist() == matrix.T.tolist()
+    low, high = given[:, 0].astype(np.float32) == 0, given[:, 1].astype(np.float32) == 1
+    assert out[:, 2].tolist() == np.where(high, 2, low).tolist()
+    assert out[:, 3].tolist() == [5] * 7 + [6] * 25
+
+
+@pytest.mark.parametrize("text", [
+    "{ .reg .pred p; setp.eq.f16x2 p, $1, $2; selp.b32 $0, 1, 0, p; }",  # a pair decides two predicates
+    "{ .reg .pred p, q, r; setp.eq.s32 p|q|r, $1, $2; selp.b32 $0, 1, 0, p; }",
+    "{ .reg .pred p; setp.eq.s32 p|q, $1, $2; selp.b32 $0, 1, 0, p; }",
+    "{ .reg .b32 p, q; add.s32 p|q, $1, $2; mov.b32 $0, p; }",
+])  # fmt: skip
+def test_predicates_that_do_not_fit_their_instruction(text: str) -> None:
+    a = np.zeros(32, np.int32)
+    with pytest.raises(TilefoldError, match="does not execute text"):
+        texts(a, a, a, text, "r").launch(grid=1, block=32, device="sim")
+
+
 def test_a_text_that_stores_outside_of_its_array_is_a_fault() -> None:
     x, pairs = np.zeros((32, 4), np.float32), np.zeros((31, 2), np.int32)
     with pytest.raises(TilefoldError, match="E3202"):

@@ -24,7 +24,7 @@ from ..values.function_unit import FUNCTIONS
 from ..warp import Warp
 from .arithmetic import FLOAT_COMPARISONS, MAXIMUM_NUMBER, MINIMUM_NUMBER
 from .conversions import conversion
-from .inline_narrow import narrow_instruction, to_integer
+from .inline_narrow import halves_comparison, narrow_instruction, to_integer
 from .ptx_compute import cvt_of, on_words, permute
 from .ptx_lanes import groups_of, vote
 from .roundings import rounded_instruction
@@ -61,11 +61,12 @@ def instruction_of(word: str, site: Site) -> Instruction | None:
         return _plain(*converted)
     if (known := narrow_instruction(word) or to_integer(word)) is not None:
         return _plain(known[0], *known[1])
+    if head == "setp":
+        compared = _comparisons(mode, type)
+        return compared[0] if len(compared) == 1 else None
     if type not in TYPES:
         return None
     dtype = TYPES[type]
-    if head == "setp" and (compare := (_FLOATS_BY if type[0] == "f" else _INTEGERS_BY).get(mode)) is not None:
-        return _plain(compare, dtype, dtype)
     if name == "selp":
         return _plain(_select, dtype, dtype, _PRED)
     if head == "vote.sync" and type == _VOTES.get(mode):
@@ -73,6 +74,33 @@ def instruction_of(word: str, site: Site) -> Instruction | None:
     if name in _APPROXIMATE and type == "f32":
         return _plain(partial(approximate, head.partition(".")[0], dtype=dtype, ftz=mode == "ftz"), dtype)
     return _arithmetic(name, type, dtype) or _rounded(word, dtype)
+
+
+def predicates_of(word: str) -> tuple[Instruction, Instruction] | None:
+    """The instructions that write the predicates p and q of `setp.eq.s32 p|q`: the comparison and its negation; of
+    pairs the comparison of the lower halves and that of the upper ones (PTX ISA, setp). None for another instruction.
+    """
+    name, _, type = word.rpartition(".")
+    head, _, mode = name.rpartition(".")
+    if head != "setp" or not (compared := _comparisons(mode, type)):
+        return None
+    first = compared[0]
+
+    def negated(warp: Warp, *given: object) -> Any:
+        return ~np.asarray(first.run(warp, *given), bool)
+
+    return first, compared[1] if len(compared) == 2 else Instruction(negated, first.operands)
+
+
+def _comparisons(mode: str, type: str) -> tuple[Instruction, ...]:
+    """The comparison of a type, those of the halves of a pair; none for what texts cannot have."""
+    compare = (_FLOATS_BY if "f" in type else _INTEGERS_BY).get(mode)
+    if compare is None:
+        return ()
+    if type in TYPES:
+        return (_plain(compare, TYPES[type], TYPES[type]),)
+    halves = halves_comparison(type, compare)
+    return () if halves is None else tuple(_plain(each, halves[1], halves[1]) for each in halves[0])
 
 
 def _rounded(word: str, dtype: object) -> Instruction | None:

@@ -74,6 +74,26 @@ def narrow_instruction(word: str) -> tuple[Callable[..., Any], tuple[Any, ...]] 
     return run, (np.dtype(f"u{dtype.itemsize * count}"),) * _OPERANDS[opcode]
 
 
+def halves_comparison(
+    type: str, compare: Callable[[Any, Any], Any]
+) -> tuple[tuple[Callable[..., Any], ...], Any] | None:
+    """The comparisons of the halves of two registers, `setp.eq.f16x2`, the lower half first, or the one of 16 bits, and
+    NumPy's type of a register; None for other types.
+    """
+    dtype, count = _FLOATS.get(type, (None, 0))
+    if dtype is None or dtype.itemsize != 2:
+        return None
+
+    def of_half(half: int) -> Callable[..., Any]:
+        def run(*words: Any) -> Any:
+            numbers = [np.ascontiguousarray(np.atleast_1d(x)).view(dtype)[half::count] for x in words]
+            return compare(*(x.astype(np.float64) for x in numbers))
+
+        return run
+
+    return tuple(map(of_half, range(count))), np.dtype(f"u{2 * count}")
+
+
 def _of_pairs(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of f32 for both numbers of words of 64 bits."""
 

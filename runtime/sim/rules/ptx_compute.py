@@ -83,6 +83,7 @@ def cvt_of(form: str) -> Callable[..., Value]:
         x = numbers(given)
         x = _relu(x) if relu else x
         if target.bits > 8:
+            x = np.clip(x, -target.greatest, target.greatest) if "satfinite" in modifiers else x
             return np.asarray(narrow(x, numpy_type(target)))
         if target.fraction:
             codes = np.ascontiguousarray(saturate(x, target)).view(np.uint8)

@@ -19,7 +19,7 @@ from ..translate import Rules, Translator
 from ..warp import Warp
 from .gpu import Reader, register_of
 from .heap import discard, heap_call
-from .inline_instructions import Instruction, instruction_of
+from .inline_instructions import Instruction, instruction_of, predicates_of
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _DECLARATION = re.compile(r"\.reg\s+\.\w+\s+([\w$%]+(?:\s*,\s*[\w$%]+)*)")
@@ -81,16 +81,20 @@ class _Registers:
             return moved
         if known is None:
             return None
-        instruction = instruction_of(known[1], site)
+        targets, both = known[2].split("|"), predicates_of(known[1])
+        made = both if len(targets) == 2 else (instruction_of(known[1], site),)
         given = tuple(map(_operand, re.split(r"\s*,\s*", known[3].replace("{", "").replace("}", ""))))
         reads = {x for x in given if isinstance(x, str)}
         self.special |= {x: read for x in reads if (read := register_of(x)) is not None}
         reads -= self.special.keys()
-        if instruction is None or len(given) != len(instruction.operands):
+        if made is None or len(made) != len(targets) or not reads <= self.written:
             return None
-        if known[2] not in self.declared or not reads <= self.written:
-            return None
-        return [_Statement(instruction, known[2], given)]
+        statements: list[_Statement] = []
+        for instruction, target in zip(made, targets, strict=True):
+            if instruction is None or len(given) != len(instruction.operands) or target not in self.declared:
+                return None
+            statements.append(_Statement(instruction, target, given))
+        return statements
 
     def write(self, statement: _Statement) -> None:
         """Notes that a statement has written its register."""
