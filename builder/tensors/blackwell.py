@@ -12,6 +12,7 @@ from ...layout.algebra.inttuple import product
 from ...layout.atoms.instructions import TmemLoad
 from ...layout.atoms.tmem_selection import select_tmem_load
 from ...layout.atoms.umma_smem import select_umma_mode
+from ...layout.tma.tensor_map import check_rows
 from ..scalars.dtypes import DType, as_dtype
 from . import nvgpu, tensor_memory, umma
 from .coordinates import as_tuple, tuples
@@ -70,6 +71,25 @@ def make_blockscaled_trivial_tiled_mma(a_dtype: DType, *rest: object) -> TiledMm
 def _types(a_dtype: DType, rest: tuple[Any, ...]) -> tuple[DType, tuple[Any, ...]]:
     """The type of B, which may be left out, and the arguments behind it."""
     return (a_dtype, rest) if isinstance(rest[0], OperandMajorMode) else (rest[0], rest[1:])
+
+
+def check_gemm_tma_alignment(
+    m: int, n: int, k: int, a_dtype: DType, b_dtype: DType, d_dtype: DType, a_major: str, b_major: str, d_major: str,
+    output_tensor_name: str = "D",
+) -> None:  # fmt: skip
+    """Checks that tensor copies reach A (M,K), B (N,K) and D (M,N), each with the letter of its contiguous mode: "m",
+    "n" or "k". Raises `LayoutError` (E0322) for a tensor whose contiguous mode is not a multiple of 16 bytes (CUDA
+    Driver API, cuTensorMapEncodeTiled: globalStrides).
+    """
+    tensors = (
+        ("A", a_dtype, a_major, {"m": m, "k": k}),
+        ("B", b_dtype, b_major, {"n": n, "k": k}),
+        (output_tensor_name, d_dtype, d_major, {"m": m, "n": n}),
+    )
+    for name, dtype, major, extents in tensors:
+        if major not in extents:
+            raise TilefoldError(Code.BUILD_VALUE, f"{name} has the modes {', '.join(extents)}, and not {major!r}")
+        check_rows(name, extents[major] * dtype.bits)
 
 
 def make_smem_layout_a(

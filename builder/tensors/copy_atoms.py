@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copy atoms: a copy instruction for elements of a type (CuTe's copy_atom.hpp)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.tile import CopyAtomAttr
@@ -25,6 +25,12 @@ class CopyAtom(Displayed):
     fills: bool = False
     reduces: str = ""
     """How a load from tensor memory also reduces its values, "max" for example; empty for others."""
+    op: "nvgpu.CopyOp | None" = field(default=None, compare=False)
+    """The instruction that `make_copy_atom` was given; None for an atom by its name, or of a tiled copy."""
+
+    @property
+    def _op(self) -> "nvgpu.CopyOp | None":  # pyright: ignore[reportUnusedFunction] - programs print it
+        return self.op
 
     @property
     def name(self) -> str:
@@ -87,4 +93,5 @@ def make_copy_atom(
         value_type = as_dtype(copy_internal_type).in_memory
         record = copy_atom(op) if isinstance(op, str) else op.atom(num_bits_per_copy)
         made = CopyAtomAttr.of(record, value_type, load, store)
-    return CopyAtom(made, isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None, getattr(op, "reduction", ""))
+    fills = isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None
+    return CopyAtom(made, fills, getattr(op, "reduction", ""), None if isinstance(op, str) else op)

@@ -131,6 +131,15 @@ def check_stored_rows(elements: int, bits: int) -> None:
         )
 
 
+def check_rows(name: str, bits: int) -> None:
+    """Raises `LayoutError` (E0322) unless the contiguous mode of a tensor, of so many bits, may be the stride of the
+    next one.
+    """
+    if bits % (8 * UNIT):
+        hint = f"they are multiples of {UNIT} bytes: pad the rows of the tensor"
+        raise _no_map(f"the rows of {name} have {bits / 8:g} bytes", hint)
+
+
 def check_stride(mode: int, stride: int) -> None:
     """Raises `LayoutError` (E0322) unless a dimension beyond the innermost can have this stride in bytes."""
     if stride % UNIT:

@@ -11,11 +11,11 @@ from tilefold.base.errors import TilefoldError
 
 import tilefold.cutlass as cutlass
 from tilefold import cute
-from tilefold.cute.nvgpu import CopyUniversalOp
+from tilefold.cute.nvgpu import CopyUniversalOp, tcgen05
 from tilefold.cute.nvgpu.tcgen05 import OperandMajorMode
 from tilefold.cute.nvgpu.warp import LdMatrix8x8x16bOp
 from tilefold.cute.testing import CantImplementError
-from tilefold.cute.utils import SmemAllocator, blockscaled_layout
+from tilefold.cute.utils import SmemAllocator, blackwell_helpers, blockscaled_layout
 from tilefold.cutlass.cutlass_dsl import Arch, T
 from tilefold.cutlass.mlir import arith_helpers
 from tilefold.cutlass.mlir.dialects import nvvm
@@ -143,6 +143,11 @@ def test_tuples() -> None:
         ("cute", "from_dlpack"),
         ("cute", "MmaAtom"),
         ("cute", "mma_atom_call"),
+        ("cute", "absf"),
+        ("cute.arch.nvvm", "exit"),
+        ("cute.nvgpu.tcgen05.mma", "MmaOp"),
+        ("cute.nvgpu.warp.mma", "MmaOp"),
+        ("utils.blackwell_helpers", "get_tmem_copy_properties"),
     ],
 )
 def test_modules_and_names_that_programs_import(module: str, name: str) -> None:
@@ -298,3 +303,43 @@ def test_helpers_take_the_number_first() -> None:
     x, words = np.linspace(-2, 2, 32, dtype=np.float32), np.zeros(32, np.int32)
     reading_bits(x, words).launch(grid=1, block=32, device="sim")
     assert words.tolist() == x.view(np.int32).tolist()
+
+
+def test_the_instructions_of_atoms() -> None:
+    op = cute.nvgpu.CopyUniversalOp()
+    atom = cute.make_copy_atom(op, cute.Float32)
+    assert (atom.op, atom._op) == (op, op)  # pyright: ignore[reportPrivateUsage]
+    assert atom == cute.make_copy_atom(atom.name, cute.Float32)
+    mma = tcgen05.mma
+    assert all(issubclass(each, mma.MmaOp) for each in (mma.MmaF16BF16Op, mma.MmaMXF4Op, mma.MmaI8Op))
+
+
+@cute.kernel
+def sums_of_sizes(out: cute.Tensor) -> None:
+    number = cute.typing.as_numeric(3) - cute.typing.as_numeric(cute.arch.thread_idx()[0])
+    out[cute.arch.thread_idx()[0]] = cute.absf(cute.typing.as_numeric(0.5) * number)
+
+
+def test_numbers_are_values_of_kernels() -> None:
+    out = np.zeros(32, np.float32)
+    sums_of_sizes(out).launch(grid=1, block=32, device="sim")
+    assert out.tolist() == [abs(3 - t) / 2 for t in range(32)]
+
+
+def test_rows_that_tensor_copies_reach() -> None:
+    def check(m: int, n: int, k: int, *majors: str) -> None:
+        half = cute.Float16
+        blackwell_helpers.check_gemm_tma_alignment(m, n, k, half, half, cute.Float32, *majors, output_tensor_name="D")
+
+    check(8, 4, 8, "k", "k", "n")
+    check(8, 8, 3, "m", "n", "m")
+    for sizes, majors, name in (
+        ((8, 8, 12), "kkn", "the rows of A have 24 bytes"),
+        ((8, 8, 12), "mkn", "the rows of B have 24 bytes"),
+        ((8, 2, 8), "kkn", "the rows of D have 8 bytes"),
+    ):
+        with pytest.raises(TilefoldError, match=name) as caught:
+            check(*sizes, *majors)
+        assert caught.value.code == "E0322"
+    with pytest.raises(TilefoldError, match="A has the modes m, k, and not 'n'"):
+        check(8, 8, 8, "n", "k", "n")

@@ -29,6 +29,7 @@ NEEDED_BY: Mapping[str, tuple[str, ...]] = {
     "_mlir.dialects.llvm.zext": (_INFER, "pytorch/helion"),
     "_mlir.dialects.math.absi": (_FLASH,),
     "_mlir.dialects.nvvm.atomicrmw": (_QUACK, _INFER),
+    "_mlir.dialects.nvvm.exit": ("NVIDIA/cudnn-frontend",),
     "_mlir.dialects.nvvm.fmax": (_QUACK, _FLASH),
     "_mlir.dialects.nvvm.redux_sync": ("NVIDIA/cudnn-frontend",),
     "_mlir.dialects.nvvm.sub_packed_f32x2": (_FLASH,),

@@ -9,6 +9,7 @@ from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
 from tilefold.cutlass.experimental import primitives
+from tilefold.cutlass.mlir.dialects import nvvm
 
 
 @cute.kernel
@@ -21,6 +22,14 @@ def end_of_some(B: cute.Tensor, last: cute.Int32):
         B[t] = 2
     cute.arch.sync_warp() if t < 32 else None
     B[t] = B[t] + 10
+
+
+@cute.kernel
+def end_by_the_dialect(B: cute.Tensor):
+    t, _, _ = cute.arch.thread_idx()
+    if t > 4:
+        nvvm.exit()
+    B[t] = 1
 
 
 class Names:
@@ -46,6 +55,12 @@ def test_threads_end(stage: str) -> None:
     B = np.zeros(64, np.int32)
     end_of_some(B, 40).launch(grid=1, block=64, device="sim", stage=stage)
     np.testing.assert_array_equal(B, [11] * 32 + [12] * 9 + [1] * 23)
+
+
+def test_a_thread_ends_by_the_name_of_the_dialect() -> None:
+    B = np.zeros(32, np.int32)
+    end_by_the_dialect(B).launch(grid=1, block=32, device="sim")
+    assert B.tolist() == [1] * 5 + [0] * 27
 
 
 def test_other_functions_of_this_name() -> None:

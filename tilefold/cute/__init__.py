@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         where,
         zeros_like,
     )
+    from tilefold.builder.instructions.math import absolute as absf
     from tilefold.builder.instructions.printing import pretty_str, print_layout, print_tensor, printf
     from tilefold.builder.scalars.dtypes import DType
     from tilefold.builder.scalars.values import Bool, Float, Int, Value
@@ -279,7 +280,7 @@ __all__ = [
     "PtxasOptions", "Range", "ReductionKind", "ReductionOp", "ScaledBasis", "Shape", "Stride", "Swizzle", "SymInt",
     "TFloat32", "Tensor", "TensorSSA", "TensorSpec", "ThrCopy", "ThrMma", "Tile", "TiledCopy", "TiledMma", "Tiler",
     "TmaAtom", "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16", "Uint32", "Uint4", "Uint64", "Uint8", "Value",
-    "absolute",
+    "absolute", "absf",
     "alias", "all_", "any_", "append", "append_ones", "arch", "argmax", "argmin", "assume", "autotune",
     "autovec_copy", "basic_copy", "basic_copy_if", "basis_get", "basis_value", "blocked_product", "bounds", "ceil",
     "ceil_div", "clear", "coalesce", "compatible", "compile", "complement", "composition", "congruent",

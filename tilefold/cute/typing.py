@@ -5,6 +5,7 @@ from typing import Any, Optional, Type, Union  # noqa: UP035 - programs import t
 
 from tilefold.builder.scalars.dtypes import DType
 from tilefold.builder.scalars.families import Float, Integer, Numeric
+from tilefold.builder.scalars.values import as_value as as_numeric
 from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.tensors import Pointer, Tensor
 from tilefold.layout.algebra.core import ComposedLayout, Layout
@@ -38,5 +39,5 @@ __all__ = [
     "AddressSpace", "BFloat16", "Boolean", "ComposedLayout", "Coord", "Float", "Float16", "Float32", "Float64",
     "Float8E4M3FN", "Float8E5M2", "Int", "Int16", "Int32", "Int64", "Int8", "IntTuple", "Integer", "Layout", "Numeric",
     "NumericMeta", "Optional", "Pointer", "Shape", "Stride", "TFloat32", "Tensor", "Tile", "Tiler", "Type", "Uint16",
-    "Uint32", "Uint64", "Uint8", "Union", "XTuple",
+    "Uint32", "Uint64", "Uint8", "Union", "XTuple", "as_numeric",
 ]  # fmt: skip

@@ -8,9 +8,10 @@ from tilefold.builder.tensors.narrow_mma import (
     MmaMXF8F6F4Op,
     MmaMXF8Op,
 )
+from tilefold.builder.tensors.nvgpu import MatrixOp as MmaOp
 from tilefold.builder.tensors.nvgpu import MmaF16BF16Op, MmaFP8Op, MmaTF32Op
 
 __all__ = [
     "MXF8F6F4_SUPPORTED_PAIRS", "MmaF16BF16Op", "MmaFP8Op", "MmaMXF4NVF4Op", "MmaMXF4Op", "MmaMXF8F6F4Op",
-    "MmaMXF8Op", "MmaTF32Op",
+    "MmaMXF8Op", "MmaOp", "MmaTF32Op",
 ]  # fmt: skip

@@ -54,6 +54,7 @@ from tilefold.builder.tensors.umma import (
     SmemLayoutAtomKind,
     make_smem_layout_atom,
 )
+from tilefold.builder.tensors.umma import UmmaOp as MmaOp
 from tilefold.builder.tensors.warpgroup import OperandMajorMode
 
 from ..public import publish
@@ -65,7 +66,7 @@ __all__ = [
     "Cp128x128bOp", "Cp128x256bOp", "Cp2x64x128b0123Op", "Cp2x64x128b0213Op", "Cp4x256bOp", "Cp4x32x128bOp", "CtaGroup",
     "Field", "Ld16x128bOp", "Ld16x256bOp", "Ld16x32bx2Op", "Ld16x64bOp", "Ld32x32bOp", "LdRed16x32bx2Op",
     "LdRed32x32bOp", "MmaF16BF16Op", "MmaF8F6F4Op", "MmaFP8Op", "MmaI8Op", "MmaMXF4NVF4Op", "MmaMXF4Op",
-    "MmaMXF8F6F4Op", "MmaMXF8Op", "MmaTF32Op", "OperandMajorMode", "OperandSource", "Pack", "Repetition",
+    "MmaMXF8F6F4Op", "MmaMXF8Op", "MmaOp", "MmaTF32Op", "OperandMajorMode", "OperandSource", "Pack", "Repetition",
     "SM103MmaMXF4NVF4Op", "SM103MmaMXF4Op", "SmemLayoutAtomKind", "St16x128bOp", "St16x256bOp", "St16x32bx2Op",
     "St16x64bOp", "St32x32bOp", "TmemLoadRedOp", "Unpack", "commit", "find_tmem_tensor_col_offset",
     "get_s2t_smem_desc_tensor", "get_tmem_copy_properties", "is_tmem_load", "is_tmem_store", "make_s2t_copy",

@@ -7,6 +7,7 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.control.control_functions import if_
+from tilefold.builder.control.exits import exit
 from tilefold.builder.instructions.atomics import atomic
 from tilefold.builder.instructions.extremes import fmax as larger
 from tilefold.builder.instructions.extremes import fmin as smaller
@@ -29,7 +30,7 @@ from tilefold.builder.scalars.values import Bool
 __all__ = [
     "AtomicOpKind", "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode", "FPRoundingMode",
     "MemOrderKind", "MemScopeKind", "ReductionOp", "ReductionType", "ReduxKind", "RoundingModeKind", "SharedSpace",
-    "add_packed_f32x2", "atomicrmw", "elect_sync", "fma_packed_f32x2", "fmax", "fmin", "inline_ptx",
+    "add_packed_f32x2", "atomicrmw", "elect_sync", "exit", "fma_packed_f32x2", "fmax", "fmin", "inline_ptx",
     "mbarrier_try_wait_parity_timelimit", "mul_packed_f32x2", "red", "redux_sync", "sub_packed_f32x2",
 ]  # fmt: skip
 
