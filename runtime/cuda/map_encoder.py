@@ -105,7 +105,8 @@ class MapEncoder:
             int(placed.nan_fill),
         )
         tensor = next(i for i, place in enumerate(self.places) if value_name(place) == recipe.tensor)
-        span = sum((n - 1) * step for n, step in zip(made.dims, (made.bits // 8, *made.strides), strict=True))
+        row = (made.dims[0] - 1) * made.bits // 8
+        span = row + sum((n - 1) * step for n, step in zip(made.dims[1:], made.strides, strict=True))
         is_old = self._driver.capability >= (10, 0) and self._driver.call("cuDriverGetVersion") < _FIXED_DRIVER
         offset, is_small = placed.address - values[tensor], span + 1 < _SMALL
         return _Shape(recipe, tensor, offset, before, after, is_old and is_small)
