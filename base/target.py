@@ -201,7 +201,13 @@ class TargetFamily:
         only = f"sm_{self.min_sm}a"
         if self.suffix == "a" and target.arch != only:
             return f"{instruction} is an instruction of {only} only, not of {target}", f"compile for --target {only}"
-        if target.sm < self.min_sm or target.ptx_version < self.min_ptx:
+        if target.sm >= self.min_sm and target.ptx_version < self.min_ptx:
+            has = _version(target.ptx_version)
+            return (
+                f"{instruction} needs PTX {_version(self.min_ptx)}; the PTX of {target} is {has}",
+                f"{self._newer(target)}{other.removeprefix('or ')}",
+            )
+        if target.sm < self.min_sm:
             return (
                 f"{instruction} needs sm_{self.min_sm} and PTX {_version(self.min_ptx)}; {target} is older",
                 f"compile for --target sm_{self.min_sm} or newer, {other}",
@@ -217,6 +223,13 @@ class TargetFamily:
                 f"compile for --target sm_{self.generation}0f, {other}",
             )
         return None
+
+    def _newer(self, target: Target) -> str:
+        """A hint at the oldest target whose PTX is new enough, and which has what later targets have, too."""
+        for name, capability in _TARGETS.items() if not self.suffix and self.generation is None else ():
+            if capability.sm > target.sm and capability.ptx_version >= self.min_ptx:
+                return f"compile for --target {name} or newer, or "
+        return ""
 
     def __str__(self) -> str:
         return f"sm_{self.min_sm}{self.suffix}, PTX {_version(self.min_ptx)}"
