@@ -165,7 +165,7 @@ class Code(StrEnum):
     SIM_PROXY = ("E3216", "the async proxy accesses bytes that the generic one used, without a proxy fence between")
     SIM_EXIT = ("E3217", "a thread or its block ends while an asynchronous operation still runs")
     SIM_PEER_BEGIN = ("E3218", "a thread accesses the shared memory of a block that may not have begun")
-    SIM_MBARRIER_FENCE = ("E3219", "another block uses an mbarrier that no fence made visible to it")
+    SIM_MBARRIER_FENCE = ("E3219", "another block uses an mbarrier whose initialisation it does not know")
     SIM_PEER_END = ("E3220", "a thread accesses the shared memory of a block that may have ended")
     SIM_CLUSTER_BARRIER = ("E3221", "a thread arrives twice at the cluster barrier, or waits without having arrived")
     SIM_WGMMA_FENCE = ("E3225", "a warpgroup multiplies with registers that its threads used, without a fence between")

@@ -63,6 +63,7 @@ def test_blocks_exchange_by_shared_memory(seed: int | None) -> None:
 INIT = "scf.if %is_first {\nptx.mbarrier.init %bar, %one\n}\n"
 FENCED = INIT.replace("}", "ptx.fence.mbarrier_init\n}")
 REMOTE = "scf.if %is_first {\nptx.mbarrier.arrive %their_bar\n}\n"
+RELAXED = ARRIVE.replace("arrive", "arrive relaxed")
 AWAIT = 'ptx.mbarrier.wait %bar, %zero scope "cluster"\n'
 FIRST_OF = "scf.if %is_first {\nBODY}\n"
 
@@ -81,13 +82,13 @@ MISTAKES = {
         (SYNC + PUT, PUT + SYNC),
     ),
     "a relaxed arrival orders no data": (
-        PUT + ARRIVE.replace("arrive", "arrive relaxed") + WAIT + GET + SYNC,
+        PUT + RELAXED + WAIT + GET + SYNC,
         "E3205",
         "race: reads shared",
         ("arrive relaxed", "arrive"),
     ),
     "the init of an mbarrier without its fence": (
-        INIT + SYNC + REMOTE + AWAIT,
+        INIT + "ptx.bar.sync 0\n" + RELAXED + WAIT + REMOTE + AWAIT,
         "E3219",
         "uses the mbarrier at 0x1000 (byte 2048 of the block's shared memory (4096 bytes)) in the block of rank 1",
         (INIT, FENCED),
@@ -215,6 +216,30 @@ def test_a_cluster_barrier_hands_on_a_fence_of_proxies() -> None:
     assert run(place + expect + send.replace("FENCE", "ptx.fence.proxy.async\n") + store) == EXCHANGED
     assert run(place + expect + send.replace("FENCE", "") + "ptx.fence.proxy.async\n" + store) == EXCHANGED
     refused(place + expect + send.replace("FENCE", "") + store, "E3216")
+
+
+@pytest.mark.parametrize("seed", [None, 0, 1])
+@pytest.mark.parametrize("init", [INIT + SYNC, FENCED + SYNC, FENCED + RELAXED + WAIT])
+def test_a_released_arrival_or_the_fence_makes_an_mbarrier_known(init: str, seed: int | None) -> None:
+    """Peers arrive there, and let it count the bytes of their `st.async`."""
+    run(init + REMOTE + AWAIT, seed)
+    expects = FIRST_OF.replace("BODY", "ptx.mbarrier.arrive.expect_tx %bar, %bytes\n")
+    rest = "ptx.st.async %number, %theirs, %their_bar : i32\n" + AWAIT
+    read = "%w = ptx.ld %mine align 4 : !ptx.ptr<shared> -> i32\nptx.st %w, %out align 4 : i32, !ptx.ptr<global>\n"
+    assert run(init + expects + rest + read + SYNC, seed) == EXCHANGED
+    if init == INIT + SYNC:
+        unknown = init.replace(SYNC, RELAXED + WAIT) + expects + rest + read + SYNC
+        assert "let it arrive there without relaxed" in str(refused(unknown, "E3219", seed))
+
+
+def test_copies_to_peers_need_a_fence_of_the_initialisation() -> None:
+    """A bulk copy counts its bytes by the async proxy; its mistakes without a fence are those below."""
+    unfenced = SENT.replace("ptx.fence.mbarrier_init\n", "")
+    assert "without relaxed" not in str(refused(unfenced, "E3219"))
+    assert (
+        run(unfenced.replace("ptx.fence.proxy.async\n", "").replace(SYNC, "ptx.fence.proxy.async\n" + SYNC, 1))
+        == EXCHANGED
+    )
 
 
 def test_readers_of_two_blocks_are_told_apart() -> None:

@@ -294,8 +294,8 @@ class Space(SpaceState):
         self.arena.state[access.width][rows] = MBARRIER
         return rows
 
-    def mbarrier(self, warp: Warp, access: Access, address: Value, ends: bool = False) -> NDArray[Any]:
-        """The rows at `address` in each active lane, which must hold mbarriers; with `ends` no more."""
+    def mbarrier(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+        """The rows at `address` in each active lane, which must hold mbarriers: SimulationError (E3215)."""
         rows = self.rows(warp, access, address)
         state = self.arena.state[access.width]
         wrong = (state[rows] != MBARRIER).any(axis=1)
@@ -305,6 +305,12 @@ class Space(SpaceState):
             hint = "one thread initialises it with ptx.mbarrier.init, then a barrier of the block"
             lane = int(warp.lane_numbers()[index])
             warp.fault(Code.SIM_MBARRIER, access.site, lane, f"there is no mbarrier at {where}", hint)
+        return rows
+
+    def use_mbarrier(self, warp: Warp, access: Access, rows: NDArray[Any], ends: bool = False) -> None:
+        """The active lanes use the mbarriers in `rows`; with `ends`, the rows hold none from then on. SimulationError
+        (E3205) where nothing orders that.
+        """
         if self.journal is not None:
             self.journal.see(self.name, warp, access.site, rows, access.width, writes=True)
         if self.shadow is not None:
@@ -317,8 +323,7 @@ class Space(SpaceState):
                 does = "ends the mbarrier at" if ends else "uses the mbarrier at"
                 _refusals().race(self, warp, access, rows, conflict, does)
         if ends:
-            state[rows] = UNWRITTEN
-        return rows
+            self.arena.state[access.width][rows] = UNWRITTEN
 
     def rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
         """The row of each active lane's access, checked for alignment and counted."""

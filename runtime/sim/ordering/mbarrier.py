@@ -153,12 +153,21 @@ class Mbarrier:
         """Whether it is in the block of a warp."""
         return warp.block.rank == self.maker // warp.launch.config.threads
 
-    def is_fenced(self, warp: Warp) -> bool:
-        """Whether asynchronous operations of a warp see that it is initialised: by the fence for other blocks, or by
+    def is_fenced(self, warp: Warp, lane: int) -> bool:
+        """Whether asynchronous operations of a lane see that it is initialised: by the fence for other blocks, or by
         one between the proxies on the way from its initialisation.
         """
-        fenced = known(warp).proxies.get(SMEM.ptx)
+        fenced = known(warp, np.array([lane])).proxies.get(SMEM.ptx)
         return self.is_published or (fenced is not None and int(fenced.times[self.maker]) > self.made)
+
+    def is_known(self, warp: Warp, lane: int) -> bool:
+        """Whether a lane of another block knows that it is initialised: by the fence for other blocks, or by a release
+        and an acquire on the way from its initialisation, such as those of a cluster barrier. Where no races are looked
+        for, all know it.
+        """
+        if self.is_published or not self.is_ordered:
+            return True
+        return int(known(warp, np.array([lane])).times[self.maker]) > self.made
 
     def track(self, arrival: Arrival | Transfer, warp: Warp, lanes: NDArray[np.int64]) -> None:
         """Counts an arrival, or bytes, of an operation that lanes of a warp have begun, once it is complete."""

@@ -33,6 +33,7 @@ class Barriers:
         self.site = site_of(op)
         self.access = Access(self.site, self.shared.name, kind, MBARRIER_BYTES)
         self._is_async = kind == "async"
+        self._is_proxied = self._is_async and not isinstance(op, ptx.StAsyncOp | ptx.RedAsyncOp)
         self._pointer = t.slot(pointer)
 
     def make(self, warp: Warp) -> Lanes:
@@ -41,21 +42,27 @@ class Barriers:
 
     def rows(self, warp: Warp, ends: bool = False, address: Value = None) -> Lanes:
         """The row of each active lane, at the operation's pointer or another address; a fault if there is no mbarrier,
-        or one that no fence made known to another block; a remark on one that no fence made known to copies.
+        or one whose initialisation another block does not know, or the copies that it starts; a remark on one that no
+        fence made known to copies of its own block.
         """
         at = warp.registers[self._pointer] if address is None else address
-        rows = self.shared.mbarrier(warp, self.access, at, ends)
+        rows = self.shared.mbarrier(warp, self.access, at)
         theirs = rows * MBARRIER_BYTES // self.shared.arena.span != warp.block.rank
         for index in np.flatnonzero(theirs | self._is_async).tolist():
             barrier = mbarriers_of(warp.block.cluster)[int(rows[index])]
-            if theirs[index] and not barrier.is_published:
+            lane = int(warp.lane_numbers()[index])
+            is_ready = barrier.is_fenced if self._is_proxied else barrier.is_known
+            if theirs[index] and not is_ready(warp, lane):
                 text = f"{self._lacks_fence(warp, int(rows[index]))} for the cluster"
                 hint = "let the thread that initialises it execute ptx.fence.mbarrier_init before the cluster barrier"
-                warp.fault(ErrorCode.SIM_MBARRIER_FENCE, self.site, int(warp.lane_numbers()[index]), text, hint)
+                if not self._is_proxied:
+                    hint += ", or let it arrive there without relaxed"
+                warp.fault(ErrorCode.SIM_MBARRIER_FENCE, self.site, lane, text, hint)
             journal, mine = self.shared.journal, not theirs[index] and self.shared.shadow is not None
-            if journal is not None and mine and not barrier.is_fenced(warp):  # a barrier of the block suffices
+            if journal is not None and mine and not barrier.is_fenced(warp, lane):  # a barrier of the block suffices
                 text = f"{self._lacks_fence(warp, int(rows[index]))} between the proxies"
                 journal.remark(self.site, text, ErrorCode.SIM_MBARRIER_FENCE)
+        self.shared.use_mbarrier(warp, self.access, rows, ends)
         return rows
 
     def show(self, warp: Warp, row: int) -> str:
