@@ -77,8 +77,10 @@ def _bits(i: Instruction) -> int:
 
 def _rank(r: Registers, i: Instruction) -> None:
     pointer = address_of(r, i.operands[1])
+    if pointer is None and "shared::cluster" in i.modifiers:
+        pointer = r.emit(ptx.IntToPtrOp(r.read(i.operands[1], IntegerType(32)), 1, SHARED_CLUSTER))
     if pointer is None or pointer.type not in (SHARED, SHARED_CLUSTER):
-        raise r.refuse("the address is not known to be one of shared memory")
+        raise r.refuse("the address is not known to be one of shared memory", "write getctarank.shared::cluster")
     if pointer.type == SHARED:
         r.write(i.operands[0], r.emit(ptx.SregOp("cluster_ctarank")))
     else:

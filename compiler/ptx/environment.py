@@ -21,7 +21,7 @@ HEAP = "%heap"
 HEAP_BYTES = 8 << 20
 """Its size: cudaLimitMallocHeapSize, unless a program sets it."""
 IN_TEXTS: Mapping[str, int] = MappingProxyType({
-    "clock64": 64, "globaltimer": 64, "gridid": 64,
+    "clock64": 64, "globaltimer": 64, "gridid": 64, "current_graph_exec": 64,
     **{f"envreg{number}": 32 for number in (0, *range(3, 32))},
     **dict.fromkeys(
         ("clock", "clock_hi", "globaltimer_lo", "globaltimer_hi", "warpid", "nwarpid", "smid", "nsmid",

@@ -261,6 +261,9 @@ class Registers:
                 address = self.convert(self.memory_of(GRID_WORKSPACE), i64)
                 upper = self.emit(arith.ShRUIOp(address, self.constant(32, i64)))
                 return self.resized(upper if register == "envreg1" else address, 32)
+            case "is_explicit_cluster":  # a predicate
+                text = "{.reg .pred p; mov.pred p, %is_explicit_cluster; selp.u32 $0, 1, 0, p;}"
+                return self.resized(self.emit(ptx.InlineOp(text, "=r", [], [i32])), 1)
             case "total_smem_size" | "aggr_smem_size":
                 return self.constant(self.shared_bytes, i32)
             case _ if name == RESERVED_SHARED and name in self.symbols:

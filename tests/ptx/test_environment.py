@@ -71,6 +71,26 @@ def test_reserved_shared_memory_begins_with_zeros() -> None:
     assert run(f"{body}{size} sub.u32 %r8, %r5, %r7; st.global.u32 [%d4], %r8;") == [1024] * 32
 
 
+@pytest.mark.parametrize("cluster", [None, 2])
+def test_registers_and_addresses_of_clusters(cluster: int | None) -> None:
+    """%is_explicit_cluster, %current_graph_exec, and the rank of an address that has been in memory."""
+    is_cluster = "mov.pred %p1, %is_explicit_cluster; selp.u32 %r2, 1, 0, %p1;"
+    graph = "mov.u64 %d5, %current_graph_exec; cvt.u32.u64 %r3, %d5; mad.lo.u32 %r2, %r3, 10, %r2;"
+    own = ".shared .align 4 .b8 s[128]; mov.u32 %r4, s; mov.u32 %r5, %cluster_nctarank; sub.u32 %r5, %r5, 1;"
+    peer = "mapa.shared::cluster.u32 %r6, %r4, %r5;"
+    stored = "mad.lo.u32 %r7, %r1, 4, %r4; st.shared.u32 [%r7], %r6; ld.shared.u32 %r8, [%r7];"
+    rank = "getctarank.shared::cluster.u32 %r9, %r8; mad.lo.u32 %r2, %r9, 100, %r2; st.global.u32 [%d4], %r2;"
+    head = kernel(f"{STORE_LANE}{is_cluster}{graph}{own}{peer}{stored}{rank} ret;")
+    text = head.replace(".version 8.0\n.target sm_80", ".version 8.0\n.target sm_90")
+    a = np.full(32, -1, np.int32)
+    tilefold.load_ptx(text)["k"](a).launch(grid=2, block=32, cluster=cluster)
+    assert a.tolist() == [0 if cluster is None else 101] * 32
+    generic = "mov.u64 %d9, s; cvta.shared.u64 %d9, %d9; st.local.u64 [l], %d9; ld.local.u64 %d8, [l]; getctarank.u64"
+    unknown = text.replace("getctarank.shared::cluster.u32 %r9, %r8", f".local .b64 l; {generic} %r9, %d8")
+    with pytest.raises(TilefoldError, match=r"getctarank.*not known to be one of shared memory"):
+        tilefold.load_ptx(unknown)["k"](a).launch(grid=2, block=32, cluster=cluster)
+
+
 def test_a_barrier_has_its_number_of_threads_in_a_register() -> None:
     body = ".shared .align 4 .b8 s[128]; mov.u32 %r9, s; mad.lo.u32 %r3, %r1, 4, %r9; st.shared.u32 [%r3], %r1;"
     assert run(f"{body} mov.u32 %r5, 1; mov.u32 %r6, 32; barrier.sync %r5, %r6; ld.shared.u32 %r7, [%r9+8];"
