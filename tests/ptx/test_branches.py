@@ -388,3 +388,37 @@ def test_lanes_that_meet_wait_for_one_that_spins_if_the_mask_names_it() -> None:
     for counted in ("add.s32 %r5, %r5, 1;", "st.shared.u32 [more], %r5;"):
         body = body.replace(counted, "")
     assert code_of(body) in (Code.SIM_STUCK.id, Code.SIM_BARRIER.id)
+
+
+PING_PONG = f"""{STORE_LANE}
+    .shared .align 8 .b64 ping; .shared .align 8 .b64 pong;
+    and.b32 %r2, %r1, 31; setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r2, 0; setp.ne.u32 %p3, %r2, 1;
+    @!%p1 mbarrier.init.shared.b64 [ping], 1;
+    @!%p1 mbarrier.init.shared.b64 [pong], 1;
+    bar.sync 0; mov.u32 %r3, 0;
+ROUND:
+    and.b32 %r4, %r3, 1;
+    @%p2 bra OTHERS;
+FIRST:
+    mbarrier.try_wait.parity.shared.b64 %p4, [ping], %r4;
+    @!%p4 bra FIRST;
+    mbarrier.arrive.shared.b64 %d9, [pong];
+    bra NEXT;
+OTHERS:
+    @%p3 bra MEET;
+    mbarrier.arrive.shared.b64 %d9, [ping];
+SECOND:
+    mbarrier.try_wait.parity.shared.b64 %p4, [pong], %r4;
+    @!%p4 bra SECOND;
+MEET:
+    bar.warp.sync -2;
+NEXT:
+    add.u32 %r3, %r3, 1; setp.lt.u32 %p5, %r3, 4;
+    @%p5 bra ROUND;
+    st.global.u32 [%d4], %r3;
+    ret;
+"""
+
+
+def test_two_lanes_alternate_while_the_others_of_their_warp_meet() -> None:
+    assert (run(PING_PONG, 32, 32) == 4).all()
