@@ -140,12 +140,10 @@ def mma_atom(name: str) -> MmaAtom:
 
     Raises `LayoutError` if there is none (E0302).
     """
-    if name in MMA_ATOMS:
+    if name in MMA_ATOMS or name in SPARSE_ATOMS:
         return _make_cached(name)
     if name.startswith("UniversalFMA<"):
         return _mixed_fma(name[:MAX_FMA_NAME])
-    if name in SPARSE_ATOMS:
-        return _make_sparse(name)
     plain = name.replace(" ", "").removeprefix("SM120::BLOCKSCALED::")
     if plain in MMA_ATOMS:
         return _make_cached(plain)
@@ -184,13 +182,7 @@ def _warpgroup_atoms() -> Mapping[str, Callable[[], MmaAtom]]:
 @cache
 def _make_cached(name: str) -> MmaAtom:
     """An atom of a thread or a warp, made once: an atom checks itself, which takes longer than to look it up."""
-    return MMA_ATOMS[name]()
-
-
-@cache
-def _make_sparse(name: str) -> MmaAtom:
-    """An atom of a warp with a sparse A, made once."""
-    return SPARSE_ATOMS[name]()
+    return (SPARSE_ATOMS if name in SPARSE_ATOMS else MMA_ATOMS)[name]()
 
 
 @lru_cache(maxsize=256)

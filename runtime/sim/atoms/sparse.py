@@ -76,6 +76,11 @@ def _sources(layout: Layout, size: int, rows: int, select: int) -> tuple[Array, 
     return lanes, shifts
 
 
+def _described(words: Array, lanes: Array, shifts: Array) -> Array:
+    """The descriptions of chunks in words (..., threads), each in a thread and from a bit on."""
+    return np.asarray(words).astype(np.int64)[..., lanes] >> shifts & (1 << CHUNK_BITS) - 1
+
+
 @dataclass(frozen=True, slots=True)
 class Metadata:
     """How registers describe A of an atom of a warp or a warpgroup, with a sparsity selector."""
@@ -89,20 +94,22 @@ class Metadata:
         """The chunks of A."""
         return chunk_of(self.atom.types[1])
 
+    @property
+    def _sources(self) -> tuple[Array, Array]:
+        """Of each chunk the thread whose register describes it, and the position of its lowest bit."""
+        layout = self.atom.contract.operand(Role.METADATA).layout
+        return _sources(layout, self.chunk.size, self.atom.shape[0], self.select)
+
     def codes(self, words: Array) -> Array:
         """The descriptions (..., M, chunks) of the words (..., threads) of all threads."""
-        layout = self.atom.contract.operand(Role.METADATA).layout
-        lanes, shifts = _sources(layout, self.chunk.size, self.atom.shape[0], self.select)
-        mask = (1 << CHUNK_BITS) - 1
-        return np.asarray(words).astype(np.int64)[..., lanes] >> shifts & mask
+        lanes, shifts = self._sources
+        return _described(words, lanes, shifts)
 
     def check(self, warp: Warp, site: Site, words: Array, first: int = 0) -> None:
         """A fault (E3228) where the words of a warp, whose first thread has this number, describe chunks wrongly."""
-        lanes, shifts = _sources(
-            self.atom.contract.operand(Role.METADATA).layout, self.chunk.size, self.atom.shape[0], self.select
-        )
+        lanes, shifts = self._sources
         mine = (lanes >= first) & (lanes < first + len(words))
-        codes = np.asarray(words).astype(np.int64)[np.where(mine, lanes - first, 0)] >> shifts & (1 << CHUNK_BITS) - 1
+        codes = _described(words, np.where(mine, lanes - first, 0), shifts)
         wrong = invalid(codes, self.chunk, self.ordered) & mine
         if wrong.any():
             row, chunk = np.argwhere(wrong)[0].tolist()
