@@ -6,13 +6,17 @@ the same examples in every run, and new ones with the profile `nightly`. It sets
 every test has one that only a hang exceeds (`timeout` in pyproject.toml).
 """
 
+import faulthandler
 import gc
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
@@ -46,6 +50,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz", type=int, default=20, help="random kernels of each generator on a GPU (default: 20)")
     parser.addoption("--fuzz-seed", type=int, default=0, help="the seed of the first (default: 0)")
     parser.addoption("--nightly", action="store_true", help="every case of the tests marked `sampled`")
+
+
+class Limit(Protocol):
+    """The settings of pytest-timeout for a test, as far as they are needed here."""
+
+    @property
+    def timeout(self) -> float: ...
+
+
+_armed = pytest.StashKey[tuple[float, float]]()
+"""When the alarm of this process was set, and the limit of the test that set it, in seconds."""
+
+
+def pytest_timeout_set_timer(item: pytest.Item, settings: Limit) -> bool:
+    """One alarm for many tests: a thread for each, as pytest-timeout starts it, would take longer than most tests, and
+    much longer where other processes run. It is set again when a twentieth of the limit is over, so a test has that
+    much more than its limit at most. The alarm prints the stacks of all threads, even of one that keeps Python's lock,
+    and ends the process.
+    """
+    now, (since, limit) = time.monotonic(), item.config.stash.get(_armed, (0.0, 0.0))
+    if settings.timeout != limit or now - since > limit / 20:
+        stderr = item.config.stash[fault_handler_stderr_fd_key]
+        faulthandler.dump_traceback_later(settings.timeout * 1.05, exit=True, file=stderr)
+        item.config.stash[_armed] = now, settings.timeout
+    return True
+
+
+def pytest_timeout_cancel_timer() -> bool:
+    """The alarm stays for the next test."""
+    return True
+
+
+def pytest_unconfigure() -> None:
+    """After the last test there is no alarm."""
+    faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
