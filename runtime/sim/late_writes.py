@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.spaces import SMEM
+from ...base.spaces import SMEM, TMEM
 from .faults import SimulationError, Site
 from .memory.arena import Arena
 from .memory.journal import Journal, Sighting
@@ -65,14 +65,17 @@ def late_write(sightings: Sequence[Sighting], fault: SimulationError) -> tuple[S
     later = next((sighting for sighting in sightings[first_read:] if sighting.writes), None)
     if later is None:
         return None
-    order = _order(later, sightings[first_read])
+    order = _order(later, sightings[first_read], fault)
     known = fault.origin is not None and fault.origin.file and later.site.file
     lines = f", after {later.site.line_name} and before {fault.origin.line_name}" if fault.origin and known else ""
     return later, f"the write comes too late: put {order} between it and the read{lines}"
 
 
-def _order(write: Sighting, read: Sighting) -> str:
+def _order(write: Sighting, read: Sighting, fault: SimulationError) -> str:
     """The means by which a write comes before a read."""
+    if fault.at is not None and fault.at[0] == TMEM.ptx:
+        is_store = write.site.op.endswith("tcgen05.st")
+        return "ptx.tcgen05.wait, and a barrier," if is_store else "ptx.tcgen05.commit, and a wait at its mbarrier,"
     if write.block != read.block:
         return "a release and an acquire, or another launch,"
     return "ptx.bar.warp.sync" if write.warp == read.warp else "a barrier of the block"

@@ -187,3 +187,15 @@ def test_columns_are_freed_behind_the_barrier_after_loads(stage: str) -> None:
     program = program_of(PROGRAM.replace(LOADED, ""))
     (launch,) = read_launches(program.module, program.source, Changes())
     assert_checks_hold(launch, simulate(program, launch, stage).after)
+
+
+def test_a_read_before_the_multiplication_says_who_writes_the_cell_later() -> None:
+    """Warp 3 multiplies, and warp 0, which does not wait, has loaded by then."""
+    text = PROGRAM.replace(AFTER, '    ptx.tcgen05.fence "after_thread_sync"\n')
+    last = "    %c127 = arith.constant 127 : index\n    %last = arith.cmpi eq, %t, %c127 : index\n"
+    program = program_of(text.replace("    scf.if %first {\n      %pa", f"{last}    scf.if %last {{\n      %pa"))
+    (launch,) = read_launches(program.module, program.source, Changes())
+    with pytest.raises(TilefoldError) as caught:
+        simulate(program, launch, "instr")
+    assert caught.value.code == Code.SIM_UNINITIALISED.id
+    assert "the write comes too late: put ptx.tcgen05.commit, and a wait at its mbarrier, between" in caught.value.hint

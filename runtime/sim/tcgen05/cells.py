@@ -110,6 +110,7 @@ class TensorCells:
         order = warp.block.cluster.state(TensorOrder)
         clash = order.clash(use) if self.is_ordered else None
         if clash is not None:
+            self._show_writes(use)
             where = f"lane {clash.lane}, column {clash.column} of tensor memory"
             if clash.rank != warp.block.rank:
                 where += f" in the block of rank {clash.rank}"
@@ -140,8 +141,10 @@ class TensorCells:
         missing = states != READY
         if missing.any():
             place = tuple(int(i[0]) for i in np.nonzero(missing))[:-1]
-            cell = f"lane {given.lanes[place]}, column {given.columns[place]}"
-            value = warp.undefined(self.site, lane, f"tensor memory at {cell}")
+            cell_lane, column = int(given.lanes[place]), int(given.columns[place])
+            number = (given.region.rank * LANES + cell_lane) * COLUMNS + column
+            where = f"tensor memory at lane {cell_lane}, column {column}"
+            value = warp.undefined(self.site, lane, where, (self.space.name, number * _CELL_BYTES))
             words = np.where((states == UNWRITTEN).any(axis=-1), np.uint32(value * 0x01010101), words)
         return words
 
@@ -155,6 +158,13 @@ class TensorCells:
             kept = data[given.lanes, given.columns] & np.uint32(0xFFFF0000)
             data[given.lanes, given.columns] = kept | words & np.uint32(0xFFFF)
         state[given.lanes, given.columns, : given.width] = READY
+
+    def _show_writes(self, use: Use) -> None:
+        """Tells the observer of the writes of a use that comes too early, which does not take place."""
+        for region in use.writes:
+            lanes = np.array([lane for lane in range(LANES) if region.lanes >> lane & 1])
+            columns = np.arange(region.first, region.end)
+            self._show(use.warp, area(region.rank, lanes[:, None], columns[None]), use.lane, writes=True)
 
     def _show(self, warp: Warp, given: Area, lane: int, *, writes: bool) -> None:
         """Tells the observer of accesses."""
