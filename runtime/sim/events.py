@@ -72,6 +72,8 @@ class Until:
     hint: str = "let as many threads and copies arrive as the mbarrier expects, and wait for the right parity"
     cause: Callable[[bool], str] = lambda others_wait: ""
     """Why the wait has no end, in words, as far as it shows, by whether other warps wait elsewhere."""
+    has_begun: Callable[[], bool] = lambda: False
+    """Whether a part of what it waits for has come, so that it shows what is missing."""
 
 
 BODIES_BETWEEN_PAUSES = 64

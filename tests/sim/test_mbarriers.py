@@ -280,6 +280,16 @@ def test_waiting_for_ever(body: str, said: str, seed: int | None) -> None:
     assert said in message
 
 
+def test_the_hint_is_about_an_mbarrier_that_shows_what_is_missing() -> None:
+    """Warp 0 waits where nobody has arrived, since warp 1 waits at one that lacks half its arrivals."""
+    elsewhere = "%next = ptx.smem.addr 2056\nscf.if %leads {\nptx.mbarrier.init %next, %n\n}\n" + INIT
+    there = "ptx.mbarrier.arrive %next\nptx.mbarrier.wait %next, %even\n"
+    message = refused(elsewhere + "scf.if %first {\n" + WAIT + "} else {\n" + there + "}", "E3207", None)
+    assert "hint: the mbarrier at 0x1008" in message
+    assert "too few arrivals: 32 of 64 came in phase 0" in message
+    assert "flipped" not in message
+
+
 def test_an_access_that_is_not_aligned() -> None:
     assert "is not a multiple of the 8 bytes" in refused(
         INIT.replace("%bar", "%mis").replace("scf.if", "%mis = ptx.smem.addr 2052\nscf.if", 1), "E3203"

@@ -284,6 +284,10 @@ class Mbarrier:
             )
         return "a release is missing: no thread has ever arrived here"
 
+    def has_begun(self, warp: Warp, parity: int) -> bool:
+        """Whether some of what the current phase needs has come, or phases have ended before a warp looked for one."""
+        return self.pending < self.expected or bool(self.bytes) or bool(self.passed(warp, parity))
+
     def passed(self, warp: Warp, parity: int) -> str:
         """An addition where a warp waits for a phase, and the phase behind it has ended before the warp looked."""
         last = int(self.observed[warp].max()) if warp in self.observed else -1

@@ -238,9 +238,12 @@ def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> N
     until = held[0][2] if until is None and held else until
     hint = "every thread of the block must execute the same barriers"
     if until is not None:
-        place = until.describe()[0]
-        cause = until.cause(any(title != place for _, _, title, _ in stuck))
-        hint = (f"{cause}: {until.hint}" if cause else until.hint) + _hint_misdirected(first.block.cluster)
+        misdirected = _hint_misdirected(first.block.cluster)
+        telling = next((wait for wait in (until, *(wait for _, _, wait in held)) if wait.has_begun()), until)
+        place = telling.describe()[0]
+        cause = "" if misdirected else telling.cause(any(title != place for _, _, title, _ in stuck))
+        where = f"{place}: " if telling is not until and cause else ""
+        hint = (f"{where}{cause}: {telling.hint}" if cause else telling.hint) + misdirected
     raise SimulationError(
         ErrorCode.SIM_BARRIER if until is None else until.code,
         f"warp {first.index} waits at {place} forever; {'; '.join(parts)}",
@@ -288,7 +291,7 @@ def _hint_misdirected(cluster: Cluster) -> str:
             if more and barrier.is_published and not barrier.is_reached:
                 block = cluster.name(other.maker // cluster.launch.config.threads)
                 counts = f"{other.arrived} arrivals, this one {barrier.arrived}, none by other blocks"
-                text = "a thread arrives at a peer's mbarrier by the address from ptx.mapa, not by a plain one"
+                text = "a thread arrives at a peer's mbarrier by the address from ptx.mapa, a commit by its mask"
                 return f"; the mbarrier of {block} at the same place has {counts}: {text}"
     return ""
 

@@ -266,7 +266,10 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
             barrier, value = next(incomplete())
             return barrier.cause(warp, value, others_wait)
 
-        yield Until(lambda: not any(incomplete()), barriers.site, describe, cause=cause)
+        def has_begun() -> bool:
+            return any(barrier.has_begun(warp, value) for barrier, value in incomplete())
+
+        yield Until(lambda: not any(incomplete()), barriers.site, describe, cause=cause, has_begun=has_begun)
         for barrier, value, lanes in waits:
             barrier.acquire(warp, value, lanes, reach, barriers.site)
 
