@@ -11,8 +11,9 @@ from ..instructions.arch import warp_idx
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init, mbarrier_wait
 from ..instructions.tensor_core import alloc_tmem, dealloc_tmem, relinquish_tmem_alloc_permit, retrieve_tmem_ptr
 from ..instructions.warp import elect_one
-from ..scalars.dtypes import Float32
+from ..scalars.dtypes import Float32, Int32, Int64
 from ..tensors.tensors import Pointer, Tensor
+from .allocator import SmemAllocator
 from .barriers import NamedBarrier
 from .groups import pipeline_error
 
@@ -20,18 +21,23 @@ ALIGNMENT = 16
 """The alignment of the address of an allocation, in bytes, as programs have it."""
 
 
+def _own_word() -> Pointer:
+    """An Int32 of shared memory."""
+    return SmemAllocator().allocate(Int32)
+
+
 @dataclass(frozen=True)
 class TmemAllocator:
-    """Tensor memory whose address a warp of the block writes to `alloc_result_dst_smem_ptr`, an Int32 of shared memory.
-    All threads call the methods; the warp `allocator_warp_id` allocates and frees, and `barrier_for_retrieve` is where
-    it meets those that need the address.
+    """Tensor memory whose address a warp of the block writes to `alloc_result_dst_smem_ptr`, an Int32 of shared memory,
+    by default one of its own. All threads call the methods; the warp `allocator_warp_id` allocates and frees, and
+    `barrier_for_retrieve` is where it meets those that need the address.
 
     With `is_two_cta` the blocks of a pair allocate together. They meet at the mbarrier
-    `two_cta_tmem_dealloc_mbar_ptr` before they free; where a cluster barrier follows, both see it. All targets
-    with tensor memory have the same, so `arch` changes nothing.
+    `two_cta_tmem_dealloc_mbar_ptr`, by default one of their own, before they free; where a cluster barrier follows,
+    both see it. All targets with tensor memory have the same, so `arch` changes nothing.
     """
 
-    alloc_result_dst_smem_ptr: Pointer
+    alloc_result_dst_smem_ptr: Pointer = field(default_factory=_own_word)
     barrier_for_retrieve: NamedBarrier | None = None
     allocator_warp_id: int = 0
     is_two_cta: bool = False
@@ -44,12 +50,12 @@ class TmemAllocator:
     def __post_init__(self) -> None:
         if self.num_allocated_columns:
             self.columns.append(self.num_allocated_columns)
-        bar = self.two_cta_tmem_dealloc_mbar_ptr
         if not self.is_two_cta:
             return
+        bar = self.two_cta_tmem_dealloc_mbar_ptr
         if bar is None:
-            hint = "give two_cta_tmem_dealloc_mbar_ptr, an Int64 of shared memory"
-            raise pipeline_error("the blocks of a pair need an mbarrier at which they meet before they free", hint)
+            bar = SmemAllocator().allocate(Int64, 8)
+            object.__setattr__(self, "two_cta_tmem_dealloc_mbar_ptr", bar)
 
         def make() -> None:
             mbarrier_init(bar, 1)

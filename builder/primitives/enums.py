@@ -233,3 +233,38 @@ class CTAGroup(Enum):
 
     CTA_1 = 1
     CTA_2 = 2
+
+
+class FPRoundingMode(Enum):
+    """How a conversion or an operation rounds: to the nearest, to zero, down, up."""
+
+    RN = "rn"
+    RZ = "rz"
+    RM = "rm"
+    RP = "rp"
+
+
+class SaturationModeKind(Enum):
+    """Whether numbers beyond the greatest finite one of a type become that number."""
+
+    NONE = "none"
+    SATFINITE = "satfinite"
+
+
+class CVTPackFloat(Enum):
+    """The pairs of floats in a register; those of 8 bits and fewer take half of it."""
+
+    F16X2 = "f16x2"
+    BF16X2 = "bf16x2"
+    E4M3X2 = "e4m3x2"
+    E5M2X2 = "e5m2x2"
+    E2M3X2 = "e2m3x2"
+    E3M2X2 = "e3m2x2"
+    E2M1X2 = "e2m1x2"
+    UE8M0X2 = "ue8m0x2"
+
+
+class PermuteMode(Enum):
+    """How `prmt` takes bytes: by the nibbles of its selector."""
+
+    DEFAULT = "default"

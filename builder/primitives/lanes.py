@@ -13,7 +13,7 @@ from ..tensors.fragments import unary_of
 from ..tensors.raw_pointers import Address
 from ..tracing.state import emit
 from .barriers import address
-from .enums import AtomicOp, MemOrder, MemScope, ReductionKind, ReductionOp, ReductionType, Shfl, VoteSync
+from .enums import AtomicOp, MemOrder, MemScope, ReductionKind, ReductionOp, ReductionType, SharedSpace, Shfl, VoteSync
 
 
 def vote_sync(mask: object, predicate: object, kind: VoteSync) -> Any:
@@ -72,11 +72,20 @@ def red(
 
 
 def atomicrmw(
-    op: AtomicOp, ptr: Any, a: Any, *, mem_order: MemOrder | None = None, mem_scope: MemScope | None = None
+    op: AtomicOp,
+    ptr: Any,
+    a: Any,
+    *,
+    mem_order: MemOrder | None = None,
+    mem_scope: MemScope | None = None,
+    syncscope: MemScope | None = None,
+    space: SharedSpace | None = None,
 ) -> Any:
     """Changes the number at an address atomically and returns the old one (PTX ISA, atom). The number has the type of
-    the memory, or of `a` where the pointer says none.
+    the memory, or of `a` where the pointer says none. `syncscope` is another name of `mem_scope`, and the address says
+    which memory it is in, whatever `space` is.
     """
     order = None if mem_order is None else mem_order.value
-    scope = None if mem_scope is None else mem_scope.value
+    of_threads = syncscope if mem_scope is None else mem_scope
+    scope = None if of_threads is None else of_threads.value
     return atomics.atomic(op.value.removeprefix("f"), ptr, a, order, scope)

@@ -30,18 +30,19 @@ _LANES = 32
 """The lanes of tensor memory that a warp reaches."""
 
 
-def make_trivial_tiled_mma(a_dtype: DType, *rest: object) -> TiledMma:
-    """The tiled MMA of one instruction for element types: `(a_dtype, b_dtype, a_major, b_major, acc_dtype, cta_group,
-    (M, N), a_source)`, where `b_dtype` may be left out if it is A's, and the place of A is shared memory by default.
-    Raises TilefoldError (E0302, E0304) where there is no such instruction.
+def make_trivial_tiled_mma(*given: Any, **named: Any) -> TiledMma:
+    """The tiled MMA of one instruction for element types: `(a_dtype, b_dtype, a_leading_mode, b_leading_mode,
+    acc_dtype, cta_group, mma_tiler_mn, a_source)`, or `ab_dtype` in place of the first two; A is in shared memory by
+    default.
+    Raises TilefoldError (E0302, E0304) where there is no such instruction, and (E5002) for a missing argument.
     """
-    b, (a_major, b_major, acc, group, tiler, *source) = _types(a_dtype, rest)
+    rest = ("acc_dtype", "cta_group", "mma_tiler_mn")
+    a_dtype, b, a_major, b_major, acc, group, tiler, source = _arguments(given, named, rest)
     if a_dtype.bits in (16, 32) and b != a_dtype:
         raise TilefoldError(Code.MMA_OPERAND, f"tcgen05.mma does not multiply {a_dtype} with {b}")
     m, n = as_tuple(tuples(tiler))[:2]
     of_instruction = (
-        (m, n, _K_BITS // max(a_dtype.bits, 8)), group, source[0] if source else umma.OperandSource.SMEM, a_major,
-        b_major,
+        (m, n, _K_BITS // max(a_dtype.bits, 8)), group, source, a_major, b_major,
     )  # fmt: skip
     if a_dtype.bits == 16:
         return make_tiled_mma(umma.MmaF16BF16Op(a_dtype, acc, *of_instruction))
@@ -52,14 +53,14 @@ def make_trivial_tiled_mma(a_dtype: DType, *rest: object) -> TiledMma:
     return make_tiled_mma(umma.MmaF8F6F4Op(a_dtype, b, acc, *of_instruction))
 
 
-def make_blockscaled_trivial_tiled_mma(a_dtype: DType, *rest: object) -> TiledMma:
-    """The tiled MMA of one instruction with scale factors: `(a_dtype, b_dtype, a_major, b_major, sf_dtype, sf_vec_size,
-    cta_group, (M, N), a_source)`, as `make_trivial_tiled_mma`. Raises TilefoldError (E0302, E0304) where there is no
-    such instruction.
+def make_blockscaled_trivial_tiled_mma(*given: Any, **named: Any) -> TiledMma:
+    """The tiled MMA of one instruction with scale factors: `(a_dtype, b_dtype, a_leading_mode, b_leading_mode,
+    sf_dtype, sf_vec_size, cta_group, mma_tiler_mn, a_source)`, as `make_trivial_tiled_mma`. Raises TilefoldError
+    (E0302, E0304) where there is no such instruction, and (E5002) for a missing argument.
     """
-    b, (a_major, b_major, factor, vector, group, tiler, *source) = _types(a_dtype, rest)
+    rest = ("sf_dtype", "sf_vec_size", "cta_group", "mma_tiler_mn")
+    a_dtype, b, a_major, b_major, factor, vector, group, tiler, place = _arguments(given, named, rest)
     m, n = as_tuple(tuples(tiler))[:2]
-    place = source[0] if source else umma.OperandSource.SMEM
     if a_dtype.bits == b.bits == 4:
         shape = m, n, _K_BITS // 4
         if vector == 16:
@@ -68,9 +69,20 @@ def make_blockscaled_trivial_tiled_mma(a_dtype: DType, *rest: object) -> TiledMm
     return make_tiled_mma(umma.MmaMXF8F6F4Op(a_dtype, b, (m, n, _K_BITS // 8), group, place, a_major, b_major))
 
 
-def _types(a_dtype: DType, rest: tuple[Any, ...]) -> tuple[DType, tuple[Any, ...]]:
-    """The type of B, which may be left out, and the arguments behind it."""
-    return (a_dtype, rest) if isinstance(rest[0], OperandMajorMode) else (rest[0], rest[1:])
+def _arguments(given: tuple[Any, ...], named: dict[str, Any], rest: tuple[str, ...]) -> list[Any]:
+    """The arguments in order, with the type of B, which may be left out, and the place of A."""
+    is_one_type = "ab_dtype" in named or (len(given) > 1 and isinstance(given[1], OperandMajorMode))
+    names = ("ab_dtype",) if is_one_type else ("a_dtype", "b_dtype")
+    every = (*names, "a_leading_mode", "b_leading_mode", *rest, "a_source")
+    values = {"a_source": umma.OperandSource.SMEM, **dict(zip(every, given, strict=False)), **named}
+    lacking, unknown = [name for name in every if name not in values], sorted(set(values) - set(every))
+    if lacking or unknown or len(given) > len(every):
+        problem = (
+            f"has no {lacking[0]}" if lacking else f"takes no {unknown[0]}" if unknown else "has too many arguments"
+        )
+        raise TilefoldError(Code.BUILD_VALUE, f"the tiled MMA {problem}", f"it takes {', '.join(every)}")
+    ordered = [values[name] for name in every]
+    return ordered[:1] + ordered if is_one_type else ordered
 
 
 def check_gemm_tma_alignment(

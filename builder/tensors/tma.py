@@ -71,8 +71,37 @@ class TmaAtom:
         """The type of the elements."""
         return dtype_of(self.type.element_type)
 
+    @property
+    def _trait(self) -> "TmaTrait":
+        return TmaTrait(self)
+
     def __repr__(self) -> str:
         return f"TmaAtom({self.name}, {self.dtype})"
+
+
+@dataclass(frozen=True)
+class TmaTrait:
+    """An atom as programs reach its tensor map by the dialect `cute_nvgpu` of another compiler."""
+
+    atom: TmaAtom
+
+    @property
+    def value(self) -> "TmaTrait":
+        """The value of the atom."""
+        return self
+
+    @property
+    def type(self) -> str:
+        """The type of the atom, whose text tells loads, stores and reductions."""
+        facts = TENSOR_COPIES[self.atom.name]
+        return f"non_exec_tiled_tma_{'reduce' if facts.reduction else 'load' if facts.loads else 'store'}"
+
+
+@dataclass(frozen=True)
+class TmaDescriptor:
+    """The tensor map of an atom, as a value that programs store to memory."""
+
+    atom: TmaAtom
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,10 @@ def kernel(x, *more):
 
 def other(cute):
     return cute.nothing()
+
+def local():
+    cpasync = cute.arch
+    return cpasync.nothing()
 """
 
 

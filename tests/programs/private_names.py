@@ -3,8 +3,9 @@
 
 from collections.abc import Mapping
 
-_QUACK, _FLASH, _INFER, _LIGER = (
+_QUACK, _FLASH, _INFER, _LIGER, _CUDNN = (
     "Dao-AILab/quack", "Dao-AILab/flash-attention", "flashinfer-ai/flashinfer", "linkedin/Liger-Kernel",
+    "NVIDIA/cudnn-frontend",
 )  # fmt: skip
 
 NEEDED_BY: Mapping[str, tuple[str, ...]] = {
@@ -16,25 +17,37 @@ NEEDED_BY: Mapping[str, tuple[str, ...]] = {
     "_mlir.dialects.arith.minimumf": (_INFER,),
     "_mlir.dialects.arith.select": (_INFER,),
     "_mlir.dialects.arith.shrui": (_INFER,),
+    "_mlir.dialects.builtin.unrealized_conversion_cast": (_CUDNN, "roycho96/nvfp4moe"),
     "_mlir.dialects.cute.AddressSpace": (_INFER,),
     "_mlir.dialects.cute.PtrType": (_INFER,),
     "_mlir.dialects.cute.recast_iter": (_INFER,),
     "_mlir.dialects.cute_nvgpu.TmaDescriptorTiledType": (_INFER,),
+    "_mlir.dialects.cute_nvgpu.atom_get_value": (_CUDNN, "roycho96/nvfp4moe"),
     "_mlir.dialects.llvm.addrspacecast": (_INFER,),
     "_mlir.dialects.llvm.bitcast": (_INFER,),
     "_mlir.dialects.llvm.extractvalue": (_QUACK, _INFER),
     "_mlir.dialects.llvm.inline_asm": (_QUACK, _FLASH, _INFER, _LIGER),
+    "_mlir.dialects.llvm.insertvalue": (_CUDNN, "roycho96/nvfp4moe"),
     "_mlir.dialects.llvm.intr_ctlz": (_QUACK,),
+    "_mlir.dialects.llvm.mlir_undef": (_QUACK, _CUDNN),
     "_mlir.dialects.llvm.ptrtoint": (_INFER, _LIGER),
+    "_mlir.dialects.llvm.store": (_CUDNN, "roycho96/nvfp4moe"),
     "_mlir.dialects.llvm.zext": (_INFER, "pytorch/helion"),
     "_mlir.dialects.math.absi": (_FLASH,),
     "_mlir.dialects.nvvm.atomicrmw": (_QUACK, _INFER),
-    "_mlir.dialects.nvvm.exit": ("NVIDIA/cudnn-frontend",),
+    "_mlir.dialects.nvvm.cp_async_mbarrier_arrive_shared": (_CUDNN,),
+    "_mlir.dialects.nvvm.cvt_packfloat": ("pytorch/ao",),
+    "_mlir.dialects.nvvm.cvt_packfloat_f32": ("pytorch/ao",),
+    "_mlir.dialects.nvvm.exit": (_CUDNN,),
     "_mlir.dialects.nvvm.fmax": (_QUACK, _FLASH),
-    "_mlir.dialects.nvvm.redux_sync": ("NVIDIA/cudnn-frontend",),
+    "_mlir.dialects.nvvm.redux_sync": (_CUDNN,),
     "_mlir.dialects.nvvm.sub_packed_f32x2": (_FLASH,),
+    "_mlir.dialects.vector.insert": (_QUACK,),
     "_mlir.extras.types": (_QUACK, _INFER),
+    "_mlir.extras.types.F32Type": (_INFER,),
+    "_mlir.ir.Attribute.parse": (_CUDNN, "roycho96/nvfp4moe"),
     "_mlir.ir.IntegerType": (_INFER,),
+    "_mlir.ir.IntegerType.isinstance": ("pytorch/ao",),
     "_mlir.ir.Type.parse": (_QUACK, _INFER),
     "_mlir.ir.Value": (_QUACK, _INFER),
     "_mlir.ir.VectorType": (_QUACK, _INFER),

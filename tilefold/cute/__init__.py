@@ -254,7 +254,7 @@ if TYPE_CHECKING:
         PtxasOptions,
     )
     from .native_struct import native_struct
-    from .nvgpu.traits import CopyAtom
+    from .nvgpu.traits import CopyAtom, CopyOp
     from .runtime import SymInt, from_dlpack, make_ptr, sym_int, sym_int32, sym_int64
     from .tensor_spec import TensorSpec
     from .torch_operators import torch_op
@@ -271,7 +271,7 @@ Float4E2M1FN, Float6E2M3FN, Float6E3M2FN, Float8E8M0FNU = [
 
 __all__ = [
     "Address", "AddressSpace", "BFloat16", "Bool", "Boolean", "Candidate", "CompiledKernel", "Compiler",
-    "ComposedLayout", "Constexpr", "Coord", "CoordTensor", "CopyAtom", "DType", "DumpDir", "Dynamic", "E",
+    "ComposedLayout", "Constexpr", "Coord", "CoordTensor", "CopyAtom", "CopyOp", "DType", "DumpDir", "Dynamic", "E",
     "EnableAssertions", "EnableTVMFFI", "FastDivmodDivisor", "FastDivmodDivisorV2", "Float", "Float16", "Float32",
     "Float4E2M1FN", "Float64", "Float6E2M3FN", "Float6E3M2FN", "Float8E4M3FN", "Float8E5M2", "Float8E8M0FNU",
     "GPUArch", "GenerateLineInfo", "Int", "Int16", "Int32", "Int4",

@@ -79,7 +79,7 @@ HOMES: Mapping[str, str] = MappingProxyType(
             "LinkLibraries NvdisasmOptions OptLevel PtxasOptions"
         ),
         ".native_struct": "native_struct",
-        ".nvgpu.traits": "CopyAtom",
+        ".nvgpu.traits": "CopyAtom CopyOp",
         ".runtime": "SymInt from_dlpack make_ptr sym_int sym_int32 sym_int64",
         ".tensor_spec": "TensorSpec",
         ".torch_operators": "torch_op",

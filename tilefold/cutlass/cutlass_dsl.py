@@ -4,7 +4,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import VectorType
+from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import Attribute
 
 from tilefold.base.errors import TilefoldError as DSLRuntimeError
@@ -56,6 +56,16 @@ class T:
     def bool() -> Attribute:
         """A predicate."""
         return Boolean.mlir_type
+
+    @staticmethod
+    def i1() -> Attribute:
+        """A predicate."""
+        return Boolean.mlir_type
+
+    @staticmethod
+    def i(width: int) -> Attribute:
+        """An integer of a width in bits."""
+        return IntegerType(width)
 
     @staticmethod
     def i32() -> Attribute:

@@ -52,9 +52,10 @@ class _Uses(ast.NodeVisitor):
                     self.aliases[name.asname or name.name] = f"{node.module}.{name.name}"
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        """A parameter hides the import of its name."""
+        """A parameter or a variable of a function hides the import of its name."""
         whole = self.aliases
         given = {arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+        given |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
         for part in (*node.decorator_list, node.args, *([node.returns] if node.returns else [])):
             self.visit(part)
         self.aliases = {alias: name for alias, name in whole.items() if alias not in given}

@@ -6,6 +6,12 @@ Each argument that is an address is a pointer, an array, or where a tensor begin
 
 from tilefold.builder.control.exits import exit
 from tilefold.builder.instructions.inline import inline_ptx
+from tilefold.builder.instructions.pairs import (
+    add_packed_f32x2,
+    fma_packed_f32x2,
+    mul_packed_f32x2,
+    sub_packed_f32x2,
+)
 from tilefold.builder.instructions.printing import printf as print_runtime
 from tilefold.builder.primitives.barriers import (
     bar_warp_sync,
@@ -35,11 +41,20 @@ from tilefold.builder.primitives.barriers import (
     mbarrier_wait_parity,
     setmaxregister,
 )
+from tilefold.builder.primitives.conversions import (
+    convert_and_pack_integer,
+    cvt_packfloat,
+    cvt_packfloat_f32,
+    mov_b32,
+    prmt,
+)
 from tilefold.builder.primitives.enums import (
     AtomicOp,
     CpReduceOp,
     CpReduceType,
     CTAGroup,
+    CVTPackFloat,
+    FPRoundingMode,
     GridDepAction,
     LoadShape,
     LoadSrcFormat,
@@ -48,10 +63,12 @@ from tilefold.builder.primitives.enums import (
     MemOrder,
     MemScope,
     MMALayout,
+    PermuteMode,
     Proxy,
     ReductionKind,
     ReductionOp,
     ReductionType,
+    SaturationModeKind,
     SetMaxRegisterAction,
     SharedSpace,
     Shfl,
@@ -117,25 +134,27 @@ from tilefold.builder.primitives.transfers import (
 )
 
 __all__ = [
-    "AtomicOp", "CTAGroup", "CpReduceOp", "CpReduceType", "GridDepAction", "LoadShape", "LoadSrcFormat",
-    "MBarrierScope", "MBarrierWait", "MMABlockScaleKind", "MMALayout", "MemOrder", "MemScope", "Proxy", "ReductionKind",
-    "ReductionOp", "ReductionType", "S2TCopyMode", "SetMaxRegisterAction", "SharedSpace", "Shfl", "StoreShape",
-    "Tcgen05CpSrcFormat", "Tcgen05Fence", "Tcgen05InstrDesc", "Tcgen05LdStShape", "Tcgen05MMABlockScale",
-    "Tcgen05MMACollectorOp", "Tcgen05MMAKind", "Tcgen05MxInstrDesc", "Tcgen05MxOmmaInstrDesc", "Tcgen05SmemDesc",
-    "Tcgen05SmemSwizzle", "Tcgen05Wait", "TensormapField", "TmemAddr", "VoteSync", "atomicrmw", "bar_warp_sync",
+    "AtomicOp", "CTAGroup", "CVTPackFloat", "CpReduceOp", "CpReduceType", "FPRoundingMode", "GridDepAction",
+    "LoadShape", "LoadSrcFormat", "MBarrierScope", "MBarrierWait", "MMABlockScaleKind", "MMALayout", "MemOrder",
+    "MemScope", "PermuteMode", "Proxy", "ReductionKind", "ReductionOp", "ReductionType", "S2TCopyMode",
+    "SaturationModeKind", "SetMaxRegisterAction", "SharedSpace", "Shfl", "StoreShape", "Tcgen05CpSrcFormat",
+    "Tcgen05Fence", "Tcgen05InstrDesc", "Tcgen05LdStShape", "Tcgen05MMABlockScale", "Tcgen05MMACollectorOp",
+    "Tcgen05MMAKind", "Tcgen05MxInstrDesc", "Tcgen05MxOmmaInstrDesc", "Tcgen05SmemDesc", "Tcgen05SmemSwizzle",
+    "Tcgen05Wait", "TensormapField", "TmemAddr", "VoteSync", "add_packed_f32x2", "atomicrmw", "bar_warp_sync",
     "barrier_cluster_arrive", "barrier_cluster_arrive_relaxed", "barrier_cluster_wait", "barrier_cta_arrive",
-    "barrier_cta_red", "barrier_cta_sync", "barrier_cta_sync_aligned", "cluster_ctarank", "cp_async_bulk_commit_group",
-    "cp_async_bulk_global_shared_cta", "cp_async_bulk_prefetch", "cp_async_bulk_shared_cluster_global",
-    "cp_async_bulk_shared_cluster_shared_cta", "cp_async_bulk_tensor_global_shared_cta",
-    "cp_async_bulk_tensor_shared_cluster_global",
+    "barrier_cta_red", "barrier_cta_sync", "barrier_cta_sync_aligned", "cluster_ctarank", "convert_and_pack_integer",
+    "cp_async_bulk_commit_group", "cp_async_bulk_global_shared_cta", "cp_async_bulk_prefetch",
+    "cp_async_bulk_shared_cluster_global", "cp_async_bulk_shared_cluster_shared_cta",
+    "cp_async_bulk_tensor_global_shared_cta", "cp_async_bulk_tensor_shared_cluster_global",
     "cp_async_bulk_tensor_shared_cta_global", "cp_async_bulk_wait_group", "cp_async_commit_group",
     "cp_async_mbarrier_arrive", "cp_async_shared_global", "cp_async_wait_group",
-    "cp_reduce_async_bulk_global_shared_cta", "elect_sync", "exit", "fence_mbarrier_init", "fence_proxy",
-    "fence_proxy_acquire", "fence_proxy_release", "fence_sync_restrict", "griddepcontrol", "inline_ptx", "ldmatrix",
-    "make_tmem_ptr", "make_tmem_ptr_from_warp_row_col", "mapa", "mbarrier_arrive", "mbarrier_arrive_expect_tx",
-    "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval", "mbarrier_try_wait_parity",
-    "mbarrier_try_wait_timelimit", "mbarrier_wait_parity", "prefetch_tensormap", "print_runtime", "red", "redux_sync",
-    "setmaxregister", "shfl_sync", "stmatrix", "tcgen05_alloc", "tcgen05_commit", "tcgen05_cp", "tcgen05_dealloc",
-    "tcgen05_fence", "tcgen05_ld", "tcgen05_mma", "tcgen05_mma_block_scale", "tcgen05_relinquish_alloc_permit",
-    "tcgen05_st", "tcgen05_wait", "tensormap_replace", "vote_sync",
+    "cp_reduce_async_bulk_global_shared_cta", "cvt_packfloat", "cvt_packfloat_f32", "elect_sync", "exit",
+    "fence_mbarrier_init", "fence_proxy", "fence_proxy_acquire", "fence_proxy_release", "fence_sync_restrict",
+    "fma_packed_f32x2", "griddepcontrol", "inline_ptx", "ldmatrix", "make_tmem_ptr", "make_tmem_ptr_from_warp_row_col",
+    "mapa", "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_complete_tx", "mbarrier_expect_tx",
+    "mbarrier_init", "mbarrier_inval", "mbarrier_try_wait_parity", "mbarrier_try_wait_timelimit",
+    "mbarrier_wait_parity", "mov_b32", "mul_packed_f32x2", "prefetch_tensormap", "print_runtime", "prmt", "red",
+    "redux_sync", "setmaxregister", "shfl_sync", "stmatrix", "sub_packed_f32x2", "tcgen05_alloc", "tcgen05_commit",
+    "tcgen05_cp", "tcgen05_dealloc", "tcgen05_fence", "tcgen05_ld", "tcgen05_mma", "tcgen05_mma_block_scale",
+    "tcgen05_relinquish_alloc_permit", "tcgen05_st", "tcgen05_wait", "tensormap_replace", "vote_sync",
 ]  # fmt: skip

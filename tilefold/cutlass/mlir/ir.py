@@ -7,14 +7,14 @@ from typing import Any
 
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import LocationAttr as Location
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute as IrAttribute
 from xdsl.rewriter import InsertPoint as InsertionPoint
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.scalars.dtypes import DTYPES
 from tilefold.cute.jit_arguments import StructType
 
-__all__ = ["InsertionPoint", "IntegerType", "Location", "Type", "Value", "VectorType"]
+__all__ = ["Attribute", "F32Type", "InsertionPoint", "IntegerType", "Location", "Type", "Value", "VectorType"]
 
 _NUMBERS = {str(dtype.ir): dtype.ir for dtype in DTYPES.values()}
 
@@ -30,16 +30,39 @@ class IntegerType:
     """The types of integers, by their bits."""
 
     @staticmethod
-    def get_signless(width: int) -> Attribute:
+    def get_signless(width: int) -> IrAttribute:
         """The type of integers of a width in bits."""
         return builtin.IntegerType(width)
+
+    @staticmethod
+    def isinstance(other: object) -> bool:
+        """Whether a type is one of integers."""
+        return isinstance(other, builtin.IntegerType)
+
+
+class Attribute:
+    """Attributes of the IR by their texts."""
+
+    @staticmethod
+    def parse(text: str) -> str:
+        """The attribute of a text, which is the text."""
+        return text
+
+
+class F32Type:
+    """The type of floats of 32 bits."""
+
+    @staticmethod
+    def get() -> IrAttribute:
+        """The type."""
+        return builtin.f32
 
 
 class VectorType:
     """The types of vectors."""
 
     @staticmethod
-    def get(shape: Sequence[int], element_type: Attribute) -> Attribute:
+    def get(shape: Sequence[int], element_type: IrAttribute) -> IrAttribute:
         """The type of vectors of a shape and elements."""
         return builtin.VectorType(element_type, shape)
 
@@ -50,9 +73,12 @@ class Type:
     @staticmethod
     def parse(text: str) -> Any:
         """The type of a text: a number such as `f32`, `vector<4xi32>`, or a structure of numbers,
-        `!llvm.struct<(i32, i32)>`. TilefoldError (E5002) for others.
+        `!llvm.struct<(i32, i32)>`, or of words, `!llvm.array<16 x i64>`. TilefoldError (E5002) for others.
         """
         plain = text.replace(" ", "")
+        if words := re.fullmatch(r"!llvm\.(?:struct<\((array<(\d+)xi64>)\)>|array<(\d+)xi64>)", plain):
+            array = StructType.get_literal([builtin.i64] * int(words[2] or words[3]))
+            return StructType.get_literal([array]) if words[1] else array
         if plain in _NUMBERS:
             return _NUMBERS[plain]
         if (vector := re.fullmatch(r"vector<(\d+)x(\w+)>", plain)) and vector[2] in _NUMBERS:

@@ -3,9 +3,11 @@
 
 from typing import Any
 
+from tilefold.base.errors import Code, TilefoldError
+from tilefold.builder.tensors.tma import TmaDescriptor, TmaTrait
 from tilefold.builder.tensors.tma_values import make_tma_atom_of_values
 
-__all__ = ["TmaDescriptorTiledType", "atom_make_non_exec_tiled_tma_load"]
+__all__ = ["TmaDescriptorTiledType", "atom_get_value", "atom_make_non_exec_tiled_tma_load"]
 
 
 class TmaDescriptorTiledType:
@@ -25,3 +27,11 @@ def atom_make_non_exec_tiled_tma_load(
     """
     info = make_tma_atom_of_values(op, gmem, smem_layout, cta_v_map, num_multicast)
     return info.atom, info.tma_tensor
+
+
+def atom_get_value(result: object, atom: TmaTrait, field: object) -> TmaDescriptor:
+    """The tensor map of a tensor copy's atom, its field `tma_desc`. Raises TilefoldError (E5002) for another field."""
+    if "tma_desc" not in str(field):
+        message = f"a program reads the tensor map of an atom, and not {field}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "name the field tma_desc")
+    return TmaDescriptor(atom.atom)

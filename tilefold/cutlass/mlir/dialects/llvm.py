@@ -5,22 +5,27 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
+from xdsl.dialects.builtin import VectorType
+
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.instructions.bits import clz
 from tilefold.builder.instructions.inline import inline_ptx
+from tilefold.builder.pipelines.tensor_map_manager import copy_tensormap
 from tilefold.builder.primitives.barriers import raw_pointer
 from tilefold.builder.scalars.dtypes import Boolean, Int32, dtype_of
 from tilefold.builder.scalars.values import Bool, convert
 from tilefold.builder.tensors.raw_pointers import RawPointer
+from tilefold.builder.tensors.tma import TmaDescriptor
 from tilefold.cute.jit_arguments import PointerType, StructType, StructValue
 
 from ..ir import Value
 from .arith import bitcast
 from .arith import extui as zext
+from .undefined import Undefined
 
 __all__ = [
-    "AsmDialect", "PointerType", "StructType", "addrspacecast", "bitcast", "extractvalue", "inline_asm", "intr_ctlz",
-    "ptrtoint", "zext",
+    "AsmDialect", "PointerType", "StructType", "addrspacecast", "bitcast", "extractvalue", "inline_asm", "insertvalue",
+    "intr_ctlz", "mlir_undef", "ptrtoint", "store", "zext",
 ]  # fmt: skip
 
 
@@ -42,9 +47,11 @@ def ptrtoint(res: Any, arg: Any) -> Any:
 
 
 def extractvalue(res: object, container: object, position: Sequence[int]) -> Any:
-    """The member of a structure at a position: a number for each structure on the way. Raises TilefoldError (E5002) for
-    a member that it does not have.
+    """The member of a structure at a position: a number for each structure on the way. The words of a tensor map are
+    the map. Raises TilefoldError (E5002) for a member that the structure does not have.
     """
+    if isinstance(container, TmaDescriptor) and list(position) == [0] and isinstance(res, StructType):
+        return container
     value = container.value if isinstance(container, Value) else container
     for number in position:
         if not isinstance(value, StructValue) or not 0 <= number < len(value.members):
@@ -52,6 +59,41 @@ def extractvalue(res: object, container: object, position: Sequence[int]) -> Any
             raise TilefoldError(Code.BUILD_VALUE, problem, "count the members of the structure from 0")
         value = value.members[number]
     return value
+
+
+def mlir_undef(res: Any) -> Undefined:
+    """A vector or a structure of a type whose members are not known; `vector.insert` and `insertvalue` set them. Raises
+    TilefoldError (E5002) for another type.
+    """
+    if isinstance(res, VectorType):
+        (count,) = res.get_shape()
+    elif isinstance(res, StructType):
+        count = len(res.members)
+    else:
+        hint = "give a type of vectors or of structures"
+        raise TilefoldError(Code.BUILD_VALUE, f"a value of type {res} has no members", hint)
+    return Undefined(res, (None,) * count)
+
+
+def insertvalue(container: Undefined | StructValue, value: object, position: Sequence[int]) -> Any:
+    """A structure with a member at a position of one number. Raises TilefoldError (E5002) for a member that it does not
+    have, and for a longer position.
+    """
+    if len(position) != 1:
+        raise TilefoldError(Code.BUILD_VALUE, "a member is set at a position of one number", "set the inner one first")
+    given = container if isinstance(container, Undefined) else Undefined(None, container.members)
+    changed = given.with_member(position[0], value)
+    return StructValue(changed.members) if changed.is_complete else changed
+
+
+def store(value: Any, addr: Any, *, alignment: int | None = None) -> None:
+    """Writes a number, or the tensor map of an atom, to memory. Raises TilefoldError (E5002) for a structure."""
+    if isinstance(value, TmaDescriptor):
+        copy_tensormap(value.atom, addr)
+        return
+    if isinstance(value, StructValue | Undefined):
+        raise TilefoldError(Code.BUILD_VALUE, "structures have no place in memory", "store each member")
+    raw_pointer(addr).store(value, alignment)
 
 
 def intr_ctlz(in_: object, is_zero_poison: bool = False) -> Any:

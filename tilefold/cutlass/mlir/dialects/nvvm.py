@@ -20,17 +20,26 @@ from tilefold.builder.instructions.pairs import (
     sub_packed_f32x2,
 )
 from tilefold.builder.instructions.warp import elect_one, warp_redux_sync
-from tilefold.builder.primitives import lanes
+from tilefold.builder.primitives import conversions, lanes
+from tilefold.builder.primitives.barriers import cp_async_mbarrier_arrive
+from tilefold.builder.primitives.enums import (
+    CVTPackFloat,
+    FPRoundingMode,
+    ReductionOp,
+    ReductionType,
+    SaturationModeKind,
+    SharedSpace,
+)
 from tilefold.builder.primitives.enums import MemOrder as MemOrderKind
 from tilefold.builder.primitives.enums import MemScope as MemScopeKind
-from tilefold.builder.primitives.enums import ReductionOp, ReductionType, SharedSpace
 from tilefold.builder.primitives.tensor_maps import cp_async_bulk_tensor_shared_cluster_global, tensor_map_at
 from tilefold.builder.scalars.values import Bool
 
 __all__ = [
-    "AtomicOpKind", "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode", "FPRoundingMode",
-    "MemOrderKind", "MemScopeKind", "ReductionOp", "ReductionType", "ReduxKind", "RoundingModeKind", "SharedSpace",
-    "add_packed_f32x2", "atomicrmw", "elect_sync", "exit", "fma_packed_f32x2", "fmax", "fmin", "inline_ptx",
+    "AtomicOpKind", "CVTPackFloatKind", "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode",
+    "FPRoundingMode", "MemOrderKind", "MemScopeKind", "ReductionOp", "ReductionType", "ReduxKind", "RoundingModeKind",
+    "SaturationModeKind", "SharedSpace", "add_packed_f32x2", "atomicrmw", "cp_async_mbarrier_arrive_shared",
+    "cvt_packfloat", "cvt_packfloat_f32", "elect_sync", "exit", "fma_packed_f32x2", "fmax", "fmin", "inline_ptx",
     "mbarrier_try_wait_parity_timelimit", "mul_packed_f32x2", "red", "redux_sync", "sub_packed_f32x2",
 ]  # fmt: skip
 
@@ -42,16 +51,17 @@ class CpAsyncBulkTensorLoadMode(Enum):
     IM2COL = "im2col"
 
 
-class RoundingModeKind(Enum):
-    """How an instruction rounds: to the nearest, to zero, down, up."""
+class CVTPackFloatKind(Enum):
+    """The pairs of floats in a register, by the names of the dialect."""
 
-    RN = "rn"
-    RZ = "rz"
-    RM = "rm"
-    RP = "rp"
-
-
-FPRoundingMode = RoundingModeKind
+    F16x2 = "f16x2"
+    BF16x2 = "bf16x2"
+    E4M3x2 = "e4m3x2"
+    E5M2x2 = "e5m2x2"
+    E2M3x2 = "e2m3x2"
+    E3M2x2 = "e3m2x2"
+    E2M1x2 = "e2m1x2"
+    UE8M0x2 = "ue8m0x2"
 
 
 class AtomicOpKind(Enum):
@@ -64,6 +74,7 @@ class AtomicOpKind(Enum):
     UMAX = "umax"
     MIN = "min"
     UMIN = "umin"
+    INC = "inc"
     AND = "and"
     OR = "or"
     XOR = "xor"
@@ -82,6 +93,50 @@ class ReduxKind(Enum):
     XOR = "xor"
     FMAX = "fmax"
     FMIN = "fmin"
+
+
+RoundingModeKind = FPRoundingMode
+
+
+def cvt_packfloat_f32(
+    res: Any,
+    a: Any,
+    b: Any,
+    c: Any,
+    type_: CVTPackFloatKind,
+    *,
+    rnd: FPRoundingMode = FPRoundingMode.RN,
+    sat: SaturationModeKind = SaturationModeKind.NONE,
+    relu: bool = False,
+    extract_hi: bool = False,
+) -> Any:
+    """Two Float32 as a pair in an Int32, the type `res`; see `primitives.cvt_packfloat_f32`."""
+    kind = CVTPackFloat(type_.value)
+    return conversions.cvt_packfloat_f32(a, b, c, kind, rnd=rnd, sat=sat, relu=relu, extract_hi=extract_hi)
+
+
+def cvt_packfloat(
+    res: Any,
+    a: Any,
+    c: Any,
+    from_: CVTPackFloatKind,
+    to: CVTPackFloatKind,
+    *,
+    rnd: FPRoundingMode = FPRoundingMode.RN,
+    sat: SaturationModeKind = SaturationModeKind.NONE,
+    relu: bool = False,
+    extract_hi: bool = False,
+) -> Any:
+    """A pair as one of another kind in an Int32, the type `res`; see `primitives.cvt_packfloat`."""
+    kinds = CVTPackFloat(from_.value), CVTPackFloat(to.value)
+    return conversions.cvt_packfloat(a, c, *kinds, rnd=rnd, sat=sat, relu=relu, extract_hi=extract_hi)
+
+
+def cp_async_mbarrier_arrive_shared(addr: Any, noinc: bool = False) -> None:
+    """The thread's earlier asynchronous copies arrive at an mbarrier when they have ended (PTX ISA,
+    cp.async.mbarrier.arrive).
+    """
+    cp_async_mbarrier_arrive(addr, noinc=noinc)
 
 
 def atomicrmw(op: AtomicOpKind, ptr: Any, a: Any, *, res: Any = None) -> Any:

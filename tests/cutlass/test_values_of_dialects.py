@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Conversions of packed floats, vectors and structures made member by member, and tensor maps as values."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tilefold.base.errors import TilefoldError
+
+from tilefold import cute
+from tilefold.cute.nvgpu import cpasync, tcgen05
+from tilefold.cute.utils import TmemAllocator, blackwell_helpers
+from tilefold.cutlass.cutlass_dsl import T
+from tilefold.cutlass.experimental import primitives as prims
+from tilefold.cutlass.mlir import ir
+from tilefold.cutlass.mlir.dialects import builtin, cute_nvgpu, llvm, nvvm, vector
+
+FINITE = prims.SaturationModeKind.SATFINITE
+E4M3, UE8M0 = prims.CVTPackFloat.E4M3X2, nvvm.CVTPackFloatKind.UE8M0x2
+TILE = (16, 32)
+
+
+@cute.kernel
+def packing(A: cute.Tensor, B: cute.Tensor, out: cute.Tensor) -> None:
+    f = [A[i] for i in cute.range_constexpr(4)]
+    low = prims.cvt_packfloat_f32(f[1], f[0], cute.Int32(0), E4M3, sat=FINITE)
+    out[0] = prims.cvt_packfloat_f32(f[3], f[2], low, E4M3, sat=FINITE, extract_hi=True)
+    out[1] = prims.cvt_packfloat_f32(f[1], f[0], 0, prims.CVTPackFloat.F16X2, relu=True)
+    out[2] = nvvm.cvt_packfloat(T.i32(), out[0], 0, nvvm.CVTPackFloatKind.E4M3x2, nvvm.CVTPackFloatKind.F16x2)
+    out[3] = prims.convert_and_pack_integer(B[0], B[1], T.i16(), is_signed=True)
+    out[4] = prims.prmt(B[0], 0x4140, prims.PermuteMode.DEFAULT, hi=0)
+    made = llvm.mlir_undef(ir.VectorType.get([2], cute.Int32.mlir_type))
+    for place in cute.range_constexpr(2):
+        made = vector.insert(B[place], made, dynamic_position=[], static_position=[1 - place])
+    changed: Any = vector.insert(cute.Int32(9), made, dynamic_position=[], static_position=[0])
+    out[5], out[6] = made[0] * 1000 + made[1], changed[0]
+    out[7] = prims.mov_b32(f[2], target_type=cute.Int32)
+    pair = llvm.insertvalue(llvm.mlir_undef(ir.Type.parse("!llvm.struct<(i32, f32)>")), f[0], [1])
+    pair = llvm.insertvalue(pair, B[1], [0])
+    llvm.store(llvm.extractvalue(T.i32(), pair, [0]), out.iterator + 8)
+
+
+def test_pairs_of_floats_and_values_made_of_members() -> None:
+    a, b = np.array([1.5, -2, 3e5, 0.3], np.float32), np.array([70000, -5], np.int32)
+    o = np.zeros(9, np.int32)
+    packing(a, b, o).launch(grid=1, block=1, device="sim")
+    e4m3, halves = 0x2A7EC03C, 0x00003E00
+    as_halves = int(np.array([1.5, -2], np.float16).view(np.int32)[0])
+    expected = [e4m3, halves, as_halves, 0x7FFFFFFB, 0x110070, -5000 + 70000, 9, int(a[2:3].view(np.int32)[0]), -5]
+    assert o.tolist() == expected
+
+
+@cute.kernel
+def scaling(A: cute.Tensor, out: cute.Tensor) -> None:
+    rounding, whole = nvvm.FPRoundingMode.RP, nvvm.SaturationModeKind.NONE
+    for i in cute.range_constexpr(3):
+        zero = cute.Int32(0)
+        scale = nvvm.cvt_packfloat_f32(T.i32(), cute.Float32(0.0), A[i], zero, UE8M0, rnd=rounding, sat=whole)
+        out[i] = scale
+        out[i + 3] = nvvm.cvt_packfloat(T.i32(), scale, zero, UE8M0, nvvm.CVTPackFloatKind.BF16x2) & 0xFFFF
+
+
+def test_scale_factors(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_100a")
+    a, o = np.array([1.5, 0.25, 1e-3], np.float32), np.zeros(6, np.int32)
+    scaling(a, o).launch(grid=1, block=1, device="sim")
+    powers = np.exp2(np.ceil(np.log2(a)))
+    assert o[:3].tolist() == (127 + np.log2(powers)).astype(int).tolist()
+    assert np.array_equal((o[3:] << 16).view(np.float32), powers.astype(np.float32))
+
+
+def test_mistakes_with_packed_floats() -> None:
+    @cute.kernel
+    def wrong(A: cute.Tensor, B: cute.Tensor, case: cute.Constexpr[int]) -> None:
+        undefined = llvm.mlir_undef(ir.VectorType.get([2], cute.Int32.mlir_type))
+        if case == 0:
+            _ = prims.cvt_packfloat_f32(A[0], A[1], B[0], E4M3, sat=FINITE)
+        elif case == 1:
+            _ = prims.cvt_packfloat_f32(A[0], A[1], 0, E4M3, rnd=prims.FPRoundingMode.RZ)
+        elif case == 2:
+            _ = vector.insert(B[0], undefined, dynamic_position=[B[0]], static_position=[])
+        elif case == 3:
+            _ = vector.insert(B[0], undefined, dynamic_position=[], static_position=[2])
+        elif case == 4:
+            llvm.store(undefined, A.iterator)
+        else:
+            _ = builtin.unrealized_conversion_cast([T.i32()], [B[0]])
+
+    a, b = np.zeros(4, np.float32), np.zeros(4, np.int32)
+    texts = (
+        "takes nothing of c", "no conversion cvt.rz.e4m3x2.f32", "static place", "no member 2", "no place in memory",
+        "only a tensor map",
+    )  # fmt: skip
+    for case, text in enumerate(texts):
+        with pytest.raises(TilefoldError, match=text) as caught:
+            wrong(a, b, case).launch(grid=1, block=1, device="sim")
+        assert caught.value.code == "E5002"
+
+
+@cute.kernel
+def through_a_stored_map(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor) -> None:
+    t, half = cute.arch.thread_idx()[0], cute.arch.block_idx()[0]
+    layout = cute.make_layout(TILE, stride=(32, 1))
+    load, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A[None, None, 0], layout, TILE)
+    s = cute.make_smem_tensor(layout, cute.Float32, 128)
+    full = cute.make_smem_tensor((1,), cute.Int64, 8).ptr(0)
+    place: Any = cute.make_ptr(cute.Int64, W[half, None].iterator.toint(), cute.AddressSpace.gmem, assumed_align=128)
+    if t == 0:
+        cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_init_fence()
+        own = cute.make_tensor(A.iterator + half * 512, cute.make_layout(TILE, stride=(32, 1)))
+        atom, _ = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), own, layout, TILE)
+        value: Any = atom._trait.value  # pyright: ignore[reportPrivateUsage]
+        assert "non_exec_tiled_tma_load" in str(value.type)
+        field = ir.Attribute.parse("#cute_nvgpu.atom_copy_field_non_exec_tma_load<tma_desc>")
+        words = cute_nvgpu.atom_get_value(cute_nvgpu.TmaDescriptorTiledType.get(), value, field)
+        whole = ir.Type.parse("!llvm.struct<(array<16 x i64>)>")
+        words = builtin.unrealized_conversion_cast([whole], [words])
+        llvm.store(words, place.llvm_ptr, alignment=128)
+        cpasync.fence_tma_desc_release()
+    cute.arch.sync_threads()
+    cpasync.fence_tma_desc_acquire(place)
+    g = cute.group_modes(cute.local_tile(coords, TILE, (0, 0)), 0, 2)
+    to, source = cpasync.tma_partition(load, 0, cute.make_layout(1), cute.group_modes(s, 0, 2), g)
+    if t == 0:
+        cute.arch.mbarrier_arrive_and_expect_tx(full, 2048)
+        cute.copy(load, source, to, tma_bar_ptr=full, tma_desc_ptr=place)
+    cute.arch.mbarrier_wait(full, 0)
+    for row in range(16):
+        B[half * 16 + row, t] = s[row, t]
+
+
+def test_a_tensor_map_is_stored_as_words() -> None:
+    a = np.arange(2 * 16 * 32, dtype=np.float32).reshape(2, 16, 32)
+    b, w = np.zeros((32, 32), np.float32), np.zeros((2, 16), np.int64)
+    through_a_stored_map(a.transpose(1, 2, 0), b, w).launch(grid=2, block=32, device="sim")
+    assert np.array_equal(b, a.reshape(32, 32))
+
+
+def test_tiled_mmas_by_the_names_of_their_arguments() -> None:
+    k, one = tcgen05.OperandMajorMode.K, tcgen05.CtaGroup.ONE
+    half, single, place = cute.Float16, cute.Float32, tcgen05.OperandSource.TMEM
+    make = blackwell_helpers.make_trivial_tiled_mma
+    by_place = make(half, half, k, k, single, one, (128, 64), place)
+    by_name = make(
+        ab_dtype=half, a_leading_mode=k, b_leading_mode=k, acc_dtype=single, cta_group=one, mma_tiler_mn=(128, 64),
+        a_source=place,
+    )  # fmt: skip
+    assert str(by_place.op) == str(by_name.op) == str(make(half, k, k, single, one, (128, 64), a_source=place).op)
+    assert str(by_place.op) != str(make(half, k, k, single, one, (128, 64)).op)
+    for given, text in (({}, "has no cta_group"), ({"cta_group": one, "b": 1}, "takes no b")):
+        with pytest.raises(TilefoldError, match=text):
+            make(half, k, k, single, mma_tiler_mn=(128, 64), **given)
+
+
+def test_allocators_have_memory_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUTE_DSL_ARCH", "sm_100a")
+
+    @cute.kernel
+    def allocating(A: cute.Tensor) -> None:
+        tmem = TmemAllocator(barrier_for_retrieve=cute.pipeline.NamedBarrier(1, 32))
+        tmem.allocate(32)
+        tmem.wait_for_alloc()
+        start = tmem.retrieve_ptr(cute.Float32)
+        A[cute.arch.thread_idx()[0]] = 1
+        tmem.relinquish_alloc_permit()
+        tmem.free(start)
+
+    a = np.zeros(32, np.float32)
+    allocating(a).launch(grid=1, block=32, device="sim")
+    assert a.all()
