@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels that multiply by warpgroups, and their operands as they lie in shared memory."""
+"""Kernels that multiply by warpgroups, and their operands as they lie in shared memory.
+
+Of a sparse A, its elements that are there lie in shared memory and registers, and each thread reads words of metadata.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,10 +50,12 @@ class Operand:
         return flat.view(np.uint8)
 
     def descriptor(self, block: int) -> MatrixDescriptor:
-        """The descriptor of a block of K, for shared memory that begins at address 0."""
+        """The descriptor of a block of K, for shared memory that begins at address 0. That of B beside a sparse A,
+        which is twice as wide, is the descriptor of its first half.
+        """
         plain: Layout = plain_layout(self.layout)
         places = element_indices(plain)
-        inside = zipped_divide(plain, (Layout(self.rows, 1), Layout(self.k, 1)))[0]
+        inside = zipped_divide(plain, (Layout(self.rows, 1), Layout(min(self.k, 256 // self.bits), 1)))[0]
         start = int(places[0, block * self.k]) * self.bits // 8
         return make_matrix_descriptor(inside, SWIZZLE_BITS[self.mode], self.bits, self.major, start)
 
@@ -69,11 +74,17 @@ class Problem:
         """The atom."""
         return mma_atom(self.name)
 
+    @property
+    def arguments(self) -> str:
+        """The names of the kernel's arguments; `E` are words (128, blocks) of metadata."""
+        return "ABCE" if self.atom.is_sparse else "ABC"
+
     def operand(self, name: str) -> Operand:
         """A or B in shared memory."""
-        m, n, k = self.atom.shape
-        number = "AB".index(name)
-        return Operand(n if number else m, k, self.blocks, self.atom.bits[1], self.atom.majors[number].value, self.mode)
+        (m, n, k), number = self.atom.shape, "AB".index(name)
+        rows, k = (n, k) if number else (m, self.atom.stored_k)
+        bits = BY_PTX[self.atom.types[1]].bits
+        return Operand(rows, k, self.blocks, bits, self.atom.majors[number].value, self.mode)
 
     @property
     def is_in_registers(self) -> bool:
@@ -124,6 +135,16 @@ class Problem:
                 f"%v{index} = ptx.ld %p{index} align 4 : !ptx.ptr<global> -> i32",
                 f"ptx.st %v{index}, %q{index} align 4 : i32, !ptx.ptr<local>",
             ]
+        metadata = ""
+        if self.atom.is_sparse:
+            metadata = " metadata %e{} select 0"
+            lines += [f"%words = arith.constant {4 * self.blocks} : i32", "%w = arith.muli %t, %words : i32"]
+            lines += [
+                f"%word{block} = arith.constant {4 * block} : i32\n%we{block} = arith.addi %w, %word{block} : i32\n"
+                f"%pe{block} = ptx.ptr_add %E, %we{block} : !ptx.ptr<global>, i32 -> !ptx.ptr<global>\n"
+                f"%e{block} = ptx.ld %pe{block} align 4 : !ptx.ptr<global> -> i32"
+                for block in range(self.blocks)
+            ]
         lines.append("ptx.wgmma.fence")
         for block in range(self.blocks):
             for name in "B" if self.is_in_registers else "AB":
@@ -131,7 +152,8 @@ class Problem:
             a, of_a = (f"%a{block}", "!ptx.ptr<local>") if self.is_in_registers else (f"%A{block}", "i64")
             lines += [
                 f"%more{block} = arith.constant {'true' if block else 'false'}",
-                f'ptx.wgmma.mma_async "{self.name}" {self.flags} %d, {a}, %B{block}, %more{block} : {of_a}',
+                f'ptx.wgmma.mma_async "{self.name}" {self.flags} %d, {a}, %B{block}, %more{block}'
+                f"{metadata.format(block)} : {of_a}",
             ]
         lines += [
             "ptx.wgmma.commit_group", "ptx.wgmma.wait_group 0", f"%each = arith.constant {4 * held.count} : i32",
@@ -144,7 +166,7 @@ class Problem:
             f"%v = ptx.ld %p align 4 : !ptx.ptr<local> -> {type}",
             f"ptx.st %v, %q align 4 : {type}, !ptx.ptr<global>", "} {unroll}",
         ]  # fmt: skip
-        pointers = ", ".join(f"%{name}: !ptx.ptr<global> align 16" for name in "ABC")
+        pointers = ", ".join(f"%{name}: !ptx.ptr<global> align 16" for name in self.arguments)
         body = "\n".join(lines)
         return (
             f"gpu.module @kernels {{\nptx.entry @k({pointers}) threads(128) shared({start_b + size_b}) {{\n"
@@ -172,7 +194,9 @@ class Problem:
         if not self.is_in_registers:
             return self.operand("A").image(a), image_b
         places = _places(self.atom.layout_a)  # (128, values)
-        k = self.atom.shape[2]
+        k = self.atom.stored_k
+        if self.atom.is_sparse:  # two values for each element that is there
+            places = places[:, ::2] % 64 + places[:, ::2] // 128 * 64
         blocks = [a[:, i * k : (i + 1) * k].T.ravel()[places] for i in range(self.blocks)]
         return np.ascontiguousarray(np.concatenate(blocks, axis=1)).view(np.uint8).ravel(), image_b
 

@@ -3,7 +3,8 @@
 of these with the element of B at its place. Other elements of B do not take part, not even infinities.
 
 So a row of D is that of a dense multiplication of the elements that are there and of the elements of B that they
-select. Nobody has measured how the sums of sparse instructions are taken; they count as the dense ones of half the K.
+select. The sums are those of the dense instructions of half the K: on an H200, all bits of mma.sp and wgmma.sp are
+(tests/cuda/test_sparse_sums.py).
 """
 
 from collections.abc import Callable
@@ -105,15 +106,18 @@ class Metadata:
         lanes, shifts = self._sources
         return _described(words, lanes, shifts)
 
-    def check(self, warp: Warp, site: Site, words: Array, first: int = 0) -> None:
-        """A fault (E3228) where the words of a warp, whose first thread has this number, describe chunks wrongly."""
+    def check(self, warp: Warp, site: Site, words: Array, first: int = 0, base: int = 0) -> None:
+        """A fault (E3228) where the words of a warp, whose first thread has the number `first` in its group, describe
+        chunks wrongly. `base` is the number of its first lane where blocks go in step.
+        """
         lanes, shifts = self._sources
         mine = (lanes >= first) & (lanes < first + len(words))
         codes = _described(words, np.where(mine, lanes - first, 0), shifts)
         wrong = invalid(codes, self.chunk, self.ordered) & mine
         if wrong.any():
             row, chunk = np.argwhere(wrong)[0].tolist()
-            say_invalid(warp, site, int(lanes[row, chunk]) - first, self.atom.name, self.chunk, row, chunk, codes)
+            lane = base + int(lanes[row, chunk]) - first
+            say_invalid(warp, site, lane, self.atom.name, self.chunk, row, chunk, codes)
 
 
 def say_invalid(

@@ -2,7 +2,7 @@
 """Rules for matrix multiplications: of whole tensors, single executions of an atom, and the instruction."""
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,13 +192,17 @@ def _mma_sparse(op: ptx.MmaSyncSparseOp, t: Translator) -> Step:
         held = warp.registers
         check_whole(warp, site, atom)
         words = _bytes(warp, [held[word]], of_words).view(np.uint32)[:, 0]
-        metadata.check(warp, site, words)
         given = [
             from_bytes(name, _bytes(warp, [held[slot] for slot in slots], kind))
             for name, (slots, kind) in zip(atom.types[1:], operands, strict=True)
         ]
-        a, b, c = given
-        d = execute(a, b, c, words)
+        parts: list[NDArray[Any]] = []
+        for first in range(0, len(words), WARP):  # the warps of blocks that go in step
+            one = slice(first, first + WARP)
+            metadata.check(warp, site, words[one], base=first)
+            a, b, c = (operand[one] for operand in given)
+            parts.append(execute(a, b, c, words[one]))
+        d = np.concatenate(parts)
         if t.launch.numbers:
             check_product(warp, site, atom.name, given, d)
         values = warp.in_lanes(to_bytes(of_d, d).view(kind.dtype))
