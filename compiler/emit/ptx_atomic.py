@@ -3,6 +3,8 @@
 operation names.
 """
 
+import re
+
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -40,6 +42,13 @@ def _changing(w: FunctionWriter, op: ptx.AtomOp | ptx.AtomCasOp) -> None:
     if op.value.type == WIDE:
         _wide(w, op, op.ptr, values, op.result)
         return
+    if isinstance(op, ptx.AtomOp) and (parts := _parts(op.mnemonic(), op.value.type)) is not None:
+        kind, letter, count = parts
+        text = f"{op.mnemonic()} {_places(0, count)}, [${count}], {_places(count + 1, count)};"
+        letters = [*[f"={letter}"] * count, register(op.ptr.type, op)[1], *[letter] * count]
+        given = [w.typed(op.ptr), *_split(w, op.value, kind, count)]
+        _join(w, op.result, effect(text, letters, given, _struct(kind, count)), kind, count)
+        return
     places = ", ".join(f"${index + 2}" for index in range(len(values)))
     _with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1], {places};", values)
 
@@ -55,11 +64,9 @@ def _with_result(w: FunctionWriter, op: Operation, ptr: SSAValue, text: str, val
 
 def _red(w: FunctionWriter, op: ptx.RedOp) -> None:
     _, space = register(op.ptr.type, op)
-    if op.mnemonic().endswith(("v2.f32", "v4.f32")):
-        _, count = split_vector(op.value.type)
-        letters, places = ["f"] * count, "{" + ", ".join(f"${index + 1}" for index in range(count)) + "}"
-        parts = [w.temp(f"extractelement {w.typed(op.value)}, i32 {index}") for index in range(count)]
-        given = [f"float {part}" for part in parts]
+    if (parts := _parts(op.mnemonic(), op.value.type)) is not None:
+        kind, letter, count = parts
+        letters, places, given = [letter] * count, _places(1, count), _split(w, op.value, kind, count)
     else:
         letters, places = [register(op.value.type, op)[1]], "$1"
         given = [in_register(w, op.value, op)]
@@ -82,44 +89,62 @@ def _without_result(w: FunctionWriter, op: ptx.StoreReleaseOp | ptx.MultimemRedO
     w.emit(effect(f"{op.mnemonic()} [$0], $1;", letters, [w.typed(op.ptr), in_register(w, op.value, op)]))
 
 
-def _registers(type: Attribute) -> tuple[str, str, int]:
-    """The LLVM type of the registers of a vector, their constraint, and how many there are: f32 or pairs of 16 bits."""
-    (element, _), (count, _) = split_vector(type), ptx.access_registers(type)
-    return ("float", "f", count) if element == f32 else ("i32", "r", count)
+def _parts(mnemonic: str, type: Attribute) -> tuple[str, str, int] | None:
+    """The LLVM type of the registers of a vector that an instruction takes in braces, their constraint, and how many
+    there are: f32, pairs of 16 bits, or 16 bits each. None where it takes one register.
+    """
+    (element, count), name = split_vector(type), mnemonic.rpartition(".")[2]
+    if not re.search(r"\.v[248]\.", mnemonic):
+        return None
+    if element == f32:
+        return "float", "f", count
+    return ("i32", "r", count // 2) if name.endswith("x2") else ("i16", "h", count)
 
 
 def _places(first: int, count: int) -> str:
     return f"{{{', '.join(f'${first + index}' for index in range(count))}}}"
 
 
+def _struct(kind: str, count: int) -> str:
+    return f"{{ {', '.join([kind] * count)} }}"
+
+
+def _split(w: FunctionWriter, value: SSAValue, kind: str, count: int) -> list[str]:
+    """The registers of a vector, each with its type."""
+    whole, moved = f"<{count} x {kind}>", w.ref(value)
+    if whole != w.type(value):
+        moved = w.temp(f"bitcast {w.typed(value)} to {whole}")
+    return [f"{kind} {w.temp(f'extractelement {whole} {moved}, i32 {index}')}" for index in range(count)]
+
+
+def _join(w: FunctionWriter, result: SSAValue, call: str, kind: str, count: int) -> None:
+    """Gives a vector the registers that a call returns."""
+    loaded, whole, moved = w.temp(call), f"<{count} x {kind}>", "poison"
+    for index in range(count):
+        part = w.temp(f"extractvalue {_struct(kind, count)} {loaded}, {index}")
+        moved = w.temp(f"insertelement {whole} {moved}, {kind} {part}, i32 {index}")
+    given = w.type(result)
+    w.bind(result, moved if whole == given else w.temp(f"bitcast {whole} {moved} to {given}"))
+
+
 def _ld_reduce(w: FunctionWriter, op: ptx.MultimemLdReduceOp) -> None:
-    kind, letter, count = _registers(op.result.type)
-    if count == 1:
+    if (parts := _parts(op.mnemonic(), op.result.type)) is None:
         _with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1];", [])
         return
+    kind, letter, count = parts
     text = f"{op.mnemonic()} {_places(0, count)}, [${count}];"
     letters = [*[f"={letter}"] * count, register(op.ptr.type, op)[1]]
-    struct, whole = f"{{ {', '.join([kind] * count)} }}", f"<{count} x {kind}>"
-    loaded, moved = w.temp(effect(text, letters, [w.typed(op.ptr)], struct)), "poison"
-    for index in range(count):
-        part = w.temp(f"extractvalue {struct} {loaded}, {index}")
-        moved = w.temp(f"insertelement {whole} {moved}, {kind} {part}, i32 {index}")
-    given = w.type(op.result)
-    w.bind(op.result, moved if whole == given else w.temp(f"bitcast {whole} {moved} to {given}"))
+    _join(w, op.result, effect(text, letters, [w.typed(op.ptr)], _struct(kind, count)), kind, count)
 
 
-def _st(w: FunctionWriter, op: ptx.MultimemStOp) -> None:
-    kind, letter, count = _registers(op.value.type)
-    if count == 1:
+def _to_all(w: FunctionWriter, op: ptx.MultimemStOp | ptx.MultimemRedOp) -> None:
+    if (parts := _parts(op.mnemonic(), op.value.type)) is None:
         _without_result(w, op)
         return
-    whole = f"<{count} x {kind}>"
-    moved = w.ref(op.value)
-    if whole != w.type(op.value):
-        moved = w.temp(f"bitcast {w.typed(op.value)} to {whole}")
-    given = [f"{kind} {w.temp(f'extractelement {whole} {moved}, i32 {index}')}" for index in range(count)]
+    kind, letter, count = parts
     letters = [register(op.ptr.type, op)[1], *[letter] * count]
-    w.emit(effect(f"{op.mnemonic()} [$0], {_places(1, count)};", letters, [w.typed(op.ptr), *given]))
+    given = [w.typed(op.ptr), *_split(w, op.value, kind, count)]
+    w.emit(effect(f"{op.mnemonic()} [$0], {_places(1, count)};", letters, given))
 
 
 PTX_ATOMIC: tuple[tuple[type[Operation], Rule], ...] = (
@@ -131,6 +156,6 @@ PTX_ATOMIC: tuple[tuple[type[Operation], Rule], ...] = (
     (ptx.FenceOp, ordered()),
     (ptx.NanosleepOp, call_rule("@llvm.nvvm.nanosleep")),
     rule(ptx.MultimemLdReduceOp, _ld_reduce),
-    rule(ptx.MultimemStOp, _st),
-    rule(ptx.MultimemRedOp, _without_result),
+    rule(ptx.MultimemStOp, _to_all),
+    rule(ptx.MultimemRedOp, _to_all),
 )

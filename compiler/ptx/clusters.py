@@ -76,11 +76,14 @@ def _bits(i: Instruction) -> int:
 
 
 def _rank(r: Registers, i: Instruction) -> None:
+    """getctarank: of an address in shared memory. A generic one is a number below those of the other memories."""
     pointer = address_of(r, i.operands[1])
-    if pointer is None and "shared::cluster" in i.modifiers:
-        pointer = r.emit(ptx.IntToPtrOp(r.read(i.operands[1], IntegerType(32)), 1, SHARED_CLUSTER))
-    if pointer is None or pointer.type not in (SHARED, SHARED_CLUSTER):
-        raise r.refuse("the address is not known to be one of shared memory", "write getctarank.shared::cluster")
+    if pointer is None:
+        bits = 32 if "shared::cluster" in i.modifiers else _bits(i)
+        number = r.resized(r.read(i.operands[1], IntegerType(bits)), 32)
+        pointer = r.emit(ptx.IntToPtrOp(number, 1, SHARED_CLUSTER))
+    if pointer.type not in (SHARED, SHARED_CLUSTER):
+        raise r.refuse("the address is not one of shared memory")
     if pointer.type == SHARED:
         r.write(i.operands[0], r.emit(ptx.SregOp("cluster_ctarank")))
     else:

@@ -104,6 +104,20 @@ def flushing(r: Registers, i: Instruction, rule: Rule) -> None:
     r.write(target, flushed(r, made))
 
 
+def _out_of_bounds(r: Registers, i: Instruction) -> None:
+    """fma.oob: 0 where a factor is the NaN that a copy leaves outside a tensor."""
+    type = i.modifiers[-1]
+    check_modifiers(r, i, ("rn", "oob", "relu"))
+    if i.opcode != "fma" or not _is_narrow(type):
+        raise r.refuse("the modifier .oob is one of fma of 16 bits")
+    if type.endswith("x2"):
+        _by_elements(r, i, _out_of_bounds)
+        return
+    target, *sources = i.operands
+    held = type_of(type)
+    r.write(target, text(r, i.name, [r.read(source, held) for source in sources], held))
+
+
 def _is_narrow(type: str) -> bool:
     """Whether a type is one of floats of 16 bits, or a pair of them."""
     return is_float(type) and TYPE_BITS[type.removesuffix("x2")] == 16
@@ -136,7 +150,9 @@ def with_forms(rule: Rule) -> Rule:
         bound = next((word for word in ("sat", "relu") if word in words), None)
         if i.opcode == "mad" and is_float(type):  # the same, but for the first GPUs
             i = replace(i, opcode="fma")
-        if words[-1:] == ["f32"] and TYPE_BITS.get(type) == 16:
+        if "oob" in words:
+            _out_of_bounds(r, i)
+        elif words[-1:] == ["f32"] and TYPE_BITS.get(type) == 16:
             _mixed(r, i, either)
         elif type == "f32x2" and words in ([], ["rn"]):
             target, *sources = i.operands

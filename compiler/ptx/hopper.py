@@ -169,9 +169,12 @@ def _bulk_copy(r: Registers, i: Instruction) -> None:
             map, coords = tensor_map(r, operands[0])
             r.add(ptx.TensorPrefetchOp(map, coords, policy))
         case ("global", "shared::cta", "bulk_group", *rest):
-            _, policy = _optional(r, rest, operands[3:])
+            masked = "cp_mask" in rest
+            mask = r.read(operands[-1], i16) if masked else None
+            given = operands[3 : len(operands) - masked]
+            _, policy = _optional(r, [word for word in rest if word != "cp_mask"], given)
             to, source = address(r, operands[0], 16, GLOBAL), address(r, operands[1], 16, SHARED)
-            r.add(ptx.BulkStoreOp(to, source, r.read(operands[2], i32), policy))
+            r.add(ptx.BulkStoreOp(to, source, r.read(operands[2], i32), policy, mask))
         case _:
             raise r.refuse("the instruction is not supported")
 

@@ -10,12 +10,13 @@ CARRY = "%CC.CF"
 _WITHOUT_RESULT = frozenset((
     "st", "red", "bar", "barrier", "cp", "fence", "membar", "stmatrix", "prefetch", "prefetchu", "discard",
     "applypriority", "griddepcontrol", "nanosleep", "setmaxnreg", "tensormap", "bra", "brx", "ret", "exit", "trap",
-    "brkpt", "pmevent", "multimem",
+    "brkpt", "pmevent",
 ))  # fmt: skip
 """Instructions whose first operand is not written, by opcode."""
 _WITHOUT_RESULT_FORMS = (
     ("mbarrier", "init"), ("mbarrier", "inval"), ("mbarrier", "expect_tx"), ("mbarrier", "complete_tx"),
-    ("wmma", "store"), ("wgmma", "fence"), ("wgmma", "commit_group"), ("wgmma", "wait_group"), ("tcgen05", "dealloc"),
+    ("multimem", "st"), ("multimem", "red"), ("wmma", "store"),
+    ("wgmma", "fence"), ("wgmma", "commit_group"), ("wgmma", "wait_group"), ("tcgen05", "dealloc"),
 )  # fmt: skip
 _READS_RESULT = (("wgmma", "mma_async"),)
 

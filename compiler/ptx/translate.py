@@ -39,6 +39,7 @@ from .guesses import relax_guesses
 from .hopper import HOPPER, fragments_in
 from .inference import SPACES, PointerType, find_addresses, find_floats
 from .moves import MOVES, Rule
+from .multimem import MULTIMEM
 from .operands import written_and_read
 from .registers import Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
@@ -48,7 +49,7 @@ from .video import VIDEO
 from .warps import WARPS
 from .wmma import WMMA
 
-WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **WMMA, **HOPPER, **TCGEN05}
+WITH_EFFECTS: Mapping[str, Rule] = {**MEMORY, **WARPS, **WMMA, **HOPPER, **MULTIMEM, **TCGEN05}
 """The rules of instructions that have effects, by opcode."""
 RULES: Mapping[str, Rule] = {**ARITHMETIC, **VIDEO, **MOVES, **CONVERSIONS, **WITH_EFFECTS}
 """The rules of all instructions by opcode."""

@@ -43,10 +43,20 @@ _FLOAT_ADDS: Mapping[Attribute, tuple[str, tuple[int, int]]] = MappingProxyType(
 })  # fmt: skip
 """The additions of floats: type suffix, and the oldest sm and PTX version."""
 
-_VECTOR_ADDS: Mapping[Attribute, str] = MappingProxyType(
-    {VectorType(f32, [2]): "v2.f32", VectorType(f32, [4]): "v4.f32"}
-)
-"""The additions of several floats at once, in global memory."""
+_EXTREMES = ("min", "max")
+_VECTORS: Mapping[Attribute, tuple[str, tuple[str, ...]]] = MappingProxyType({
+    VectorType(f32, [2]): ("v2.f32", ("add",)), VectorType(f32, [4]): ("v4.f32", ("add",)),
+    **{
+        VectorType(half, [count]): (f"noftz.{words}", kinds)
+        for half, name in ((f16, "f16"), (bf16, "bf16"))
+        for count, words, kinds in ((2, f"v2.{name}", _EXTREMES), (4, f"v2.{name}x2", ("add", *_EXTREMES)),
+                                    (8, f"v4.{name}x2", ("add", *_EXTREMES)))
+    },
+})  # fmt: skip
+"""The vectors of floats in global memory that are changed at once, each element atomically: their suffix, and the
+operations on them (PTX ISA, atom, red: vector types).
+"""
+_SINCE_VECTORS = (90, 81)
 
 WIDE = VectorType(i64, [2])
 """128 bits, which are exchanged, compared, loaded and stored as a whole."""
@@ -115,12 +125,28 @@ def _suffix(kind: str, type: Attribute) -> str | None:
         return "exch.b128"
     if kind == "add" and type in _FLOAT_ADDS:
         return f"add.{_FLOAT_ADDS[type][0]}"
+    words, kinds = _VECTORS.get(type, ("", ()))
+    if kind in kinds:
+        return f"{kind}.{words}"
     return None
 
 
+def _since(kind: str, type: Attribute) -> tuple[int, int]:
+    """The oldest sm and PTX version that have an operation on a type."""
+    if kind in _VECTORS.get(type, ("", ()))[1]:
+        return _SINCE_VECTORS
+    return (90, 83) if type == WIDE else _FLOAT_ADDS.get(type, ("", (70, 60)))[1]
+
+
+def _check_vector(ptr: SSAValue, kind: str, type: Attribute) -> None:
+    """Refuses an operation on a vector in another memory than global memory."""
+    if kind in _VECTORS.get(type, ("", ()))[1] and ptr.type != GLOBAL:
+        raise VerifyException("a vector can be changed only in global memory")
+
+
 _KINDS = (
-    f"{', '.join(_INTEGER_OPS)} of i32 and, without inc and dec, i64, exch of {WIDE}, and add of f16, bf16, pairs of "
-    "them, f32 and f64"
+    f"{', '.join(_INTEGER_OPS)} of i32 and, without inc and dec, i64, exch of {WIDE}, add of f16, bf16, f32, f64 and "
+    "vectors of two or four f32, add of two, four or eight f16 or bf16, and min and max of these"
 )
 
 
@@ -131,7 +157,9 @@ class AtomOp(_AtomicOp):
 
     add, min, max, umin, umax, and, or, xor, exch of i32 and i64; inc and dec of i32, which count up to the value and
     then from 0 on, or down from it; add of f16, bf16, vectors of two of them, f32 and f64; exch of vector<2xi64>, from
-    sm_90 on. The order is `relaxed` unless acquire, release or acq_rel is given.
+    sm_90 on. In global memory, from sm_90 on, also add of vectors of two or four f32, and add, min and max of vectors
+    of two, four or eight f16 or bf16, each element atomically. The order is `relaxed` unless acquire, release or
+    acq_rel is given.
     """
 
     name = "ptx.atom"
@@ -146,8 +174,7 @@ class AtomOp(_AtomicOp):
     )
 
     def requires(self) -> tuple[int, int]:
-        least = (90, 83) if self.value.type == WIDE else _FLOAT_ADDS.get(self.value.type, ("", (70, 60)))[1]
-        return max(super().requires(), least)
+        return max(super().requires(), _since(self.kind.data, self.value.type))
 
     def mnemonic(self) -> str:
         return f"{self.prefix('atom', self.ptr)}.{_suffix(self.kind.data, self.value.type)}"
@@ -157,6 +184,7 @@ class AtomOp(_AtomicOp):
         self.check_order("atom")
         if _suffix(self.kind.data, self.value.type) is None:
             raise VerifyException(f'atom has {_KINDS}; not "{self.kind.data}" of {self.value.type}')
+        _check_vector(self.ptr, self.kind.data, self.value.type)
 
 
 @row
@@ -194,8 +222,7 @@ class AtomCasOp(_AtomicOp):
 class RedOp(_AtomicOp):
     """`ptx.red "add" %p, %v : !ptx.ptr<global>, vector<4xf32>`: as `ptx.atom`, without a result (PTX ISA, red).
 
-    There is no exch; vectors of two and four f32 can be added to global memory from sm_90 on, each element atomically.
-    The order is relaxed or release.
+    There is no exch. The order is relaxed or release.
     """
 
     name = "ptx.red"
@@ -211,13 +238,10 @@ class RedOp(_AtomicOp):
     @property
     def suffix(self) -> str | None:
         """The operation with its type as PTX spells it; None if there is none."""
-        if self.kind.data == "add" and self.value.type in _VECTOR_ADDS:
-            return f"add.{_VECTOR_ADDS[self.value.type]}"
         return None if self.kind.data == "exch" else _suffix(self.kind.data, self.value.type)
 
     def requires(self) -> tuple[int, int]:
-        least = (90, 81) if self.value.type in _VECTOR_ADDS else _FLOAT_ADDS.get(self.value.type, ("", (70, 60)))[1]
-        return max(super().requires(), least)
+        return max(super().requires(), _since(self.kind.data, self.value.type))
 
     def mnemonic(self) -> str:
         return f"{self.prefix('red', self.ptr)}.{self.suffix}"
@@ -226,11 +250,9 @@ class RedOp(_AtomicOp):
         self.check_place(self.ptr)
         self.check_order("red")
         if self.suffix is None:
-            kinds = _KINDS.replace(", exch", "")
-            given = f'"{self.kind.data}" of {self.value.type}'
-            raise VerifyException(f"red has {kinds}, and of vectors of f32; not {given}")
-        if self.value.type in _VECTOR_ADDS and self.ptr.type != GLOBAL:
-            raise VerifyException("vectors can be added only in global memory")
+            kinds = _KINDS.replace(f", exch of {WIDE}", "").replace(", exch", "")
+            raise VerifyException(f'red has {kinds}; not "{self.kind.data}" of {self.value.type}')
+        _check_vector(self.ptr, self.kind.data, self.value.type)
 
 
 def _check_scalar(type: Attribute) -> None:

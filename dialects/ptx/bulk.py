@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from xdsl.dialects.builtin import I32, I64, IntegerAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import I16, I32, I64, IntegerAttr, StringAttr, UnitAttr
 from xdsl.ir import SSAValue
-from xdsl.irdl import traits_def
+from xdsl.irdl import AttrSizedOperandSegments, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.spaces import GMEM, SMEM
@@ -94,8 +94,9 @@ class BulkLoadOp(BulkOp):
 
 @row
 class BulkStoreOp(BulkOp):
-    """`ptx.cp.async.bulk.store %dst, %src, %bytes policy %p`: starts copying bytes from shared to global memory, as a
-    part of the thread's bulk group (PTX ISA, cp.async.bulk).
+    """`ptx.cp.async.bulk.store %dst, %src, %bytes policy %p mask %m`: starts copying bytes from shared to global
+    memory, as a part of the thread's bulk group (PTX ISA, cp.async.bulk). The bits of the mask say which bytes of each
+    16 are copied, from sm_100 on.
 
     Preconditions: addresses and size are multiples of 16; a `ptx.fence.proxy.async` lies after the writes of the bytes.
     Postcondition: the bytes at `src` must not change until the thread has waited for its group.
@@ -106,11 +107,17 @@ class BulkStoreOp(BulkOp):
     src: SSAValue = operand(SHARED)
     bytes: SSAValue = operand(I32)
     policy: SSAValue | None = optional_operand(I64, default=None)
+    mask: SSAValue | None = optional_operand(I16, default=None)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(by_thread(*issued(Group.BULK, Proxy.ASYNC, *copies("%bytes"))))
-    assembly_format = "$dst `,` $src `,` $bytes (`policy` $policy^)? attr-dict"
+    assembly_format = "$dst `,` $src `,` $bytes (`policy` $policy^)? (`mask` $mask^)? attr-dict"
 
     def mnemonic(self) -> str:
-        return f"{BULK_STORE}{'' if self.policy is None else '.L2::cache_hint'}"
+        hint, masked = "" if self.policy is None else ".L2::cache_hint", "" if self.mask is None else ".cp_mask"
+        return f"{BULK_STORE}{hint}{masked}"
+
+    def requires(self) -> tuple[int, int]:
+        return self.SINCE if self.mask is None else (100, 86)
 
 
 @row

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AnyFloat, StringAttr, VectorType, bf16, f16, f32, i32, i64
+from xdsl.dialects.builtin import AnyFloat, StringAttr, VectorType, bf16, f16, f32, f64, i32, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import AnyAttr, IRDLOperation, VarConstraint, result_def, traits_def
 from xdsl.utils.exceptions import VerifyException
@@ -44,15 +44,19 @@ def _pairs(half: AnyFloat, before: str = "") -> dict[Attribute, str]:
     }
 
 
+_WIDE: Mapping[Attribute, str] = MappingProxyType({f64: f64.name})
 _FLOATS: Mapping[Attribute, str] = MappingProxyType({
-    f32: "f32", VectorType(f32, [2]): "v2.f32", VectorType(f32, [4]): "v4.f32",
+    f32: "f32", **_WIDE, VectorType(f32, [2]): "v2.f32", VectorType(f32, [4]): "v4.f32",
     **_pairs(f16, "acc::f32."), **_pairs(bf16, "acc::f32."),
 })  # fmt: skip
-"""The types of floats that are added, as PTX spells them; sums of 16 bits are rounded once, from f32."""
+"""The types of floats that are added, as PTX spells them; loaded sums of 16 bits are rounded once, from f32."""
+_HALVES: Mapping[Attribute, str] = MappingProxyType({**_pairs(f16), **_pairs(bf16)})
+"""The types of floats that have extremes."""
 
+_PAIR = (VectorType(f16, [2]), VectorType(bf16, [2]))
 _STORED: Mapping[Attribute, str] = MappingProxyType({
-    i32: "b32", i64: "b64", f32: "f32", VectorType(f32, [2]): "v2.f32", VectorType(f32, [4]): "v4.f32",
-    **_pairs(f16), **_pairs(bf16),
+    i32: "b32", i64: "b64", f32: "f32", **_WIDE, VectorType(f32, [2]): "v2.f32", VectorType(f32, [4]): "v4.f32",
+    **_HALVES,
 })  # fmt: skip
 """The types of values that are stored, as PTX spells them."""
 
@@ -61,6 +65,8 @@ def _reduction(kind: str, type: Attribute) -> str | None:
     """The reduction with its type as PTX spells it; None if there is none."""
     if type in (i32, i64) and kind in _INTEGERS:
         return f"{kind.removeprefix('u')}.{_INTEGERS[kind]}{32 if type == i32 else 64}"
+    if kind in ("min", "max") and type in _HALVES:
+        return f"{kind}.{_HALVES[type]}"
     return f"add.{_FLOATS[type]}" if kind == "add" and type in _FLOATS else None
 
 
@@ -97,8 +103,10 @@ class _MultimemOp(ScopedOp):
         if _reduction(kind, type) is None:
             kinds = ", ".join(_INTEGERS)
             instruction = self.name.removeprefix("ptx.")
-            message = f"{instruction} has {kinds} of i32 and i64, and add of f32 and of 2 or 4 of them, and of 2, 4 or"
-            raise VerifyException(f'{message} 8 of f16 or bf16; not "{kind}" of {type}')
+            message = (
+                f"{instruction} has {kinds} of i32 and i64, add of f32, f64 and of 2 or 4 f32, and add, min and max"
+            )
+            raise VerifyException(f'{message} of 2, 4 or 8 f16 or bf16; not "{kind}" of {type}')
 
 
 @irdl_op_definition
@@ -106,8 +114,8 @@ class MultimemLdReduceOp(_MultimemOp):
     """`%sum = ptx.multimem.ld_reduce "add" %p order "acquire" scope "sys" : !ptx.ptr<global> -> vector<4xf32>`:
     the values that all devices have at a multicast address, reduced to one (PTX ISA, multimem.ld_reduce).
 
-    add, min, max, umin, umax, and, or, xor of i32 and i64; add of f32, of vectors of 2 or 4 of them, and of vectors of
-    2, 4 or 8 f16 or bf16, which are summed in f32. The order is relaxed unless it is acquire.
+    add, min, max, umin, umax, and, or, xor of i32 and i64; add of f32, f64, and vectors of 2 or 4 f32; add, min and max
+    of vectors of 2, 4 or 8 f16 or bf16, which are summed in f32. The order is relaxed unless it is acquire.
     """
 
     name = "ptx.multimem.ld_reduce"
@@ -137,7 +145,7 @@ class MultimemStOp(_MultimemOp):
     """`ptx.multimem.st %value, %p order "release" scope "sys" : vector<4xf32>, !ptx.ptr<global>`: writes a value at a
     multicast address, to the memory of all devices (PTX ISA, multimem.st).
 
-    i32, i64, f32, vectors of 2 or 4 f32, and of 2, 4 or 8 f16 or bf16. The order is relaxed unless it is release.
+    i32, i64, f32, f64, vectors of 2 or 4 f32, and of 2, 4 or 8 f16 or bf16. The order is relaxed unless it is release.
     """
 
     name = "ptx.multimem.st"
@@ -153,15 +161,15 @@ class MultimemStOp(_MultimemOp):
     def verify_(self) -> None:
         self.check(self.ptr)
         if self.value.type not in _STORED:
-            known = "i32, i64, f32, vectors of 2 or 4 f32, and of 2, 4 or 8 f16 or bf16"
+            known = "i32, i64, f32, f64, vectors of 2 or 4 f32, and of 2, 4 or 8 f16 or bf16"
             raise VerifyException(f"multimem.st writes {known}, not {self.value.type}")
 
 
 @row
 class MultimemRedOp(_MultimemOp):
     """`ptx.multimem.red "add" %p, %value order "release" scope "sys" : !ptx.ptr<global>, i32`: changes the memory of
-    all devices at a multicast address atomically (PTX ISA, multimem.red). It has the reductions of
-    `ptx.multimem.ld_reduce` of single integers and f32, and the orders of `ptx.multimem.st`.
+    all devices at a multicast address, each element atomically (PTX ISA, multimem.red). It has the reductions of
+    `ptx.multimem.ld_reduce`, without extremes of two f16 or bf16, and the orders of `ptx.multimem.st`.
     """
 
     name = "ptx.multimem.red"
@@ -176,10 +184,11 @@ class MultimemRedOp(_MultimemOp):
     )
 
     def mnemonic(self) -> str:
-        return f"{self.prefix()}.{_reduction(self.kind.data, self.value.type)}"
+        suffix = _reduction(self.kind.data, self.value.type) or ""
+        return f"{self.prefix()}.{suffix.replace('acc::f32.', '')}"
 
     def verify_(self) -> None:
         self.check(self.ptr)
         self.check_reduction(self.kind.data, self.value.type)
-        if isinstance(self.value.type, VectorType):
-            raise VerifyException("multimem.red changes single integers and f32")
+        if self.kind.data in ("min", "max") and self.value.type in _PAIR:
+            raise VerifyException(f'multimem.red has no "{self.kind.data}" of {self.value.type}')

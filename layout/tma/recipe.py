@@ -13,6 +13,10 @@ from .tensor_map import PADDED_ROW, UNIT, TensorMap, check_stored_rows
 
 REDUCTIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 """The ways in which a copy combines elements in global memory (PTX ISA, cp.reduce.async.bulk.tensor)."""
+OOB_NAN = 0x7FF7
+"""The bits of a word of 16 bits of elements outside a tensor, where a map fills with NaN; wider elements have several
+(measured on an H200). `fma.oob` takes it for 0.
+"""
 _BITWISE = REDUCTIONS[5:]
 _ORDERED = REDUCTIONS[:3]
 

@@ -195,7 +195,7 @@ INSTRUCTIONS = [
     *ptx_faults("ptx.multimem.st", ("«ptx.multimem.st» %h, %A : f16, !ptx.ptr<global>", "multimem.st writes i32, i64, f32")),
     *ptx_faults(
         "ptx.multimem.red",
-        ('%0 = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n«ptx.multimem.red» "add" %A, %0 : !ptx.ptr<global>, vector<2xf32>', "single integers and f32"),
+        ('%0 = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n«ptx.multimem.red» "min" %A, %0 : !ptx.ptr<global>, vector<2xf32>', 'not "min" of vector<2xf32>'),
     ),
     *ptx_faults("ptx.fence.proxy.async", ('«ptx.fence.proxy.async» of "local"', 'space has shared, global; not "local"')),
     *ptx_faults("ptx.fence", ('«ptx.fence» "relaxed"', 'fence has acq_rel, sc, acquire, release; not "relaxed"')),

@@ -104,6 +104,7 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.cp.async.bulk.store": (
         "ptx.cp.async.bulk.store %A, %s, %x {note}",
         '%0 = ptx.createpolicy "L2::evict_first"\nptx.cp.async.bulk.store %A, %s, %x policy %0',
+        "%0 = arith.constant 255 : i16\nptx.cp.async.bulk.store %A, %s, %x mask %0",
     ),
     "ptx.cp.async.bulk.send": (
         "%0 = ptx.mapa %s, %x\nptx.cp.async.bulk.send %0, %s, %x, %0 {note}",
@@ -208,6 +209,8 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.atom": (
         '%0 = ptx.atom "umax" %A, %v order "acq_rel" scope "sys" {note} : !ptx.ptr<global>, i64',
         '%0 = ptx.atom "add" %s, %h : !ptx.ptr<shared>, f16',
+        '%0 = ptx.ld %A align 4 : !ptx.ptr<global> -> vector<2xf16>\n'
+        '%1 = ptx.atom "max" %A, %0 : !ptx.ptr<global>, vector<2xf16>',
     ),
     "ptx.atom.cas": ('%0 = ptx.atom.cas %A, %x, %x order "acquire" : !ptx.ptr<global>, i32',),
     "ptx.red": (

@@ -520,6 +520,20 @@ PTX: tuple[tuple[str, str], ...] = (
         )
     ),
     *(
+        (
+            "ptx.red@90",
+            f"%v = ptx.ld %A align 16 : !ptx.ptr<global> -> {type}\n"
+            f'ptx.red "{kind}" %B, %v : !ptx.ptr<global>, {type}\n'
+            f'%r = ptx.atom "{kind}" %B, %v order "acq_rel" : !ptx.ptr<global>, {type}\n'
+            f"ptx.st %r, %B align 16 : {type}, !ptx.ptr<global>",
+        )
+        for type, kinds in (
+            ("vector<2xf16>", ("min",)), ("vector<2xbf16>", ("max",)), ("vector<4xf16>", ("add", "max")),
+            ("vector<8xbf16>", ("add", "min")), ("vector<2xf32>", ("add",)), ("vector<4xf32>", ("add",)),
+        )
+        for kind in kinds
+    ),
+    *(
         ("ptx.red", f'%s = ptx.smem.addr 0\nptx.red "{kind}" %s, %i32 order "release" : !ptx.ptr<shared>, i32')
         for kind in ("add", "umin", "xor")
     ),
@@ -548,12 +562,16 @@ PTX: tuple[tuple[str, str], ...] = (
     *(
         (
             "ptx.multimem.ld_reduce@90",
-            f'%r = ptx.multimem.ld_reduce "add" %A scope "sys" : !ptx.ptr<global> -> {type}\n'
+            f'%r = ptx.multimem.ld_reduce "{kind}" %A scope "sys" : !ptx.ptr<global> -> {type}\n'
+            f'ptx.multimem.red "{kind}" %B, %r : !ptx.ptr<global>, {type}\n'
             f'ptx.multimem.st %r, %B order "release" scope "sys" : {type}, !ptx.ptr<global>',
         )
-        for type in (
-            "i32", "i64", "f32", "vector<2xf32>", "vector<4xf32>", "vector<2xf16>", "vector<4xf16>", "vector<8xbf16>"
+        for kind, types in (
+            ("add", ("i32", "i64", "f32", "f64", "vector<2xf32>", "vector<4xf32>", "vector<2xf16>", "vector<4xf16>",
+                     "vector<8xbf16>")),
+            ("min", ("vector<4xbf16>", "vector<8xf16>")),
         )
+        for type in types
     ),
     ("ptx.multimem.st@90", "ptx.multimem.st %f32, %B : f32, !ptx.ptr<global>"),
     *(

@@ -21,10 +21,12 @@ from tilefold.compiler.ptx.registers import type_of
 from tilefold.compiler.ptx.syntax import Function
 from tilefold.cute.tensor_map_argument import TensorMapArgument
 from tilefold.dialects.ptx.base import GLOBAL
+from tilefold.driver.devices import devices_of_process
 from tilefold.driver.faults import Report
 from tilefold.driver.gaps import gap_of
 from tilefold.driver.lowering import PTX_STAGE
 from tilefold.driver.ptx_module import PtxModule, block_of, parameter_names, plain_name, plain_symbol
+from tilefold.driver.world import DeviceEngine
 from tilefold.runtime.arrays.array import array_of, is_array
 from tilefold.runtime.arrays.host_tensors import HostTensors, copied
 from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument, numpy_type
@@ -111,15 +113,17 @@ class PtxKernelCall:
 
         `block` is the size of a block, unless the kernel requires one (`.reqntid`); `shared` the bytes of shared memory
         for an array without a size (`.extern .shared`); `memory` are arrays whose addresses the kernel finds elsewhere
-        than in its arguments. The other options are those of a kernel of a file. Raises PtxError (E1009) for an
-        instruction that is not supported, before anything runs, LaunchError for arguments and sizes that do not fit,
-        and SimulationError for faults.
+        than in its arguments. In a program of several devices (tilefold.cute.several_devices), the kernel runs
+        together with those of the others. The other options are those of a kernel of a file. Raises PtxError (E1009)
+        for an instruction that is not supported, before anything runs, LaunchError for arguments and sizes that do not
+        fit, and SimulationError for faults.
         """
         ready = self._ready(grid, block, shared, cluster, cooperative=cooperative)
-        engine = SimEngine(replace(SimOptions.of(options, CheckKeywords), races=races))
-        engine = replace(engine, memory=self._pieces(memory))
+        engine = self._engine(replace(SimOptions.of(options, CheckKeywords), races=races), memory)
+        world = devices_of_process().world
         with self.kernel.module.explaining():
-            result = engine.launch(ready.program, ready.config, ready.values)
+            device = engine if world is None else DeviceEngine(world, engine)
+            result = device.launch(ready.program, ready.config, ready.values)
         ready.tensors.finish()
         return result
 
@@ -153,7 +157,7 @@ class PtxKernelCall:
                 known = ", ".join(name for name, value in ready.values.items() if isinstance(value, TensorArgument))
                 raise LaunchError(Code.RUN_ARGUMENT, f"outputs: '{name}' is not an array", f"arrays: {known or 'none'}")
         given = SimOptions.of(options, CheckKeywords)
-        engine = SimEngine(given, discard, memory=self._pieces(memory))
+        engine = replace(self._engine(given, memory), sink=discard)
         launch = DiagnosedLaunch(ready.program, ready.config, lambda: _copies(ready.values, outputs), engine)
         with module.explaining():
             outcome = examined(label, PTX_STAGE, launch, module.source)
@@ -180,6 +184,10 @@ class PtxKernelCall:
             lowered, variables = module.lowered(function, types, size, shared, self.kernel.names)
         code = SimProgram(lowered, plain_symbol(function.name), registers=partial(module.registers, function))
         return _Ready(code, config, {**values, **variables}, tensors)
+
+    def _engine(self, options: SimOptions, memory: Sequence[NDArray[Any]]) -> SimEngine:
+        module = self.kernel.module
+        return SimEngine(options, memory=self._pieces(memory), tensor_cores=module.tensor_cores)
 
     def _pieces(self, memory: Sequence[NDArray[Any]]) -> Callable[[], Sequence[NDArray[np.uint8]]]:
         """The bytes of arrays of the host that the kernel reaches otherwise than by an argument, in ascending order."""

@@ -132,6 +132,14 @@ class PtxModule:
         entry = EntryOp(symbol, names, aligns, bounds, body.region, body.shared_bytes or None)
         return ModuleOp([entry]), variables
 
+    @property
+    def tensor_cores(self) -> Target | None:
+        """The target of the text, whose tensor cores the simulator imitates; None for one that is not known."""
+        try:
+            return Target(self.module.target)
+        except TilefoldError:
+            return None
+
     def registers(self, function: Function) -> int | None:
         """The registers of a kernel's thread, by the assembler; None where it is missing or refuses the text."""
         try:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -68,6 +69,11 @@ class PtxProgram(Program):
     read: PtxModule = field(kw_only=True)
     launch: Launch = field(kw_only=True)
     simulated_stage: ClassVar[str] = PTX_STAGE
+
+    @cached_property
+    def tensor_cores(self) -> Target | None:
+        """The target of the text, also of one that another program has compiled."""
+        return self.read.tensor_cores
 
     @property
     def stage(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects.ptx import BULK_UNIT
-from ....layout.tma.recipe import PlacedMap
+from ....layout.tma.recipe import OOB_NAN, PlacedMap
 
-_FLOATS = {16: np.dtype("u2"), 32: np.dtype("u4"), 64: np.dtype("u8")}
 _GROUP = 16
 """The elements that a tensor copy pads together, to as many bytes."""
 _TF32_BITS = 13
@@ -83,8 +82,7 @@ def fill_box(placed: PlacedMap, box: Box, content: NDArray[np.uint8]) -> NDArray
     """The bytes of a whole box in shared memory, an array (units, 16), for those of its units in the tensor."""
     unit = np.zeros(box.width, np.uint8)
     if placed.nan_fill:
-        kind = _FLOATS[placed.map.bits]
-        unit[:] = np.full(box.width // kind.itemsize, np.iinfo(kind).max >> 1, kind).view(np.uint8)
+        unit[:] = np.full(box.width // 2, OOB_NAN, np.uint16).view(np.uint8)
     whole = np.tile(unit, (len(box.inside), 1))
     whole[box.inside] = content
     if placed.element.name == "tf32":

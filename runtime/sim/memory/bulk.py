@@ -28,15 +28,20 @@ def rows_of(space: Space, warp: Warp, access: Access, lane: int, address: int, s
     """The rows of `size` bytes at `address`, an access of a lane; it is counted. SimulationError if address or size
     is not a multiple of 16 (E3203), and for bytes beyond the memory (E3202).
     """
-    if address % BULK_UNIT:
-        text = f"the {space.name} address {space.show(address)} of a bulk copy is not a multiple of {BULK_UNIT} bytes"
-        warp.fault(Code.SIM_MISALIGNED, access.site, lane, text, "align the tensor, and the strides of its layout")
+    check_aligned(space, warp, access, lane, address)
     if size % BULK_UNIT:
         text = f"the size of a bulk copy is {size} bytes, which is not a multiple of {BULK_UNIT}"
         warp.fault(Code.SIM_MISALIGNED, access.site, lane, text, f"copy a multiple of {BULK_UNIT} bytes")
     # the first row beyond the memory is a fault, so that those behind it need no place, of whatever size the copy is
     end = min(address + size, max(address, space.base + space.arena.span) + BULK_UNIT)
     return rows_at(space, warp, access, lane, np.arange(address, end, BULK_UNIT), reads)
+
+
+def check_aligned(space: Space, warp: Warp, access: Access, lane: int, address: int) -> None:
+    """SimulationError (E3203) for an address of a lane that is not a multiple of 16."""
+    if address % BULK_UNIT:
+        text = f"the {space.name} address {space.show(address)} of a bulk copy is not a multiple of {BULK_UNIT} bytes"
+        warp.fault(Code.SIM_MISALIGNED, access.site, lane, text, "align the tensor, and the strides of its layout")
 
 
 def rows_at(

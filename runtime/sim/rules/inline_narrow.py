@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ....base.element_types import ELEMENT_TYPES
+from ....layout.tma.recipe import OOB_NAN
 from ...engine import numpy_type
 from ..values import fused_multiply_add, narrow
 from .arithmetic import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER
@@ -27,7 +28,7 @@ _FLOATS: Mapping[str, tuple[Any, int]] = MappingProxyType({
 _OPERANDS: Mapping[str, int] = MappingProxyType({"add": 2, "sub": 2, "mul": 2, "fma": 3, "min": 2, "max": 2})
 _MODIFIERS: Mapping[str, frozenset[str]] = MappingProxyType({
     "sum": frozenset(("rn", "sat")),
-    "fma": frozenset(("rn", "sat", "relu")),
+    "fma": frozenset(("rn", "sat", "relu", "oob")),
     "extreme": frozenset(("NaN", "xorsign", "abs", "ftz")),
 })  # fmt: skip
 _CONVERSION = re.compile(r"cvt((?:\.(?:rni|rzi|rmi|rpi|ftz|sat))*)\.([su])(8|16|32|64)\.(\w+)")
@@ -67,11 +68,18 @@ def narrow_instruction(word: str) -> tuple[Callable[..., Any], tuple[Any, ...]] 
         if "ftz" in given:
             numbers = [flush(x.astype(np.float32)).astype(np.float64) for x in numbers]
         value = _value(opcode, given, numbers, dtype)
+        if "oob" in given:
+            value = np.where(_is_outside(words[0], bits) | _is_outside(words[1], bits), 0.0, value)
         made = np.ascontiguousarray(np.where(np.isnan(value), 0.0, value).astype(dtype)).view(bits)
         quiet = (1 << 8 * dtype.itemsize - 1) - 1
         return np.where(np.isnan(value), bits.type(quiet), made).view(f"u{dtype.itemsize * count}")
 
     return run, (np.dtype(f"u{dtype.itemsize * count}"),) * _OPERANDS[opcode]
+
+
+def _is_outside(word: Any, bits: Any) -> Any:
+    """Which numbers of 16 bits are the NaN that copies leave outside a tensor, whose sign does not count (measured)."""
+    return np.ascontiguousarray(np.atleast_1d(word)).view(bits) & bits.type(0x7FFF) == OOB_NAN
 
 
 def halves_comparison(

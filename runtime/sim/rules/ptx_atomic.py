@@ -23,6 +23,7 @@ from ..ordering.releases import fence
 from ..translate import Rules, Translator
 from ..values import ValueKind, narrow
 from ..warp import Warp
+from .arithmetic import MAXIMUM_NUMBER, MINIMUM_NUMBER
 from .ptx_memory import from_bytes, space_of, to_bytes
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def _dec(a: Any, b: Any) -> Any:
     return b * restarts + (a - a.dtype.type(1)) * ~restarts
 
 
+_FLOAT_COMBINE: Mapping[str, Combine] = {"min": MINIMUM_NUMBER, "max": MAXIMUM_NUMBER}
+"""Extremes of floats: a number wins over NaN, and -0 is less than +0 (measured on an H200)."""
 _COMBINE: Mapping[str, Combine] = {
     "min": np.minimum, "max": np.maximum, "umin": np.minimum, "umax": np.maximum,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
@@ -68,6 +71,8 @@ def changes(kind: str, type: ValueKind, exact: "Table | None" = None) -> Callabl
             total = exact.values(exact.numbers(a) + exact.numbers(b), dtype)
         elif kind == "add":
             total = a + b if dtype.kind in "iuf" else narrow(a.astype(np.float64) + b.astype(np.float64), dtype)
+        elif kind in _FLOAT_COMBINE and dtype.kind not in "iu":
+            total = narrow(_FLOAT_COMBINE[kind](a.astype(np.float64), b.astype(np.float64)), dtype)
         else:
             total = _COMBINE[kind](a, b)
         return np.ascontiguousarray(total).view(np.uint8)

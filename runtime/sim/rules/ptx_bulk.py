@@ -44,14 +44,19 @@ class _Copies:
         target: Space,
     ) -> None:
         self.site, self.proxy, self.source, self.target = site_of(op), proxy_of(op), source, target
+        self._masks: dict[int, int] = {}
         self._reads = t.access(op, source.row, "bulk", ptx.BULK_UNIT)
         self._writes = t.access(op, target.row, "bulk", ptx.BULK_UNIT)
-        self._operands = tuple(t.slot(operand) for operand in (op.src, op.dst, op.bytes))
+        mask = op.mask if isinstance(op, ptx.BulkStoreOp) else None
+        if mask is not None:
+            self._writes = t.access(op, target.row, "bulk", 1)
+        self._operands = tuple(t.slot(operand) for operand in (op.src, op.dst, op.bytes, *([mask] if mask else ())))
 
     def requests(self, warp: Warp) -> Iterator[tuple[int, int, int, int]]:
         """Each active lane with its source address, target address and size in bytes."""
-        sources, targets, sizes = _select(warp, self._reads.site, self._operands)
+        sources, targets, sizes, *masks = _select(warp, self._reads.site, self._operands)
         lanes = warp.lane_numbers().tolist()
+        self._masks = dict(zip(lanes, masks[0].tolist(), strict=True)) if masks else {}
         return zip(
             lanes, sources.tolist(), targets.tolist(), (sizes.astype(np.int64) & 0xFFFFFFFF).tolist(), strict=True
         )
@@ -69,10 +74,12 @@ class _Copies:
     ) -> Operation:
         """Starts the copy of a lane, or a reduction by a change, maybe to the shared memory of the block of a rank."""
         read = memory.rows_of(self.source, warp, self._reads, lane, source, size, reads=True)
+        content = memory.read(self.source, warp, self._reads, lane, read)
+        if self._writes.width == 1:
+            return self._start_masked(warp, lane, read, target, content, group)
         written = memory.rows_of(self.target, warp, self._writes, lane, target, size, reads=False)
         if rank is not None:
             written += (rank - warp.block.rank) * (self.target.arena.span // ptx.BULK_UNIT)
-        content = memory.read(self.source, warp, self._reads, lane, read)
         if change is None:
             memory.claim(self.target, warp, self._writes, lane, written, content)
         else:
@@ -84,6 +91,26 @@ class _Copies:
         warp.block.cluster.reads_late = True
         of_all = self.site, self.proxy, warp, lanes, groups, self.target, written, ptx.BULK_UNIT, content, reading
         return Operation(*of_all) if change is None else Reduction(*of_all, change=change)
+
+    def moves(self, lane: int) -> bool:
+        """Whether the copy of a lane moves any bytes: its mask, if it has one, may name none."""
+        return self._masks.get(lane, -1) & 0xFFFF != 0
+
+    def _start_masked(
+        self, warp: Warp, lane: int, read: NDArray[Any], target: int, content: NDArray[np.uint8], group: int
+    ) -> Operation:
+        """Starts a copy of some bytes of each unit, which the lane's mask names; others are not accessed."""
+        memory.check_aligned(self.target, warp, self._writes, lane, target)
+        chosen = np.flatnonzero(self._masks[lane] >> np.arange(ptx.BULK_UNIT) & 1)
+        places = (target + ptx.BULK_UNIT * np.arange(len(read))[:, None] + chosen).ravel()
+        written = memory.rows_at(self.target, warp, self._writes, lane, places, reads=False)
+        bytes = content[:, chosen].reshape(-1, 1)
+        memory.claim(self.target, warp, self._writes, lane, written, bytes)
+        self.target.hold(warp, written, 1)
+        lanes, groups = np.full(len(written), lane), np.full(len(written), group)
+        reading = Source(self.source, read, ptx.BULK_UNIT, np.full(len(read), lane))
+        warp.block.cluster.reads_late = True
+        return Operation(self.site, self.proxy, warp, lanes, groups, self.target, written, 1, bytes, reading)
 
     def window(self, warp: Warp, lane: int, address: int) -> tuple[int, int]:
         """The rank of the block in whose shared memory a lane's copy writes, and the address there. The faults of
@@ -138,7 +165,7 @@ def _store(op: ptx.BulkStoreOp | ptx.BulkReduceOp, t: Translator) -> Step:
         if reduction is not None and change is None:
             change = change_of(*reduction, t.spaces.global_.arena.data[ptx.BULK_UNIT], t.launch.exact)
         for lane, source, target, size in copies.requests(warp):
-            if size:
+            if size and copies.moves(lane):
                 group = int(warp.bulk_groups[lane])
                 warp.state(InFlight).stores.append(copies.start(warp, lane, source, target, size, group, change))
 

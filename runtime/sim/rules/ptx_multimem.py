@@ -50,12 +50,12 @@ def _ld_reduce(op: ptx.MultimemLdReduceOp, t: Translator) -> Step:
     space, site, acquires = t.spaces.global_, site_of(op), op.order_name == "acquire"
     access = _access(op, t, "load", kind)
     combine = changes(op.kind.data, kind, t.launch.exact)
-    is_half = kind.is_float and kind.dtype.itemsize == 2
+    is_sum_of_halves = kind.is_float and kind.dtype.itemsize == 2 and op.kind.data == "add"
 
     def step(warp: Warp) -> None:
         addresses = _places(warp, site, warp.registers[pointer])
         parts = [space.observe(warp, access, address, acquires=acquires) for address in addresses]
-        if is_half:  # the sum is rounded once
+        if is_sum_of_halves:  # it is rounded once
             wide = sum(part.view(kind.dtype).astype(np.float32) for part in parts)
             total: Any = np.ascontiguousarray(narrow(np.asarray(wide, np.float64), kind.dtype)).view(np.uint8)
         else:
