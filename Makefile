@@ -35,7 +35,7 @@ endif
 help:
 	@echo "make demo      run every example, on the GPU or else on the simulator, and check it"
 	@echo "make test      every test that needs no GPU"
-	@echo "make nightly   the same, for every case and 15 times as many generated examples, new ones each time"
+	@echo "make nightly   the same, for every case and 16 times as many generated examples, new ones each time"
 	@echo "make gpu-test  the tests that need a CUDA device; they fail without one"
 	@echo "make gpu-memcheck  those of Hopper's copies and products, under memcheck of compute-sanitizer"
 	@echo "make gpu-agreement  planted faults under compute-sanitizer beside tilefold check; counters of ncu beside the simulator"

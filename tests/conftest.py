@@ -21,10 +21,14 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
+from tests.examples import USUAL
+
 settings.register_profile(
     "nightly", deadline=None, max_examples=400, derandomize=False, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("tilefold", settings.get_profile("nightly"), max_examples=40, derandomize=True, database=None)
+settings.register_profile(
+    "tilefold", settings.get_profile("nightly"), max_examples=USUAL, derandomize=True, database=None
+)
 # one failing example is enough for tests.mutants, as it was found
 settings.register_profile(
     "mutants", settings.get_profile("tilefold"), max_examples=60, phases=(Phase.explicit, Phase.generate)

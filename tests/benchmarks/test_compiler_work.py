@@ -30,6 +30,7 @@ COUNTED = "from tests.work import calls\ndef run():\n    {code}\nprint(calls(run
 
 
 @pytest.mark.parametrize(("workload", "most"), COMPILATIONS, ids=lambda each: getattr(each, "name", ""))
+@pytest.mark.sampled(2)
 def test_compiling_in_a_warm_process(workload: Workload, most: int) -> None:
     def compile_it() -> None:
         program, _ = workload.loaded()

@@ -30,6 +30,7 @@ def example(name: str) -> Program:
     ("name", "arch"),
     [("hgemm.cute", "sm_80"), ("transpose.cute", "sm_80"), ("tma_copy.cute", "sm_90a"), ("reduce.cute", "sm_90a")],
 )
+@pytest.mark.sampled(2)
 def test_the_assembler_keeps_what_has_effects(name: str, arch: str) -> None:
     program, target = example(name), Target(arch)
     for kernel in program.kernels:

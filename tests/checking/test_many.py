@@ -147,6 +147,7 @@ def killing(path: str) -> int:
     return 0
 
 
+@pytest.mark.sampled(0)
 def test_a_cluster_whose_worker_is_killed(tmp_path: Path) -> None:
     distributed: Any = import_module("distributed")
     with (

@@ -13,6 +13,7 @@ from tilefold.compiler.machine.nvptx import compile_isolated
 
 from tests.emit.examples import ARGS, SHARED, all_examples
 from tests.emit.harness import ASSEMBLED, parse
+from tests.examples import examples
 
 BODIES = [body for _, body in all_examples()]
 TYPES = ("i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")
@@ -78,7 +79,7 @@ CONSTANTS = "\n".join(
 )
 
 
-@settings(max_examples=6, deadline=None, phases=(Phase.explicit, Phase.generate), suppress_health_check=SLOW)
+@settings(max_examples=examples(3), deadline=None, phases=(Phase.explicit, Phase.generate), suppress_health_check=SLOW)
 @given(st.lists(bodies(), min_size=2, max_size=6), st.sampled_from(ASSEMBLED))
 def test_random_program_becomes_machine_code(kernels: list[str], target: Target) -> None:
     text = "".join(

@@ -3,16 +3,12 @@
 stage and however its warps and copies are ordered, and its machine code has the instructions that it should have.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 from tilefold.base.target import Target
-from tilefold.runtime.engine import RunResult
-from tilefold.runtime.sim.launch import Completion
-from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.kernels.attention_sm90 import Problem, example
 from tests.kernels.harness import STAGES
@@ -30,11 +26,13 @@ PACKED = (40, 0, 1, 130), (24, 16, 0, 25)
 @pytest.mark.parametrize(
     ("problem", "config"),
     [
-        (Problem(200, 40, causal=True), TWO),
+        (Problem(136, 40, causal=True), TWO),
         (Problem(136, heads=2, shared=2, causal=True), TWO),
         (Problem(65, 33, depth=96, dtype=bfloat16, causal=True), ONE_STAGE),
+        (Problem(1), TWO),
         (Problem(64, 24, depth=128, dtype=bfloat16), ONE_STAGE),
         (Problem(8, 24, depth=256, causal=True), ONE_STAGE),
+        (Problem(129, 17), TWO),
         (Problem(200, 64, heads=2, batch=2), THREE),
     ],
     ids=str,
@@ -42,12 +40,6 @@ PACKED = (40, 0, 1, 130), (24, 16, 0, 25)
 @pytest.mark.sampled(2)
 def test_heads_of_each_size_and_masks(problem: Problem, config: dict[str, Any]) -> None:
     problem.check(config, launches=2 if config is TWO else 1)
-
-
-@pytest.mark.parametrize("rows", [1, 129])
-@pytest.mark.sampled(1)
-def test_lengths_around_a_tile(rows: int) -> None:
-    Problem(rows, rows // 8 + 1).check(TWO)
 
 
 @pytest.mark.parametrize("causal", [False, True])
@@ -62,23 +54,12 @@ def test_rows_that_fill_few_tiles_take_smaller_ones(rows: int, consumers: int) -
     assert example().chosen_config(64, False, rows).consumers == consumers
 
 
+@pytest.mark.sampled(0)
 def test_the_first_and_the_last_stage_give_the_same_bytes() -> None:
     """test_attention_sm90_text.py has all stages, of a smaller kernel."""
     problem = Problem(causal=True, lengths=((3, 80), (20, 40)))
     results = {problem.check(ONE_STAGE, 1, stage=stage).tobytes() for stage in (STAGES[0], STAGES[-1])}
     assert len(results) == 1
-
-
-@pytest.mark.parametrize("completion", Completion)
-@pytest.mark.sampled(1)
-def test_every_order_of_warps_and_copies(completion: Completion, monkeypatch: pytest.MonkeyPatch) -> None:
-    launch = SimEngine.launch
-
-    def completing(engine: SimEngine, *args: Any) -> RunResult:
-        return launch(replace(engine, completion=completion), *args)
-
-    monkeypatch.setattr(SimEngine, "launch", completing)
-    Problem(136, 40, causal=True).check(TWO, 1, seed=1)
 
 
 def ptx_of(depth: int, **config: Any) -> str:

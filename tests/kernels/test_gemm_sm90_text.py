@@ -30,13 +30,14 @@ def test_every_stage(stage: str) -> None:
     ],
     ids=str,
 )  # fmt: skip
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_variants(changed: dict[str, Any]) -> None:
     check_changed(NAME, "instr", **changed)
 
 
 @needs_ptxas
 @pytest.mark.parametrize(("changed", "multiplications"), [({}, 4), ({"TILE_M": "256", "TILE_N": "128"}, 8)], ids=str)
+@pytest.mark.sampled(1)
 def test_machine_code(changed: dict[str, str], multiplications: int) -> None:
     """The loop waits, multiplies and moves nothing; registers are handed over, and none is spilled."""
     found = installed()

@@ -12,6 +12,7 @@ from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.params import expand
 from tilefold.runtime.engine import TensorArgument
 
+from tests.examples import examples
 from tests.kernels.harness import MAX_BYTES, STAGES, TARGET, on_gpu, program_of, simulate
 from tilefold.driver.filled_arguments import prepare
 from tilefold.driver.launches import Changes, Launch, read_launches
@@ -92,7 +93,7 @@ def of(text: str) -> tuple[Program, Launch]:
     return found, launch
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(
     st.sampled_from(["si4", "ui1"]),
     st.permutations([8, 2, 4]),

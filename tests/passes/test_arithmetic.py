@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
 from tests.emit.cpu import SM80, run_on_cpu
+from tests.examples import examples
 from tests.passes.expressions import Arithmetic, Operation, arithmetic, signed
 from tests.passes.harness import apply, entry, execute
 
@@ -175,7 +176,7 @@ def test_ranges_of_loops() -> None:
 
 
 @given(arithmetic("index", 64, INPUTS), SCALARS)
-@settings(max_examples=30)
+@settings(max_examples=examples(16))
 def test_conversion_to_registers_keeps_every_value(made: Arithmetic, scalars: tuple[int, int]) -> None:
     everyone = [inputs_of(thread, block, scalars) for block in range(2) for thread in range(THREADS)]
     expected = [[value(inputs) for value in made.values.values()] for inputs in everyone]

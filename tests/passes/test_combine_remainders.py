@@ -10,6 +10,7 @@ from tilefold.dialects.arith.semantics import constant_of
 from xdsl.dialects import arith
 from xdsl.ir import Operation
 
+from tests.examples import examples
 from tests.passes.expressions import BY_CONSTANT, OPERATIONS, SHIFTS, Arithmetic
 from tests.passes.harness import apply, entry, execute
 
@@ -68,7 +69,7 @@ def _divided(made: Arithmetic, what: str, number: str, by: int, signed: bool, by
 
 
 @given(sums(), st.sampled_from([0, 1, 77, 2**31 - 1, -1, -12, -(2**31)]), st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=examples(20))
 def test_sums_keep_their_values(made: Arithmetic, x: int, as_address: bool) -> None:
     """The last sum is stored, or it is where an element is loaded from; in an address, quotients may be left alone."""
     last = list(made.values)[-1]

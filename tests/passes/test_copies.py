@@ -20,6 +20,7 @@ from tilefold.passes.analysis.vector_width import MAX_BITS, choose_vector
 from tilefold.runtime.arrays.storage import element_indices, storage_size
 from xdsl.dialects.builtin import IntAttr, f16
 
+from tests.examples import examples
 from tests.passes.harness import execute, kernel, lowered
 
 SIZES = st.sampled_from([1, 2, 3, 4, 6, 8, 12, 16])
@@ -195,7 +196,7 @@ def predicated_copies(draw: Any) -> tuple[Layout, Layout, Layout]:
 
 
 @given(predicated_copies(), st.integers(0, 2**32 - 1))
-@settings(max_examples=25)
+@settings(max_examples=examples(12))
 def test_copies_under_predicates_move_what_numpy_moves(layouts: tuple[Layout, Layout, Layout], seed: int) -> None:
     src, dst, pred = layouts
     flags = np.random.default_rng(seed).integers(0, 2, storage_size(pred), np.int32)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tilefold.dialects.ptx import LoadOp, StoreOp, value_bytes
 from tilefold.passes.writing.emitter import remarks_in
 
+from tests.examples import examples
 from tests.passes.harness import apply, check_pass, entry, execute
 
 
@@ -239,7 +240,7 @@ def _random_body(draw: Any) -> list[str]:
 
 
 @given(_random_body(), st.integers(0, 1), st.integers(0, 1), st.sampled_from([4, 8, 16]))
-@settings(max_examples=60)
+@settings(max_examples=examples(30))
 def test_memory_is_the_same(lines: list[str], x: int, y: int, align: int) -> None:
     text = entry("\n".join(lines), ARGS.format(align=align), "1")
     results: list[bytes] = []

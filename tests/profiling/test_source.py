@@ -36,7 +36,7 @@ def test_a_line_has_its_code_in_each_form() -> None:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(2)
 def test_instructions_with_effects_have_lines_in_examples(path: Path) -> None:
     found = source_map(
         program(path.read_text(), path.name), program(path.read_text(), path.name).simulated_target("instr")

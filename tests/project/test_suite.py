@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.examples import USUAL
 from tests.project.tree import ROOT
 
 GENERATED = """
@@ -52,7 +53,7 @@ def examples(tmp_path: Path, imports: str, *options: str) -> str:
 
 def test_hypothesis_generates_the_same_examples_in_every_run(tmp_path: Path) -> None:
     first = examples(tmp_path, "import os")
-    assert len(first.splitlines()) >= 40
+    assert len(first.splitlines()) >= USUAL
     assert examples(tmp_path, "import tilefold.driver.lowering, tilefold.compiler.emit") == first
 
 

@@ -20,6 +20,7 @@ from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.layout.algebra.inttuple import has_underscore, wrap
 from xdsl.ir import Block
 
+from tests.examples import examples
 from tilefold import cute
 
 
@@ -441,7 +442,7 @@ def run(np_or_cute: Any, steps: list[tuple[str, int, int]], inputs: list[Any], m
 
 
 @given(programs())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 def test_programs_of_fragments(steps: list[tuple[str, int, int]]) -> None:
     """However results are used again, and whatever is written between, they are NumPy's."""
     random = np.random.default_rng(len(steps))

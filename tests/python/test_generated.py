@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from tests.examples import examples
 from tilefold import cute
 
 THREADS = 8
@@ -131,7 +132,7 @@ def call(function: cute.Constexpr, out: cute.Tensor, n: int):
     out[t] = cute.Int32(cute.jit(function)(cute.Int32(t), n))
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(16), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(text=functions(), n=st.integers(0, 3), stage=st.sampled_from(("cute", "instr")))
 def test_a_generated_function(text: str, n: int, stage: str) -> None:
     function = defined(text)

@@ -96,6 +96,7 @@ def in_a_cluster(A, B, modes: cute.Constexpr, told: cute.Constexpr, signals: cut
 @pytest.mark.parametrize(
     ("modes", "told", "signals"), [((1, 0), 2, False), ((0, 1), 2, False), ((0, 1), 1, True), ((1, 0), 1, True)]
 )
+@pytest.mark.sampled(2)
 def test_blocks_of_a_cluster_tell_those_that_share_tiles(modes: tuple[int, int], told: int, signals: bool) -> None:
     source = np.arange(TILE * COUNT * 4, dtype=np.float32).reshape(2, 2, COUNT, TILE).T
     for seed in range(3):

@@ -119,7 +119,7 @@ def _matrices(type: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 def test_kinds(name: str) -> None:
     kind, type, fields = KINDS[name]
     a, b = _matrices(type)

@@ -44,7 +44,7 @@ PROGRAMS = [_generic(program(op)) for op in OPERATIONS.values()]
 
 
 @given(st.sampled_from(PROGRAMS), st.data(), st.sampled_from(PIPELINES))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_refused_or_lowered(text: str, data: st.DataObject, passes: str) -> None:
     chosen: dict[str, str] = {}
     for match in _TYPE.finditer(text):
