@@ -27,7 +27,21 @@ from .algebra.core import (
 from .algebra.display import Displayed
 from .algebra.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
 from .algebra.inverse import left_inverse, max_alignment, max_common_layout, max_common_vector, nullspace, right_inverse
-from .algebra.modes import append, group_modes, prepend, replace, select, take, ungroup_mode, zip_layout, zip_layouts
+from .algebra.modes import (
+    append,
+    dice,
+    domain_offset,
+    group_modes,
+    prepend,
+    replace,
+    select,
+    slice_,
+    slice_and_offset,
+    take,
+    ungroup_mode,
+    zip_layout,
+    zip_layouts,
+)
 from .algebra.modes import flatten_layout as flatten
 from .algebra.modes import unflatten_layout as unflatten
 from .algebra.product import (
@@ -41,7 +55,6 @@ from .algebra.product import (
     zipped_product,
 )
 from .algebra.recast import downcast, recast_layout, upcast
-from .algebra.slicing import dice, domain_offset, slice_, slice_and_offset
 from .algebra.swizzle import Swizzle, make_swizzle
 
 __all__ = [

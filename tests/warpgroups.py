@@ -16,7 +16,7 @@ from tilefold.layout.algebra.divide import zipped_divide
 from tilefold.layout.algebra.product import tile_to_shape
 from tilefold.layout.atoms.contract import Named
 from tilefold.layout.atoms.mma_atom import MmaAtom
-from tilefold.layout.atoms.mma_registers import registers
+from tilefold.layout.atoms.mma_sync import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.wgmma_smem import SWIZZLE_BITS, MatrixDescriptor, make_matrix_descriptor, wgmma_smem_atom
 from tilefold.runtime.arrays.storage import distances, element_indices

@@ -21,7 +21,7 @@ from ...dialects.tile.view_base import LayoutViewOp
 from ...layout.algebra.core import ComposedLayout, Layout
 from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import transform_leaves
-from ...layout.algebra.slicing import slice_and_offset
+from ...layout.algebra.modes import slice_and_offset
 from ..scalars.dtypes import DType, Index
 from ..scalars.values import MOST, Int, compare, index_of
 from ..tensors.copies import ThrCopy

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PTX as text in a kernel."""
+"""PTX as text in a kernel; instructions without operands become the operations that they name (PTX ISA, fence, membar,
+cp.async, griddepcontrol, barrier.cluster, tcgen05.fence, tcgen05.wait).
+"""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from ...base.errors import Code, TilefoldError
+from ...base.spaces import GMEM, SMEM
+from ...dialects import ptx
 from ...dialects.ptx import InlineOp
 from ...dialects.ptx.base import make_constraint
 from ..scalars.dtypes import Float32, Int32, Int64, as_dtype
@@ -17,7 +22,6 @@ from ..tensors.tensors import Address, Pointer, address_of
 from ..tracing.state import current, emit
 from .arch import APPROXIMATIONS, approx
 from .cluster_texts import cluster_operation
-from .fence_texts import plain_operation
 from .memory_texts import memory_operation
 from .stored_texts import stored_text
 from .warp_texts import warp_operation
@@ -144,3 +148,34 @@ def _operand(x: Any) -> Any:
         return address_of(x).ssa
     value = as_value(x) if not isinstance(x, Value) else x
     return (convert(value, Int64) if value.dtype.name == "Index" else value).ssa
+
+
+_SCOPES = ("cta", "cluster", "gpu", "sys")
+_OPERATIONS: Mapping[str, Callable[[], Operation]] = {
+    **{f"fence.{order}.{scope}": partial(ptx.FenceOp, order, scope=scope)
+       for order in ("acq_rel", "sc") for scope in _SCOPES},
+    **{f"membar.{level}": partial(ptx.FenceOp, "sc", scope=scope)
+       for level, scope in (("cta", "cta"), ("gl", "gpu"), ("sys", "sys"))},
+    **{f"fence.proxy.async{suffix}": partial(ptx.FenceProxyAsyncOp, space)
+       for suffix, space in (("", None), (".global", GMEM.ptx), (".shared::cta", SMEM.ptx))},
+    "fence.mbarrier_init.release.cluster": ptx.FenceMbarrierInitOp,
+    "cp.async.commit_group": ptx.CpAsyncCommitGroupOp,
+    "cp.async.wait_all": ptx.CpAsyncWaitAllOp,
+    "cp.async.bulk.commit_group": ptx.BulkCommitGroupOp,
+    "griddepcontrol.wait": ptx.GridDependencyWaitOp,
+    "griddepcontrol.launch_dependents": ptx.LaunchDependentsOp,
+    **{f"barrier.cluster.arrive{order}{aligned}":
+       partial(ptx.ClusterArriveOp, relaxed=order == ".relaxed", aligned=bool(aligned))
+       for order in ("", ".release", ".relaxed") for aligned in ("", ".aligned")},
+    **{f"barrier.cluster.wait{order}{aligned}": partial(ptx.ClusterWaitOp, aligned=bool(aligned))
+       for order in ("", ".acquire") for aligned in ("", ".aligned")},
+    **{f"tcgen05.fence::{when}": partial(ptx.TensorFenceOp, when)
+       for when in ("before_thread_sync", "after_thread_sync")},
+    **{f"tcgen05.wait::{kind}.sync.aligned": partial(ptx.TensorWaitOp, kind) for kind in ("ld", "st")},
+}  # fmt: skip
+
+
+def plain_operation(text: str) -> Operation | None:
+    """The operation that a text without operands is; None for any other text."""
+    make = _OPERATIONS.get("".join(text.split()).removesuffix(";"))
+    return None if make is None else make()

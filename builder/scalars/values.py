@@ -39,8 +39,7 @@ from .casts import (
 )
 from .dtypes import Boolean, DType, Index, as_dtype, dtype_of
 from .operators import Bits, Compared, Ordered, not_combined
-from .power import power
-from .remainders import floor_divide
+from .power import floor_divide, power
 
 Scalar: TypeAlias = "Value | int | float | bool"
 """An operand of arithmetic: a value of the kernel, or a Python number."""

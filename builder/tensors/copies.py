@@ -30,8 +30,8 @@ from ...layout.atoms.instructions import CpAsync
 from ...layout.atoms.universal import auto_vectorizing_copy
 from ...layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ...layout.tiling import tiled_copy as algebra
+from ...layout.tiling.tiled_copy import BY_MMA
 from ...layout.tiling.tiled_copy import make_cotiled_copy as _cotiled
-from ...layout.tiling.tiled_copy_mma import BY_MMA
 from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .address_space import AddressSpace

@@ -23,9 +23,9 @@ from ..tracing.truth import refuse_presence
 from .address_space import AddressSpace
 from .coordinates import as_tuple, counted_from_end, has_none, show_layout, split_coordinate
 from .fragments import Vec, load, store
-from .packed import load_packed
 from .raw_pointers import Address, RawPointer
 from .tensor_base import AnyTensor, Elements, inside, replaced_leaves, slice_modes
+from .vectors import load_packed
 
 
 def aligned_after(type: TensorType, distance: Int) -> int:

@@ -18,7 +18,7 @@ from ...dialects.cute import LayoutAttr, TilerAttr
 from ...dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp, TmaType
 from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
 from ...layout.algebra.inttuple import wrap
-from ...layout.algebra.slicing import slice_
+from ...layout.algebra.modes import slice_
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.atoms.instructions import ROWS
 from ...layout.atoms.tensor_copy import TENSOR_COPIES

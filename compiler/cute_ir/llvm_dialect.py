@@ -15,8 +15,7 @@ from ...passes.cute_ir.one_shot_convert_to_llvm import BLOCK_SIZE, KERNEL
 from ...passes.errors import LoweringError
 from ..emit.control import join_paths
 from ..emit.convert import find_fenced_roundings
-from ..emit.text import escape
-from ..emit.types import constant, llvm_type
+from ..emit.types import constant, escape, llvm_type
 from ..emit.writer import FunctionWriter, ModuleWriter
 from .llvm_instructions import LLVM_RULES, memory_type, symbol, write_constant
 

@@ -14,7 +14,7 @@ from ...base.parameters import MAX_PARAMETER_BYTES, offsets_of
 from ...base.target import STATIC_SHARED_BYTES
 from ...dialects.kernel import passed_as
 from ...dialects.ptx import EntryOp, PtrType, RetOp, WgmmaMmaAsyncOp
-from ...layout.atoms.mma_registers import registers
+from ...layout.atoms.mma_sync import registers
 from ...passes.analysis.joined_loads import find_joined_loads
 from ...passes.analysis.loop_hints import own_copies, stays_a_loop
 from ...passes.analysis.machine_calls import multiplies_by_warpgroups

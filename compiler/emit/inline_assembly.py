@@ -7,8 +7,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.ptx import PtxOp
 from ...dialects.ptx.base import PtrType, TensorMapType, make_constraint, value_bytes
-from .text import quote
-from .types import llvm_type
+from .types import llvm_type, quote
 from .writer import FunctionWriter, Rule
 
 

@@ -13,7 +13,7 @@ from pathlib import PurePath
 from xdsl.dialects.builtin import FileLineColLoc
 from xdsl.ir import Operation
 
-from .text import quote
+from .types import quote
 
 _UNQUOTABLE = re.compile(r'["\\\x00-\x1f\x7f]')  # NVPTX copies a file's name into `.file "..."` as it is
 

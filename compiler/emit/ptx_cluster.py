@@ -10,7 +10,7 @@ from ...dialects import ptx
 from ...dialects.ptx.base import REGISTER_LETTERS
 from ...dialects.ptx.cluster import PEER_BIT
 from .inline_assembly import effect, in_register, ordered, register
-from .text import quote
+from .types import quote
 from .writer import FunctionWriter, Rule, call_rule, rule
 
 

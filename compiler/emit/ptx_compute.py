@@ -16,9 +16,9 @@ from xdsl.ir import Operation
 from ...dialects import ptx
 from ...dialects.ptx import SregOp
 from ...dialects.ptx.mma import register_types
-from ...layout.atoms.mma_registers import Registers, registers
+from ...layout.atoms.mma_sync import Registers, registers
 from .inline_assembly import compute, effect, from_register, in_register, register
-from .text import quote
+from .types import quote
 from .writer import FunctionWriter, Rule, rule
 
 

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 
 from ...base.element_types import BY_PTX, ElementType
 from ...dialects import ptx
-from ...layout.atoms.mma_registers import registers
+from ...layout.atoms.mma_sync import registers
 from ...layout.atoms.ptx_text import write_wgmma
 from .inline_assembly import call_ordered, effect, ordered
 from .writer import FunctionWriter, Rule, rule

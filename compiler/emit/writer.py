@@ -14,8 +14,7 @@ from ...dialects.arith.integer_range import Range
 from ...passes.analysis.wgmma_fragments import Fragment
 from ...passes.errors import LoweringError
 from .lineinfo import LineInfo
-from .text import c_string
-from .types import llvm_type
+from .types import c_string, llvm_type
 
 OpT = TypeVar("OpT", bound=Operation)
 DATA_LAYOUT = "e-p3:32:32-p4:32:32-p5:32:32-p6:32:32-p7:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"

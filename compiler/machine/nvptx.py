@@ -10,8 +10,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Collection, Sequence
+from functools import cache, partial
 from importlib import import_module
 from threading import Lock, Thread
 from typing import Any
@@ -21,7 +21,6 @@ from ...base.held_signals import holding_signals
 from ...base.limits import check_deadline, seconds_left
 from ...base.target import Target
 from ..emit import DATA_LAYOUT
-from .ptxas_negation import wrap_integers
 
 _TRIPLE = "nvptx64-nvidia-cuda"
 _OPTIONS = (
@@ -254,3 +253,39 @@ def _watch_parent() -> None:
     """Waits for the end of standard input. LLVM lets other threads run."""
     os.read(0, 1)
     os._exit(ABANDONED)
+
+
+_INSTRUCTION = re.compile(r"^\t(neg\.s(?:16|32)|abs\.s(?:16|32|64)) +\t?(%\w+), (%\w+);$", re.MULTILINE)
+_EXTREME = re.compile(r"^\t(?:max|min)\.s32 +\t?%\w+, (%\w+), ([^;]+);$", re.MULTILINE)
+_INLINE = re.compile(r"(\t// begin inline asm\n.*?\t// end inline asm$)", re.DOTALL | re.MULTILINE)
+"""PTX that the program has as text, which stays as it is."""
+
+
+def wrap_integers(ptx: str) -> str:
+    """PTX from LLVM with these instructions replaced."""
+    if _INSTRUCTION.search(ptx) is None:
+        return ptx
+    extreme = {operand for both in _EXTREME.findall(ptx) for operand in both}
+    parts = _INLINE.split(ptx)
+    parts[::2] = [_INSTRUCTION.sub(partial(_replace, extreme), part) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _replace(extreme: Collection[str], match: re.Match[str]) -> str:
+    """The text for an instruction; `extreme` are the operands of `max.s32` and `min.s32`."""
+    name, result, operand = match.groups()
+    operation, bits = name.split(".s")
+    if operation == "neg":
+        return match[0] if name == "neg.s32" and result not in extreme else "\n".join(_negate(result, operand, bits))
+    lines = (
+        "\t{",
+        f"\t.reg .b{bits} \t%negated;",
+        *_negate("%negated", operand, bits),
+        f"\tmax.s{bits} \t{result}, {operand}, %negated;",
+        "\t}",
+    )
+    return "\n".join(lines)
+
+
+def _negate(result: str, operand: str, bits: str) -> tuple[str, str]:
+    return f"\tnot.b{bits} \t{result}, {operand};", f"\tadd.s{bits} \t{result}, {result}, 1;"

@@ -13,11 +13,11 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, LOCAL, MAP, SHARED, SHARED_CLUSTER, PtrType, split_vector
-from .environment import RESERVED_BYTES, RESERVED_SHARED
 from .inference import GENERIC, SPACES
 from .moves import Rule, address_of, is_float
 from .registers import Registers, bits_of, type_of
 from .syntax import TYPE_BITS, Address, Instruction, Integer, Operand, Register, Symbol, Vector
+from .variables import RESERVED_BYTES, RESERVED_SHARED
 
 _WEAK = ("weak", "volatile")
 _HINT = "L2::cache_hint"

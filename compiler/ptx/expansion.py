@@ -12,8 +12,7 @@ from dataclasses import replace
 from ...base.errors import Code
 from .operands import CARRY
 from .parameters import Parameters, accessed_parameter, parts_of, renamed, symbols_in
-from .recursion import recursive_functions
-from .stack import ENTER, LEAVE, MANIPULATION, RESTORE, SAVE, Stack, entry_of, step
+from .stack import ENTER, LEAVE, MANIPULATION, RESTORE, SAVE, Stack, entry_of, recursive_functions, step
 from .syntax import (
     Address,
     Arguments,

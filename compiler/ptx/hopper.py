@@ -18,7 +18,7 @@ from ...base.spaces import RMEM, SMEM
 from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, SHARED, SHARED_CLUSTER
 from ...layout.atoms.contract import Major
-from ...layout.atoms.mma_registers import registers
+from ...layout.atoms.mma_sync import registers
 from ...layout.atoms.numbers import MmaOperation
 from ...layout.atoms.wgmma import wgmma
 from .accesses import MEMORY, address, tensor_map

@@ -35,9 +35,9 @@ from ...dialects.ptx.base import (
     value_bytes,
 )
 from ...dialects.ptx.tcgen05.base import TENSOR
-from .environment import GRID_WORKSPACE, IN_TEXTS, RESERVED_SHARED
 from .inference import FLOAT_TYPES
 from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, Place, PtxError, Register, Symbol, Vector
+from .variables import GRID_WORKSPACE, IN_TEXTS, RESERVED_SHARED
 
 OpT = TypeVar("OpT", bound=Operation)
 

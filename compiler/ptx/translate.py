@@ -32,7 +32,6 @@ from .accesses import MEMORY, clear_reserved
 from .arithmetic import ARITHMETIC
 from .conversions import CONVERSIONS
 from .custom import custom_fragments, custom_of, normalised, read_custom
-from .environment import RESERVED_SHARED, variables_of_driver
 from .expansion import expanded
 from .flow import BasicBlock, blocks_of, reverse_postorder
 from .guesses import relax_guesses
@@ -45,6 +44,7 @@ from .registers import Registers, type_of
 from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
 from .tcgen05 import TCGEN05
 from .unread import replace_unread
+from .variables import RESERVED_SHARED, variables_of_driver
 from .video import VIDEO
 from .warps import WARPS
 from .wmma import WMMA

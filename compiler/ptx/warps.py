@@ -24,11 +24,11 @@ from ...layout.atoms.mma_table import MMA_ATOMS, SPARSE_ATOMS, mma_atom
 from ...layout.atoms.ptx_text import mma_mnemonic
 from .accesses import address
 from .clusters import cluster_barrier
-from .environment import HEAP
 from .flow import is_unaligned
 from .moves import Rule, address_of
 from .registers import Registers, type_of
 from .syntax import Arguments, Instruction, Integer, Operand, Pair, Register, Symbol, Vector
+from .variables import HEAP
 
 
 def _mask(r: Registers, operand: Operand) -> SSAValue | None:

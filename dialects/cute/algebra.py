@@ -23,9 +23,8 @@ from ...layout.algebra.inttuple import (
     weakly_congruent,
 )
 from ...layout.algebra.inverse import left_inverse, right_inverse
-from ...layout.algebra.modes import flatten_layout, group_modes, on_outer
+from ...layout.algebra.modes import flatten_layout, group_modes, on_outer, slice_
 from ...layout.algebra.recast import recast_layout
-from ...layout.algebra.slicing import slice_
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.algebra.swizzled_slice import MixedBits, slice_as_cute
 from ..definitions import irdl_op_definition

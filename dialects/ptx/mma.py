@@ -37,8 +37,8 @@ from ...base.target import Targets
 from ...layout.atoms.contract import Role
 from ...layout.atoms.instructions import MmaInstruction, MmaSync
 from ...layout.atoms.mma_atom import MmaAtom
-from ...layout.atoms.mma_registers import registers
 from ...layout.atoms.mma_sparse import ORDERED_VERSION, selectors
+from ...layout.atoms.mma_sync import registers
 from ...layout.atoms.mma_table import mma_atom
 from ...layout.atoms.ptx_text import mma_mnemonic
 from ..definitions import (

@@ -22,7 +22,7 @@ from ...base.spaces import RMEM
 from ...base.target import MAX_SET_REGISTERS, MIN_SET_REGISTERS, REGISTER_UNIT, TargetFamily, Targets
 from ...layout.atoms.contract import Named
 from ...layout.atoms.instructions import WgMma
-from ...layout.atoms.mma_registers import OPERANDS, registers
+from ...layout.atoms.mma_sync import OPERANDS, registers
 from ...layout.atoms.wgmma import WGMMA_TARGETS
 from ...layout.atoms.wgmma_smem import START_MASK, MatrixDescriptor
 from ..definitions import (

@@ -24,7 +24,7 @@ from ...base.element_types import ElementType
 from ...base.errors import Code, LayoutError
 from ...base.spaces import RMEM
 from ...layout.algebra.core import size
-from ...layout.atoms.mma_registers import thread_values
+from ...layout.atoms.mma_sync import thread_values
 from ...layout.atoms.scalar_mma import fma_of
 from ..definitions import irdl_op_definition, refusing
 from ..element_types import element_of

@@ -12,7 +12,7 @@ from ...layout.algebra.complement import complement
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, rank, size
 from ...layout.algebra.modes import append, prepend
 from ...layout.atoms.contract import AtOnce, Named, Operand, Role
-from ...layout.atoms.mma_registers import OPERANDS, registers, thread_values
+from ...layout.atoms.mma_sync import OPERANDS, registers, thread_values
 from .custom import check_values
 from .mma_types import MmaAtomAttr
 from .scale_rules import check_scales

@@ -11,7 +11,7 @@ from ...layout.algebra.core import Layout, LayoutLike
 from ...layout.algebra.divide import zipped_divide
 from ...layout.algebra.integers import Coord
 from ...layout.algebra.inttuple import product_each
-from ...layout.algebra.slicing import dice
+from ...layout.algebra.modes import dice
 from ...layout.tiling.partition import check_tiler, everything, padded, thread_coordinate
 from ..cute import CoordAttr, LayoutAttr
 from ..definitions import irdl_op_definition

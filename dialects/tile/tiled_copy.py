@@ -26,8 +26,7 @@ from ...base.errors import Code, LayoutError
 from ...base.spaces import TMEM
 from ...layout.algebra.core import Layout
 from ...layout.atoms.copy_atom import CopyAtom
-from ...layout.tiling.tiled_copy import BY_COPY, TiledCopy, make_cotiled_copy, make_tiled_copy
-from ...layout.tiling.tiled_copy_mma import BY_MMA
+from ...layout.tiling.tiled_copy import BY_COPY, BY_MMA, TiledCopy, make_cotiled_copy, make_tiled_copy
 from ...layout.tiling.tmem_copies import make_tmem_copy, make_utccp_copy
 from ..cute import LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition

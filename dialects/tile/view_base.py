@@ -20,8 +20,8 @@ from ...base.errors import Code, LayoutError
 from ...layout.algebra.coordinates import check_within
 from ...layout.algebra.core import Layout, LayoutLike, Tiler, plain_layout
 from ...layout.algebra.integers import Coord, Unknown, divisor
+from ...layout.algebra.modes import slice_and_offset
 from ...layout.algebra.promises import check_promises
-from ...layout.algebra.slicing import slice_and_offset
 from ..cute.attributes import QuotedAttr
 from ..cute.brackets import parameter
 from ..cute.values import integers, unknowns, with_scalars

@@ -14,7 +14,7 @@ from ...layout.algebra.integers import divisor
 from ...layout.atoms.contract import Act, AtOnce, Named, Role
 from ...layout.atoms.instructions import Umma
 from ...layout.atoms.mma_atom import MmaAtom
-from ...layout.atoms.mma_registers import registers
+from ...layout.atoms.mma_sync import registers
 from ...layout.atoms.wgmma_smem import UNIT, MatrixDescriptor, find_operand_swizzle, operand_align, operand_descriptor
 from ..kernel import kernel_of
 from .threads import by_every_thread

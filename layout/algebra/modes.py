@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rearranging the modes of a layout without changing any index.
+"""Rearranging the modes of a layout without changing any index, and fixing some of them (CuTe's slice and dice).
 
 Each function takes a layout or a composed layout, and treats an integer shape as one mode.
 """
@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...base.errors import Code, LayoutError
-from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_mode
-from .integers import Tree
-from .inttuple import MAX_LEAVES, flatten, rank, show, unflatten, wrap
+from .coordinates import crd2idx
+from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_mode, plain_layout
+from .integers import Coord, Tree, add, as_coordinate
+from .inttuple import MAX_LEAVES, dice_tuple, flatten, rank, show, slice_tuple, unflatten, wrap
 from .swizzle import Swizzle
 
 
@@ -186,3 +187,39 @@ def spread(layout: LayoutLike, tile: bool) -> Any:
         return (*first, *(rest if isinstance(rest, tuple) and len(rest) != 1 else (rest,)))
 
     return _restructure(layout, spread_tuple)
+
+
+def slice_and_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
+    """The layout of the modes that `coord` keeps, and the index at which it starts.
+
+    Integers of `coord` may be dynamic. For a composed layout the start moves into its offset, and the index
+    returned is 0. Raises `LayoutError` (E0201) if `coord` does not fit the shape.
+    """
+    outer = plain_layout(layout)
+    assert type(outer) is Layout
+    sliced = Layout(slice_tuple(coord, outer.shape), slice_tuple(coord, outer.stride))
+    offset = crd2idx(coord, outer.shape, outer.stride)
+    if type(layout) is ComposedLayout:
+        return ComposedLayout(layout.inner, add(layout.offset, offset), sliced), 0
+    return sliced, as_coordinate(offset)
+
+
+def slice_(coord: Coord, layout: LayoutLike) -> LayoutLike:
+    """The layout of the modes that `coord` keeps (for a composed layout, with the offset of the others)."""
+    return slice_and_offset(coord, layout)[0]
+
+
+def dice(coord: Coord, layout: LayoutLike) -> Layout:
+    """The layout of the modes that `coord` fixes. Raises `LayoutError` (E0211) for a composed layout."""
+    if type(layout) is ComposedLayout:
+        raise LayoutError(Code.COMPOSED_UNSUPPORTED, f"dice is not defined for the composed layout {layout}")
+    assert type(layout) is Layout
+    return Layout(dice_tuple(coord, layout.shape), dice_tuple(coord, layout.stride))
+
+
+def domain_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
+    """`layout` as seen from `coord`: a layout and the index where it starts (0 for a composed layout)."""
+    if type(layout) is ComposedLayout:
+        offset = add(layout.offset, crd2idx(coord, layout.outer.shape, layout.outer.stride))
+        return ComposedLayout(layout.inner, offset, layout.outer), 0
+    return layout, layout(coord)

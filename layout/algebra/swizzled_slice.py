@@ -17,8 +17,8 @@ from .coordinates import idx2crd
 from .core import ComposedLayout, Layout, LayoutLike
 from .integers import Coord, add, mul
 from .inttuple import dice_tuple, leaves, zip_modes
-from .run_time_int import RunTimeInt
-from .slicing import dice, slice_, slice_and_offset
+from .modes import dice, slice_, slice_and_offset
+from .scalars import RunTimeInt
 from .swizzle import Swizzle
 
 

@@ -7,6 +7,9 @@ column c * v, v being the elements in a register, and again 4v columns on; B lik
 and 2c + 1 of row r (and r + 8).
 """
 
+from dataclasses import dataclass
+from typing import final
+
 from ...base.element_types import BY_PTX
 from ...base.spaces import RMEM
 from ...base.target import WARP, Targets, targets
@@ -102,3 +105,43 @@ def mma_quad_pair(c: str, major_a: Major, major_b: Major) -> MmaAtom:
     types, ids = (c, "f16", "f16", c), Layout((4, 2), (1, 16))
     layouts, operation = (a, b, _QUAD_PAIR[c]), MmaOperation.MULTIPLY_ADD
     return named(70, contract_of((8, 8, 4), types, (major_a, major_b), layouts, ids, targets(70, 64), operation))
+
+
+OPERANDS = ("D", "A", "B", "C")
+"""The operands of D = A * B + C in the order of `MmaAtom.types`."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Registers:
+    """The registers of one operand in each thread: `count` of type `kind`, each with `values` neighbouring values.
+
+    `kind` is "f32", "f64" or "b32"; the first value of a b32 register is in its lowest bits.
+    """
+
+    kind: str
+    count: int
+    values: int
+
+    @property
+    def bytes(self) -> int:
+        """The width of one register."""
+        return 8 if self.kind == "f64" else 4
+
+
+def registers(atom: MmaAtom, operand: str) -> Registers:
+    """The registers of operand "D", "A", "B" or "C" of an instruction.
+
+    f32 and f64 accumulators have registers of their own types; whatever else is packed into b32, tf32 and s32 one in
+    each.
+    """
+    given, values = atom.operand(operand), thread_values(atom, operand)
+    if given.element in ("f32", "f64"):
+        return Registers(given.element, values, 1)
+    packed = max(1, min(32 // atom.held_bits(given), values))  # UniversalFMA has one value
+    return Registers("b32", values // packed, packed)
+
+
+def thread_values(atom: MmaAtom, operand: str) -> int:
+    """How many values of an operand each thread has."""
+    return atom.operand(operand).layout[1].size

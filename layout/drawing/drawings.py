@@ -2,7 +2,8 @@
 """Layouts, copies and multiplications as tables, and tables as text for a terminal.
 
 A table of a layout shows the index of each coordinate, as CuTe's print_layout does; one of a tiled copy or MMA
-shows which thread and which of its values has each place of the tile, as CuTe's print_latex does.
+shows which thread and which of its values has each place of the tile, as CuTe's print_latex does. Instructions that
+packages define have a table for each matrix.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -12,13 +13,16 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ...base.errors import Code, LayoutError
+from ...base.spaces import LANE_SHIFT, Bytes, Cells
 from ...base.target import WARP
 from ..algebra.compose import composition
 from ..algebra.coordinates import crd2idx_in_shape
-from ..algebra.core import ComposedLayout, Layout, LayoutLike, coshape, cosize, make_layout, plain_layout
+from ..algebra.core import ComposedLayout, Layout, LayoutLike, coshape, cosize, make_layout, plain_layout, size
 from ..algebra.inttuple import flatten_to_tuple, is_fully_static, product, product_each, wrap
 from ..algebra.inverse import right_inverse
+from ..atoms.contract import Operand
 from ..atoms.copy_atom import CopyAtom
+from ..atoms.custom import CustomInstruction, Given
 from ..atoms.mma_atom import MmaAtom
 from ..text.layouts import to_text
 from ..tiling.tiled_copy import TiledCopy, tile_shape
@@ -251,3 +255,28 @@ def _paint(cell: Cell, text: str) -> str:
         return text
     red, green, blue = (int(cell.colour[at : at + 2], 16) for at in (1, 3, 5))
     return f"\x1b[30;48;2;{red};{green};{blue}m{text}\x1b[0m"
+
+
+def instruction_tables(record: CustomInstruction) -> tuple[Table, ...]:
+    """A table for each matrix. LayoutError (E0209) for one that is too large to draw."""
+    return tuple([_table(record, o) for o in record.operands if record.given(o) is Given.MATRIX])
+
+
+def _table(record: CustomInstruction, operand: Operand) -> Table:
+    title, place = f"{operand.role.value} in {operand.spaces[0]}", record.places.get(operand.role)
+    if place is None:
+        return make_thread_value_table(f"{title}: elements", operand.layout)
+    match operand.spaces[0].form:
+        case Bytes():
+            return make_thread_value_table(f"{title}: elements", operand.layout, place.shape)
+        case Cells():
+            return _cell_table(f"{title}: lanes down, columns across", operand.layout, place)
+
+
+def _cell_table(title: str, holders: Layout, place: Layout) -> Table:
+    """The cells of a matrix, each with the thread and the value that has it."""
+    whose = make_thread_value_table(title, holders, size(place)).rows
+    cells = {divmod(place(i), 1 << LANE_SHIFT): whose[i][0] for i in range(size(place))}
+    lanes, columns = (1 + max(cell[mode] for cell in cells) for mode in (0, 1))
+    rows = tuple([tuple([cells.get((lane, column), EMPTY) for column in range(columns)]) for lane in range(lanes)])
+    return Table(title, rows)

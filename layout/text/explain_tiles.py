@@ -10,9 +10,8 @@ from ..algebra.compose import composition
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, Tiler, cosize, join, make_layout
 from ..algebra.divide import logical_divide, zipped_divide
 from ..algebra.inttuple import rank, transform_leaves
-from ..algebra.modes import append, spread, tile_unzip, zip_layouts
+from ..algebra.modes import append, slice_and_offset, spread, tile_unzip, zip_layouts
 from ..algebra.product import blocked_product, logical_product, raked_product, zipped_product
-from ..algebra.slicing import slice_and_offset
 from ..tiling.partition import everything, inner_partition, local_tile, outer_partition, padded, project
 from ..tiling.tiled_copy import TiledCopy
 from .explain_layouts import explain_complement, explain_composition

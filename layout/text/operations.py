@@ -33,11 +33,14 @@ from ..tiling.tiled_copy import (
     TiledCopy,
     make_cotiled_copy,
     make_tiled_copy,
+    make_tiled_copy_A,
+    make_tiled_copy_B,
+    make_tiled_copy_C,
+    make_tiled_copy_C_atom,
     make_tiled_copy_D,
     make_tiled_copy_S,
     make_tiled_copy_tv,
 )
-from ..tiling.tiled_copy_mma import make_tiled_copy_A, make_tiled_copy_B, make_tiled_copy_C, make_tiled_copy_C_atom
 from ..tiling.tiled_mma import TiledMma, make_tiled_mma
 
 

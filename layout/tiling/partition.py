@@ -16,7 +16,7 @@ from ..algebra.core import Layout, LayoutLike, Tiler
 from ..algebra.divide import zipped_divide
 from ..algebra.integers import Coord, Tree
 from ..algebra.inttuple import dice_tuple, is_fully_static, product_each, rank, show
-from ..algebra.slicing import dice, slice_and_offset
+from ..algebra.modes import dice, slice_and_offset
 
 Slicing = Callable[[Coord, LayoutLike], tuple[LayoutLike, Any]]
 """How a part is taken out of a layout: `slice_and_offset`, or another that is the same function."""

@@ -17,12 +17,12 @@ from ..algebra.divide import zipped_divide
 from ..algebra.integers import static
 from ..algebra.inttuple import is_fully_static, product_each, rank
 from ..algebra.inverse import left_inverse, right_inverse
-from ..algebra.modes import zip_layout
+from ..algebra.modes import slice_, slice_and_offset, zip_layout
 from ..algebra.product import logical_product, raked_product
 from ..algebra.recast import upcast
-from ..algebra.slicing import slice_, slice_and_offset
 from ..atoms.copy_atom import CopyAtom
 from .partition import check_tiler
+from .tiled_mma import TiledMma
 
 
 @final
@@ -231,3 +231,39 @@ def tile_of(shape: tuple[Any, ...], coords: Layout) -> tuple[Layout, tuple[Any, 
 
 def _unit(axis: int, axes: int) -> tuple[int, ...]:
     return tuple([int(i == axis) for i in range(axes)])
+
+
+def make_tiled_copy_A(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """The tiled copy of operand A. Raises `LayoutError` if `TiledCopy` does."""
+    return TiledCopy(atom, mma.layout_tv("A"), (mma.tile_size(0), mma.tile_size(2)))
+
+
+def make_tiled_copy_B(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """The tiled copy of operand B. Raises `LayoutError` if `TiledCopy` does."""
+    return TiledCopy(atom, mma.layout_tv("B"), (mma.tile_size(1), mma.tile_size(2)))
+
+
+def make_tiled_copy_C(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """The tiled copy of the accumulator. Raises `LayoutError` if `TiledCopy` does."""
+    return TiledCopy(atom, mma.layout_tv("C"), (mma.tile_size(0), mma.tile_size(1)))
+
+
+def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
+    """The smallest tiled copy of the accumulator: as many values of each thread as one `atom` moves.
+
+    Raises `LayoutError` (E0306) if a thread has fewer values than the atom moves.
+    """
+    layout = mma.layout_tv("C")
+    values = atom.src[1].size
+    if values > layout[1].size:
+        raise LayoutError(
+            Code.TOO_FEW_VALUES, f"a thread has {layout[1].size} values of the accumulator; {atom} moves {values}"
+        )
+    first_values = composition(layout, make_layout((layout[0].size, values)))
+    return TiledCopy(atom, *tile_of((mma.tile_size(0), mma.tile_size(1)), first_values))
+
+
+BY_MMA: Mapping[str, Callable[[CopyAtom, TiledMma], TiledCopy]] = MappingProxyType({
+    "A": make_tiled_copy_A, "B": make_tiled_copy_B, "C": make_tiled_copy_C, "C_atom": make_tiled_copy_C_atom,
+})  # fmt: skip
+"""How to make a tiled copy for an operand of a tiled MMA, by the end of CuTe's name for it."""

@@ -28,10 +28,9 @@ from ..algebra.divide import logical_divide, zipped_divide
 from ..algebra.integers import is_static
 from ..algebra.inttuple import rank
 from ..algebra.inverse import right_inverse
-from ..algebra.modes import append, replace
+from ..algebra.modes import append, replace, slice_and_offset
 from ..algebra.product import make_fragment_like, tiled_product
 from ..algebra.recast import recast_layout
-from ..algebra.slicing import slice_and_offset
 from ..atoms.contract import Named, Role
 from ..atoms.mma_atom import MmaAtom
 from ..tmem.fragments import place_operand, stored_bits

@@ -13,7 +13,7 @@ from ..algebra.core import Layout, make_identity_layout
 from ..algebra.integers import ScaledBasis, is_static
 from ..algebra.inttuple import flatten_to_tuple, wrap
 from ..algebra.recast import recast_layout
-from ..algebra.run_time_int import value_of
+from ..algebra.scalars import value_of
 from .tensor_map import MAX_BOX, MAX_RANK
 
 Path = tuple[int, ...]

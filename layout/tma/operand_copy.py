@@ -11,7 +11,7 @@ from typing import Any
 from ..algebra.compose import composition
 from ..algebra.core import Layout, LayoutLike, make_identity_layout, make_layout
 from ..algebra.divide import tiled_divide
-from ..algebra.slicing import slice_
+from ..algebra.modes import slice_
 from ..atoms.tensor_copy import TensorFacts
 from ..tiling.tiled_mma import TiledMma
 from .tma_copy import TmaCopy, copy_of_tile

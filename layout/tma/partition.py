@@ -12,8 +12,8 @@ from ..algebra.divide import logical_divide
 from ..algebra.integers import Coord, is_static
 from ..algebra.inttuple import show
 from ..algebra.inverse import right_inverse
+from ..algebra.modes import slice_and_offset
 from ..algebra.product import tile_to_shape
-from ..algebra.slicing import slice_and_offset
 from .tma_copy import TmaCopy, start_of_part
 
 

@@ -13,7 +13,7 @@ from ..algebra.inttuple import flatten_to_tuple, product, product_each, show, tr
 from ..algebra.inverse import right_inverse
 from ..algebra.product import tile_to_shape
 from ..algebra.recast import recast_layout
-from ..algebra.run_time_int import value_of
+from ..algebra.scalars import value_of
 from ..algebra.swizzle import Swizzle
 from ..atoms.copy_atom import CopyAtom
 from ..atoms.instructions import MATRIX, ROWS

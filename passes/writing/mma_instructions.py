@@ -18,7 +18,7 @@ from ...dialects.tile import MmaCallOp, TensorType
 from ...layout.algebra.core import size
 from ...layout.atoms.instructions import Custom, Dp4a, Fma, MmaSync, Umma, WgMma
 from ...layout.atoms.mma_atom import MmaAtom
-from ...layout.atoms.mma_registers import OPERANDS, registers
+from ...layout.atoms.mma_sync import OPERANDS, registers
 from ...layout.atoms.ptx_text import dp4a_form
 from .emitter import Emitter
 

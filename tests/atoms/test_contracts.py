@@ -37,7 +37,7 @@ from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.instructions import Absent, AutoMove, CpAsync, MmaSync
 from tilefold.layout.atoms.mma_atom import MmaAtom
-from tilefold.layout.atoms.mma_registers import OPERANDS, registers
+from tilefold.layout.atoms.mma_sync import OPERANDS, registers
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.numbers import MmaOperation, Products, Summed, Transposed, Unpacked
 from tilefold.layout.atoms.ptx_text import copy_text, mma_mnemonic

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tilefold.base.target import Target
 from tilefold.compiler.machine.assemble import assemble
-from tilefold.compiler.machine.ptxas_negation import wrap_integers
+from tilefold.compiler.machine.nvptx import wrap_integers
 
 from tilefold import cute
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
-from tilefold.builder.tensors.tma_values import tiler_of_values
+from tilefold.builder.tensors.operand_copies import tiler_of_values
 
 from tilefold import cute
 from tilefold.cute.nvgpu import cpasync

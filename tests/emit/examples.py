@@ -10,7 +10,7 @@ from tilefold.dialects.ptx import BULK_REDUCTIONS, MAP_FIELDS
 from tilefold.dialects.ptx.entry import CLUSTER_REGISTERS
 from tilefold.layout.atoms.cache_hints import LOAD_HINTS, POLICIES, PREFETCH_HINTS, STORE_HINTS
 from tilefold.layout.atoms.contract import Named
-from tilefold.layout.atoms.mma_registers import registers
+from tilefold.layout.atoms.mma_sync import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 
 from tests.dialects.samples import MXF8F6F4, NVF4

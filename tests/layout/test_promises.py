@@ -15,7 +15,7 @@ from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import unflatten
 from tilefold.layout.algebra.promises import check_promises
-from tilefold.layout.algebra.run_time_int import RunTimeInt, value_of
+from tilefold.layout.algebra.scalars import RunTimeInt, value_of
 from tilefold.layout.text.layouts import parse_layout
 
 from tests.layout.strategies import STRIDES, layouts, nested

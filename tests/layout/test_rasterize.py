@@ -4,7 +4,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tilefold.layout.algebra.run_time_int import RunTimeInt, value_of
+from tilefold.layout.algebra.scalars import RunTimeInt, value_of
 from tilefold.layout.tiling.rasterize import rasterize
 
 SIZES = st.integers(1, 12)

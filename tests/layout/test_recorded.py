@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import ScaledBasis
-from tilefold.layout.algebra.run_time_int import RunTimeInt
+from tilefold.layout.algebra.scalars import RunTimeInt
 
 from tests.oracle.judge import judge, normal
 from tests.oracle.record import Case, load, show

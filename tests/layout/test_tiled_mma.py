@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import Layout, make_layout, make_row_major_layout
-from tilefold.layout.algebra.slicing import slice_and_offset
+from tilefold.layout.algebra.modes import slice_and_offset
 from tilefold.layout.atoms.ldmatrix import ldmatrix, stmatrix
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.universal import universal_copy
-from tilefold.layout.tiling.tiled_copy_mma import (
+from tilefold.layout.tiling.tiled_copy import (
     make_tiled_copy_A,
     make_tiled_copy_B,
     make_tiled_copy_C,

@@ -14,7 +14,7 @@ from typing import Any, cast
 from tilefold.base.errors import TilefoldError
 from tilefold.layout.algebra.coalesce import filter_layout
 from tilefold.layout.algebra.core import ComposedLayout, Layout
-from tilefold.layout.algebra.run_time_int import value_of
+from tilefold.layout.algebra.scalars import value_of
 
 from .operations import OPERATIONS, is_right
 from .record import Case, Tuple, parse, show

@@ -9,8 +9,8 @@ from tilefold.layout.algebra.integers import add
 from tilefold.layout.algebra.swizzled_slice import slice_as_cute
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.mma_table import mma_atom
-from tilefold.layout.tiling.tiled_copy import TiledCopy
-from tilefold.layout.tiling.tiled_copy_mma import (
+from tilefold.layout.tiling.tiled_copy import (
+    TiledCopy,
     make_tiled_copy_A,
     make_tiled_copy_B,
     make_tiled_copy_C,

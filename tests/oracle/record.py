@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, cast
 
 from tilefold.layout.algebra.core import ComposedLayout, Layout
 from tilefold.layout.algebra.integers import ScaledBasis, Unknown
-from tilefold.layout.algebra.run_time_int import RunTimeInt
+from tilefold.layout.algebra.scalars import RunTimeInt
 from tilefold.layout.text.layouts import parse_any, to_cxx, to_text
 
 Tuple: TypeAlias = tuple[Any, ...]

@@ -11,12 +11,12 @@ from tilefold.layout.algebra.coalesce import filter_zeros
 from tilefold.layout.algebra.core import Layout, cosize, make_layout, size
 from tilefold.layout.algebra.product import blocked_product
 from tilefold.layout.algebra.recast import recast_layout
-from tilefold.layout.algebra.run_time_int import RunTimeInt, value_of
+from tilefold.layout.algebra.scalars import RunTimeInt, value_of
 from tilefold.layout.atoms.contract import Role
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.instructions import Umma
 from tilefold.layout.atoms.mma_atom import MmaAtom
-from tilefold.layout.atoms.mma_registers import registers
+from tilefold.layout.atoms.mma_sync import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.atoms.umma_descriptors import UNIT
 from tilefold.layout.tiling.tiled_mma import TiledMma, make_tiled_mma

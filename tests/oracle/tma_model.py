@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 from tilefold.layout.algebra.core import Layout, LayoutLike, make_identity_layout, plain_layout
 from tilefold.layout.algebra.integers import add
 from tilefold.layout.algebra.inttuple import flatten_to_tuple
-from tilefold.layout.algebra.run_time_int import value_of
+from tilefold.layout.algebra.scalars import value_of
 from tilefold.layout.tiling.partition import local_tile
 from tilefold.layout.tma.tensor_map import TensorMap
 from tilefold.layout.tma.tma_copy import TmaCopy

@@ -10,10 +10,9 @@ from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import ComposedLayout, Layout, LayoutLike, join, plain_layout
 from tilefold.layout.algebra.integers import ScaledBasis, add
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, transform_leaves
-from tilefold.layout.algebra.modes import group_modes
+from tilefold.layout.algebra.modes import group_modes, slice_
 from tilefold.layout.algebra.product import tile_to_shape
-from tilefold.layout.algebra.run_time_int import run_time, value_of
-from tilefold.layout.algebra.slicing import slice_
+from tilefold.layout.algebra.scalars import run_time, value_of
 from tilefold.layout.algebra.swizzle import Swizzle
 from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES
 from tilefold.layout.atoms.wgmma_smem import wgmma_smem_atom

@@ -8,9 +8,8 @@ from tilefold.layout.algebra.core import Layout, make_layout, size
 from tilefold.layout.algebra.divide import tiled_divide
 from tilefold.layout.algebra.integers import add
 from tilefold.layout.algebra.inttuple import transform_leaves
-from tilefold.layout.algebra.modes import group_modes
-from tilefold.layout.algebra.run_time_int import RunTimeInt, run_time, value_of
-from tilefold.layout.algebra.slicing import slice_
+from tilefold.layout.algebra.modes import group_modes, slice_
+from tilefold.layout.algebra.scalars import RunTimeInt, run_time, value_of
 from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES
 from tilefold.layout.atoms.umma_smem import tile_to_mma_shape
 from tilefold.layout.tiling.partition import local_tile

@@ -10,8 +10,8 @@ from tilefold.layout.algebra.core import Layout, join, make_layout
 from tilefold.layout.algebra.divide import flat_divide
 from tilefold.layout.algebra.inttuple import product_each
 from tilefold.layout.algebra.inverse import left_inverse
+from tilefold.layout.algebra.modes import slice_
 from tilefold.layout.algebra.recast import upcast
-from tilefold.layout.algebra.slicing import slice_
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.tmem_copy import cells_of
 from tilefold.layout.tiling.tiled_copy import TiledCopy

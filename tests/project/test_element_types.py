@@ -31,7 +31,6 @@ ALLOWED = {
     "dialects/ptx/approx.py": "the types that an instruction has",
     "dialects/ptx/atomic.py": "the types that an instruction has",
     "dialects/ptx/mma.py": "the registers of instructions",
-    "layout/atoms/mma_registers.py": "the registers of instructions",
     "layout/atoms/mma_names.py": "the types of scales",
     "layout/atoms/mma_narrow.py": "the types that an instruction has",
     "layout/atoms/mma_sync.py": "the types that an instruction has",

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Checks the programs; the exit status of the worst verdict."""
-    from tilefold.driver.progress import progress
+    from tilefold.driver.output import progress
     from tilefold.tools.suite.farm import results, workers_at
     from tilefold.tools.suite.jobs import Job, Outcome, check, collect
 

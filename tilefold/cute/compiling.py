@@ -42,7 +42,7 @@ def compile_all(
             for number in missing:
                 source = kernels[number].traced.source
                 waiting[pool.submit(compile_text, source.text, source.name, target.arch)] = number
-            from tilefold.driver.progress import progress
+            from tilefold.driver.output import progress
 
             with progress("compiling", len(missing)) as advance:
                 for future in as_completed(waiting):

@@ -30,14 +30,13 @@ from tilefold.builder.scalars.dtypes import DType, Int32
 from tilefold.builder.tensors import copies
 from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.allocation import make_rmem_tensor, make_smem_tensor
-from tilefold.builder.tensors.coordinates_of_view import inside
 from tilefold.builder.tensors.gemm import gemm
 from tilefold.builder.tensors.layouts import make_layout
 from tilefold.builder.tensors.pointers import make_ptr, make_tensor
 from tilefold.builder.tensors.tensors import Tensor
 from tilefold.builder.tensors.tiled_mma import make_tiled_mma
 from tilefold.builder.tensors.umma import Field
-from tilefold.builder.tensors.views import composition, zipped_divide
+from tilefold.builder.tensors.views import composition, inside, zipped_divide
 from tilefold.builder.tracing.state import current
 
 from .host.compiler import compile

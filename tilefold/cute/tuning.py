@@ -200,7 +200,7 @@ class Tuner:
     def _measured(
         self, candidates: Sequence[Candidate], calls: Sequence[KernelCall], engine: "CudaEngine"
     ) -> list[Candidate]:
-        from tilefold.driver.progress import progress
+        from tilefold.driver.output import progress
 
         with engine.driver.current(), progress("timing", len(candidates)) as advance:
             measured: list[Candidate] = []

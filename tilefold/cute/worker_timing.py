@@ -56,7 +56,7 @@ def time_all(executor: Executor, jobs: Sequence[TimingJob | None]) -> list[float
         for number, job in enumerate(jobs):
             if job is not None:
                 waiting[executor.submit(time_job, job)] = number
-        from tilefold.driver.progress import progress
+        from tilefold.driver.output import progress
 
         with progress("timing", len(waiting)) as advance:
             for future in as_completed(waiting):

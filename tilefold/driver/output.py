@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes results: to the standard output, or to files that appear only when all of them are whole."""
+"""Writes results: to the standard output, or to files that appear only when all of them are whole; and the progress of
+long work, as a bar on the terminal.
+"""
 
 import errno
 import io
@@ -19,6 +21,11 @@ from tilefold.base.printable import printable
 
 if TYPE_CHECKING:
     from tilefold.layout.drawing.scene import Picture
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import Progress
 
 _PAGES = (".html", ".htm", ".xhtml", ".xht")
 _PAGE = """\
@@ -196,3 +203,12 @@ def write_picture(picture: "Picture", path: str, *, png: bool) -> None:
         write_output(draw_png(picture), path)
     else:
         write_output(Markup(picture.svg()), path)
+
+
+@contextmanager
+def progress(title: str, total: int) -> Generator[Callable[[], object], None, None]:
+    """Within it, a bar on the terminal, if there is one; each call of its value is one step of `total`."""
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task(title, total=total)
+        yield lambda: progress.advance(task)

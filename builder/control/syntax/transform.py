@@ -16,7 +16,6 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .elected import lower_elected
 from .flow import JUMPS, lower_flow
 from .leaving import is_endless, leaves_around
 from .matching import lower_match
@@ -31,6 +30,7 @@ from .nodes import (
     scope,
     visit_statements,
 )
+from .thread_calls import lower_elected
 
 RUNTIME = "__tilefold__"
 """The name by which rewritten code reaches `dispatch`."""
@@ -50,7 +50,7 @@ def transform_function(function: ast.FunctionDef, refuse: Refuse, owner: str = "
     _without_places(function)
     names = [_name(node) for node in ast.walk(function) if isinstance(node, ast.Attribute | ast.Name)]
     if is_kernel and "exit" in names:
-        from .exits import lower_exits
+        from .thread_calls import lower_exits
 
         function.body = lower_exits(function.body, RUNTIME)
     kinds = {type(node) for statement in function.body for node in own_nodes(statement)}

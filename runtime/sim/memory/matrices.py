@@ -9,13 +9,20 @@ with 7 of 32 bytes. The base offset is that of the first row in the pattern, whi
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.element_types import BY_PTX
+from ....base.errors import Code
 from ....layout.atoms.contract import Major
 from ....layout.atoms.mma_atom import MmaAtom
+from ....layout.atoms.wgmma_smem import START_MASK, UNIT
+from ..faults import Site
+from ..values import Value
+from ..warp import Warp
+from .provenance import HINT
 
 ROW = 16
 """The bytes of a row."""
@@ -73,3 +80,16 @@ def _matrix(descriptor: int, extent: int, k: int, rows_of_k: int, major: Major) 
             f"is {offset}"
         )
     return Matrix(addresses ^ ((addresses >> 7) - offset & (width - 1)) << 4, bits, problem)
+
+
+def descriptor_at(warp: Warp, site: Site, address: Value, fields: int) -> Value:
+    """A matrix descriptor, with `fields`, of an operand that begins at a shared address. SimulationError (E3202) where
+    a coordinate outside its mode has led to the address.
+    """
+    lanes: Any = np.unique(warp.select(address))
+    for place in lanes.tolist():
+        view = warp.launch.outside.describe(place)
+        if view is not None:
+            lane = int(warp.lane_numbers()[(warp.select(address) == place).argmax()])
+            warp.fault(Code.SIM_OUT_OF_BOUNDS, site, lane, f"reads a matrix through {view}", HINT)
+    return address // UNIT & START_MASK | fields

@@ -23,7 +23,7 @@ from ....layout.algebra.axes import along
 from ....layout.algebra.core import Layout, LayoutLike, cosize, make_identity_layout, make_layout, size
 from ....layout.algebra.integers import add
 from ....layout.algebra.inttuple import leaves, repeat_like, transform_leaves
-from ....layout.algebra.slicing import slice_and_offset
+from ....layout.algebra.modes import slice_and_offset
 from ...arrays.storage import distances
 from ..faults import site_of
 from ..values import Value, anywhere, not_far, varies

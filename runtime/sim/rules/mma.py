@@ -20,7 +20,7 @@ from ....layout.algebra.modes import append
 from ....layout.atoms.contract import Agent, AtOnce
 from ....layout.atoms.instructions import Custom, MmaSync, Umma
 from ....layout.atoms.mma_atom import MmaAtom
-from ....layout.atoms.mma_registers import registers
+from ....layout.atoms.mma_sync import registers
 from ....layout.atoms.summation import summation
 from ..atoms.mma_arithmetic import executor, from_bytes, to_bytes
 from ..atoms.scaled import check_scales, check_shifted, scaled_executor

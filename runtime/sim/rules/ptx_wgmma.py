@@ -17,7 +17,7 @@ from ....dialects.kernel import kernel_of
 from ....dialects.ptx.tcgen05.base import TensorDescriptorOp
 from ....layout.atoms.contract import Named
 from ....layout.atoms.mma_atom import MmaAtom
-from ....layout.atoms.mma_registers import registers
+from ....layout.atoms.mma_sync import registers
 from ....layout.atoms.summation import summation
 from ..atoms.sparse import Metadata
 from ..atoms.wgmma import WgmmaArithmetic
@@ -26,9 +26,8 @@ from ..faults import site_of
 from ..memory import bulk
 from ..memory.arena import IN_FLIGHT, UNWRITTEN
 from ..memory.boxes import swizzle_text
-from ..memory.descriptors import descriptor_at
 from ..memory.local import TOUCHED
-from ..memory.matrices import ROW, Matrix, matrix_of
+from ..memory.matrices import ROW, Matrix, descriptor_at, matrix_of
 from ..memory.space_state import wavefronts
 from ..ordering import wgmma
 from ..ordering.asynchronous import InFlight

@@ -14,7 +14,7 @@ from ....layout.algebra.axes import along
 from ....layout.algebra.coordinates import fixed_modes
 from ....layout.algebra.integers import add
 from ....layout.algebra.inttuple import leaves
-from ....layout.algebra.slicing import slice_and_offset
+from ....layout.algebra.modes import slice_and_offset
 from ...arrays.storage import distances
 from ..events import Step
 from ..faults import SimulationError, site_of

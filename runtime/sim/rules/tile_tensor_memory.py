@@ -27,8 +27,8 @@ from ....layout.tiling.tmem_copies import values_descriptor
 from ....layout.tmem.cells import WITHIN_CELL
 from ..events import Step
 from ..faults import Site, site_of
-from ..memory.descriptors import descriptor_at
 from ..memory.elements import Elements
+from ..memory.matrices import descriptor_at
 from ..memory.tensors import element_address, port, tensor_value
 from ..tcgen05.multiply import Call, Tcgen05MmaRule
 from ..translate import Translator

@@ -18,7 +18,7 @@ from ....dialects.tile.view_base import LayoutViewOp
 from ....layout.algebra.coordinates import fixed_modes
 from ....layout.algebra.core import plain_layout
 from ....layout.algebra.integers import Unknown
-from ....layout.algebra.slicing import slice_and_offset
+from ....layout.algebra.modes import slice_and_offset
 from ..events import Step
 from ..faults import Site, site_of
 from ..memory.provenance import name_of_view

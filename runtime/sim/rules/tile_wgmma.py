@@ -15,7 +15,7 @@ from ....dialects.tile.wgmma_rules import descriptor_of
 from ....layout.algebra.core import Layout, LayoutLike, plain_layout, size
 from ..events import Step
 from ..faults import Site, site_of
-from ..memory.descriptors import descriptor_at
+from ..memory.matrices import descriptor_at
 from ..memory.tensors import tensor_value
 from ..translate import Translator
 from ..values import Value

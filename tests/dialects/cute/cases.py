@@ -37,6 +37,7 @@ from tilefold.layout.algebra.inttuple import (
     shape_div,
     slice_tuple,
 )
+from tilefold.layout.algebra.modes import dice, slice_
 from tilefold.layout.algebra.product import (
     blocked_product,
     flat_product,
@@ -46,7 +47,6 @@ from tilefold.layout.algebra.product import (
     tiled_product,
     zipped_product,
 )
-from tilefold.layout.algebra.slicing import dice, slice_
 
 from tests.dialects.cute.forms import Case
 

@@ -5,7 +5,6 @@ Helpers for tiles of warpgroups are in `cute.utils.hopper_helpers`.
 """
 
 from tilefold.builder.pipelines.allocator import SmemAllocator, SmemPartition, get_smem_capacity_in_bytes
-from tilefold.builder.pipelines.block_copies import block_copy
 from tilefold.builder.pipelines.dynamic_scheduler import (
     ClcDynamicPersistentTileScheduler,
     ClcDynamicPersistentTileSchedulerParams,
@@ -28,6 +27,7 @@ from tilefold.builder.pipelines.tile_scheduler import (
     WorkTileInfo,
 )
 from tilefold.builder.pipelines.tmem_allocator import TmemAllocator, get_num_tmem_alloc_cols
+from tilefold.builder.pipelines.view_copies import block_copy
 from tilefold.builder.tensors.blackwell import compute_epilogue_tile_shape
 from tilefold.builder.tensors.hopper import LayoutEnum
 from tilefold.builder.tensors.hopper import make_smem_layout_a as sm90_make_smem_layout_a

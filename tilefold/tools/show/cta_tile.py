@@ -11,7 +11,7 @@ from tilefold.layout.algebra.core import Layout, LayoutLike, plain_layout, size
 from tilefold.layout.algebra.divide import zipped_divide
 from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import leaves, wrap
-from tilefold.layout.algebra.run_time_int import run_time
+from tilefold.layout.algebra.scalars import run_time
 from tilefold.layout.algebra.swizzled_slice import slice_as_cute
 from tilefold.layout.text.layouts import parse_coord, parse_tiler
 from tilefold.layout.tiling.partition import inner_partition, project

@@ -15,13 +15,13 @@ from tilefold.layout.algebra.inverse import right_inverse
 from tilefold.layout.text.layouts import parse_tiler
 from tilefold.layout.text.printing import cxx_style, plain_style
 from tilefold.layout.tiling.tiled_copy import (
+    BY_MMA,
     TiledCopy,
     make_cotiled_copy,
     make_tiled_copy,
     make_tiled_copy_tv,
     tile_shape,
 )
-from tilefold.layout.tiling.tiled_copy_mma import BY_MMA
 from tilefold.tools.show.atom_names import atom_of, element_bits
 from tilefold.tools.show.cta_tile import read_cta_tile
 from tilefold.tools.show.option_text import OptionText, tensor_layout, unswizzled_layout

@@ -18,8 +18,7 @@ from tilefold.layout.algebra.coordinates import idx2crd
 from tilefold.layout.algebra.core import make_layout, size
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, is_fully_static, product_each, wrap
 from tilefold.layout.atoms.custom import CustomInstruction
-from tilefold.layout.drawing.custom import instruction_tables
-from tilefold.layout.drawing.drawings import EMPTY, Cell, Table, make_index_table
+from tilefold.layout.drawing.drawings import EMPTY, Cell, Table, instruction_tables, make_index_table
 from tilefold.layout.drawing.pictures import draw_tables, picture
 from tilefold.layout.drawing.scene import Group, Picture, Primitive
 from tilefold.version import VERSION

@@ -9,7 +9,7 @@ from tilefold.dialects.tile.divisibility import Remedies, check_tiles
 from tilefold.layout.algebra.core import Layout, LayoutLike, Tiler, plain_layout, size
 from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, is_fully_static, unflatten
-from tilefold.layout.algebra.run_time_int import value_of
+from tilefold.layout.algebra.scalars import value_of
 from tilefold.layout.tiling.tiled_copy import tile_shape
 
 Cut = Callable[[LayoutLike], tuple[LayoutLike, Any]]

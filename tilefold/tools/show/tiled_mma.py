@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from tilefold.base.errors import Code, LayoutError, TilefoldError
 from tilefold.layout.algebra.core import LayoutLike, cosize
-from tilefold.layout.algebra.run_time_int import RunTimeInt, value_of
+from tilefold.layout.algebra.scalars import RunTimeInt, value_of
 from tilefold.layout.algebra.swizzled_slice import slice_as_cute
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.layout.text.layouts import parse_tiler

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from tilefold.base.spaces import GMEM, RMEM
 from tilefold.layout.algebra.core import Layout, LayoutLike, Tiler
-from tilefold.layout.algebra.run_time_int import RunTimeInt, value_of
+from tilefold.layout.algebra.scalars import RunTimeInt, value_of
 from tilefold.layout.algebra.swizzled_slice import slice_as_cute
 from tilefold.layout.text.printing import Style, tensor_text, thr_copy_lines, tiled_copy_lines
 from tilefold.layout.tiling.tiled_copy import TiledCopy
