@@ -4,11 +4,11 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ...base.element_types import BY_NAME
 from ...base.errors import Code, TilefoldError
 from ...layout.atoms.mma_atom import MmaAtom
-from ...layout.atoms.mma_names import SCALE_NAMES
-from ...layout.atoms.mma_table import mma_atom
+from ...layout.atoms.mma_narrow import narrow_facts
+from ...layout.atoms.mma_table import mma_atom_of
+from ...layout.atoms.numbers import Shape
 from ..scalars.dtypes import DTYPES, DType
 from .nvgpu import MatrixOp, ptx_name
 
@@ -20,13 +20,10 @@ MXF8F6F4_SUPPORTED_PAIRS = tuple(
 """Types of A and B of different widths that programs multiply by `MmaMXF8F6F4Op`."""
 
 
-def scaled_atom(a: DType, b: DType, acc: DType, scale: DType, each: int, kind: str = "") -> MmaAtom:
+def scaled_atom(shape: Shape, a: DType, b: DType, acc: DType, scale: DType, each: int, kind: str) -> MmaAtom:
     """The atom of an instruction with a scale for `each` elements. Raises `LayoutError` (E0302) where there is none."""
-    k = 64 if kind else 32
-    types = ",".join([BY_NAME[dtype.name].cxx[0] for dtype in (a, b, acc)])
-    of_scale = SCALE_NAMES.get(ptx_name(scale), str(scale))
-    own = "_MXF4" if kind == "mxf4" else ""
-    return mma_atom(f"SM120_16x8x{k}{own}_TN_VS<{types},{of_scale},{each}>")
+    of_a, of_b, of_c = map(ptx_name, (a, b, acc))
+    return mma_atom_of(narrow_facts(shape, (of_c, of_a, of_b, of_c), kind, ptx_name(scale), each))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,8 @@ class _Fp4Op(MatrixOp):
         return 16 if self.KIND == "mxf4nvf4" and self.sf_type.name == "Float8E4M3FN" else 32
 
     def atom(self) -> MmaAtom:
-        return scaled_atom(self.ab_dtype, self.ab_dtype, self.acc_dtype, self.sf_type, self.sf_vec_size, self.KIND)
+        of_ab = self.ab_dtype
+        return scaled_atom(self.shape_mnk, of_ab, of_ab, self.acc_dtype, self.sf_type, self.sf_vec_size, self.KIND)
 
 
 class MmaMXF4Op(_Fp4Op):
@@ -90,7 +88,8 @@ class MmaMXF8F6F4Op(MatrixOp):
         return 32
 
     def atom(self) -> MmaAtom:
-        return scaled_atom(self.a_dtype, self.b_dtype, self.acc_dtype, self.sf_type, 32)
+        types = self.a_dtype, self.b_dtype, self.acc_dtype, self.sf_type
+        return scaled_atom(self.shape_mnk, *types, self.sf_vec_size, "mxf8f6f4")
 
 
 def MmaMXF8Op(ab_dtype: DType, acc_dtype: DType, sf_type: DType) -> MmaMXF8F6F4Op:

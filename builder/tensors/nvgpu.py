@@ -16,7 +16,7 @@ from ...layout.atoms.cp_async import cp_async
 from ...layout.atoms.ldmatrix import ldmatrix, movmatrix, stmatrix
 from ...layout.atoms.ldmatrix_bytes import ldmatrix_columns, ldmatrix_unpacked
 from ...layout.atoms.mma_atom import MmaAtom
-from ...layout.atoms.mma_table import mma_atom, warp_atoms
+from ...layout.atoms.mma_table import mma_atom_of, warp_atoms
 from ...layout.atoms.scalar_mma import fma_of
 from ...layout.atoms.tensor_copy import TensorFacts
 from ...layout.atoms.universal import auto_vectorizing_copy, universal_copy
@@ -282,7 +282,7 @@ class MmaOp(MatrixOp):
                 f"no matrix instruction has shape {shape} for {a_type}, {b_type} and {self.acc_dtype}",
                 f"shapes of these types: {shapes}" if shapes else "look it up in the table of atoms, or name an atom",
             )
-        return mma_atom(atoms[shape])
+        return mma_atom_of(atoms[shape])
 
 
 class MmaF16BF16Op(MmaOp):

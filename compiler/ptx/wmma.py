@@ -19,7 +19,11 @@ from xdsl.ir import SSAValue
 from ...base.element_types import BY_PTX
 from ...dialects import ptx
 from ...dialects.ptx.mma import register_types
-from ...layout.atoms.mma_table import mma_atom
+from ...layout.atoms.contract import Major, Named
+from ...layout.atoms.instructions import MmaSync
+from ...layout.atoms.mma_names import MmaFacts
+from ...layout.atoms.mma_table import mma_atom_of
+from ...layout.atoms.numbers import MmaOperation
 from .accesses import accessed
 from .moves import Rule
 from .registers import Registers
@@ -48,6 +52,10 @@ _SHAPES: Mapping[str, _Shape] = MappingProxyType({
 })  # fmt: skip
 _BITS: Mapping[int, tuple[int, ...]] = MappingProxyType({16: (16, 8), 8: (32,), 4: (64,), 32: (4,), 128: (1,)})
 """The bits of elements of A and B by the depth of a shape."""
+_OPERATIONS: Mapping[str, MmaOperation] = MappingProxyType({
+    "satfinite": MmaOperation.SATURATE, "xor": MmaOperation.XOR_POPC, "and": MmaOperation.AND_POPC,
+})  # fmt: skip
+"""The modifiers that decide what happens to products."""
 _OF_F16 = 8
 """The registers of A and of B if they are of f16."""
 
@@ -206,11 +214,13 @@ def _multiply(r: Registers, i: Instruction) -> None:
     of_d, type, _, of_c = types
     bits = _bits(r, shape, type)
     of_sum = "f32" if "f32" in (of_d, of_c) else of_d
-    extent = f"{16 if shape.rows else 8}x8x{shape.size[2]}"
-    of_inputs = "U1" if type == "b1" else type.upper()
-    operation = next((f"_{kind.upper()}POPC" for kind in ("xor", "and") if kind in i.modifiers), "")
-    operation = "_SATURATE" if "satfinite" in i.modifiers else operation
-    atom = mma_atom(f"SM80_{extent}_{of_sum.upper()}{of_inputs}{of_inputs}{of_sum.upper()}_TN{operation}")
+    if of_sum not in BY_PTX:
+        raise r.refuse("the types are not supported")
+    extents = (16 if shape.rows else 8, 8, shape.size[2])
+    operation = next((_OPERATIONS[word] for word in i.modifiers if word in _OPERATIONS), MmaOperation.MULTIPLY_ADD)
+    sums = (of_sum, type, type, of_sum)
+    k_k = (Major.K, Major.K)
+    atom = mma_atom_of(MmaFacts(80, MmaSync(), extents, sums, k_k, Named.VALUE, operation))
     target, *operands = i.operands
     a, b = (
         [_word(r, item, bits) for item in _items(r, operand, _OF_F16 if type == "f16" else count)][:count]

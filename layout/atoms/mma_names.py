@@ -18,7 +18,7 @@ _ENDINGS = {
 }
 
 
-SCALE_NAMES = {"ue8m0": "float_ue8m0_t", "e4m3": "float_ue4m3_t"}
+_SCALE_NAMES = {"ue8m0": "float_ue8m0_t", "e4m3": "float_ue4m3_t"}
 """CuTe's names of the types of scales; of an e4m3 the sign is ignored."""
 
 
@@ -101,11 +101,12 @@ def _narrow_name(facts: MmaFacts, kind: str) -> str:
     CuTe has no instruction of kind mxf4, whose name here says so.
     """
     m, n, k = facts.shape
-    _, a, b, c = [BY_PTX[name].cxx[0] for name in facts.types]
+    _, a, b, c = [BY_PTX[name].cxx[0] if name in BY_PTX else name for name in facts.types]
     if not facts.scale:
         return f"SM{facts.generation}_{m}x{n}x{k}_TN<{a},{b},{c}>"
     own = "_MXF4" if kind == "mxf4" else ""
-    return f"SM{facts.generation}_{m}x{n}x{k}{own}_TN_VS<{a},{b},{c},{SCALE_NAMES[facts.scale]},{facts.scaled}>"
+    scale = _SCALE_NAMES.get(facts.scale, facts.scale)
+    return f"SM{facts.generation}_{m}x{n}x{k}{own}_TN_VS<{a},{b},{c},{scale},{facts.scaled}>"
 
 
 def _types(names: tuple[str, ...]) -> str:

@@ -37,17 +37,18 @@ _MAJORS = (Major.K, Major.K)
 def narrow_atoms() -> Iterator[tuple[MmaFacts, Callable[[], MmaAtom]]]:
     """Every atom of these kinds: its facts, and how to make it."""
     for c, (a, b) in product(("f32", "f16"), product(NARROW, NARROW)):
-        yield _facts(_BYTES, (c, a, b, c), "f8f6f4", "", 0), partial(narrow_mma, _BYTES, (c, a, b, c), "f8f6f4")
+        yield narrow_facts(_BYTES, (c, a, b, c), "f8f6f4", "", 0), partial(narrow_mma, _BYTES, (c, a, b, c), "f8f6f4")
     for a, b in product(NARROW, NARROW):
         types = ("f32", a, b, "f32")
-        yield _facts(_BYTES, types, "mxf8f6f4", "ue8m0", 32), partial(scaled_mma, types, "mxf8f6f4", "ue8m0", 32)
+        yield narrow_facts(_BYTES, types, "mxf8f6f4", "ue8m0", 32), partial(scaled_mma, types, "mxf8f6f4", "ue8m0", 32)
     types = ("f32", "e2m1", "e2m1", "f32")
     pairs = (("mxf4", "ue8m0", 32), ("mxf4nvf4", "ue8m0", 32), ("mxf4nvf4", "e4m3", 16), ("mxf4nvf4", "ue8m0", 16))
     for kind, scale, scaled in pairs:
-        yield _facts(_HALVES, types, kind, scale, scaled), partial(scaled_mma, types, kind, scale, scaled)
+        yield narrow_facts(_HALVES, types, kind, scale, scaled), partial(scaled_mma, types, kind, scale, scaled)
 
 
-def _facts(shape: Shape, types: Types, kind: str, scale: str, scaled: int) -> MmaFacts:
+def narrow_facts(shape: Shape, types: Types, kind: str, scale: str, scaled: int) -> MmaFacts:
+    """The facts of an instruction of a kind, without scales or with one of type `scale` for `scaled` elements."""
     operation = MmaOperation.MULTIPLY_ADD
     return MmaFacts(120, MmaSync(kind), shape, types, _MAJORS, Named.VALUE, operation, scale, scaled)
 

@@ -116,8 +116,10 @@ def _all() -> Iterator[tuple[MmaFacts, Callable[[], MmaAtom]]]:
     yield from narrow_atoms()
 
 
-_KNOWN = tuple(_all())
-MMA_ATOMS: Mapping[str, Callable[[], MmaAtom]] = MappingProxyType({mma_name(facts): make for facts, make in _KNOWN})
+_BY_FACTS: Mapping[MmaFacts, Callable[[], MmaAtom]] = MappingProxyType(dict(_all()))
+MMA_ATOMS: Mapping[str, Callable[[], MmaAtom]] = MappingProxyType(
+    {mma_name(facts): make for facts, make in _BY_FACTS.items()}
+)
 """How to make each MMA atom of a thread or a warp, by its CuTe name; `mma_atom` knows UniversalFMA of several types and
 the atoms of warpgroups too.
 """
@@ -133,6 +135,14 @@ def _sparse() -> Iterator[tuple[str, Callable[[], MmaAtom]]]:
 
 SPARSE_ATOMS: Mapping[str, Callable[[], MmaAtom]] = MappingProxyType(dict(_sparse()))
 """How to make each MMA atom of a warp with a sparse A, by its name."""
+
+
+def mma_atom_of(facts: MmaFacts) -> MmaAtom:
+    """The atom of a thread or a warp with these facts, A not sparse. Raises `LayoutError` if there is none (E0302)."""
+    name = mma_name(facts)
+    if facts not in _BY_FACTS:
+        raise _unknown(name)
+    return _make_cached(name)
 
 
 def mma_atom(name: str) -> MmaAtom:
@@ -153,15 +163,15 @@ def mma_atom(name: str) -> MmaAtom:
     return _find_installed(name) if make is None else make()
 
 
-def warp_atoms(types: Types) -> Mapping[Shape, str]:
-    """The names of the instructions of a warp that multiply and add K-major operands of these types, by shape; the
+def warp_atoms(types: Types) -> Mapping[Shape, MmaFacts]:
+    """The facts of the instructions of a warp that multiply and add K-major operands of these types, by shape; the
     oldest of each.
     """
-    found: dict[Shape, str] = {}
-    for facts, _ in _KNOWN:
+    found: dict[Shape, MmaFacts] = {}
+    for facts in _BY_FACTS:
         plain = facts.operation is MmaOperation.MULTIPLY_ADD and facts.majors == (Major.K, Major.K)
         if isinstance(facts.instruction, MmaSync) and plain and facts.types == types:
-            found.setdefault(facts.shape, mma_name(facts))
+            found.setdefault(facts.shape, facts)
     return found
 
 
