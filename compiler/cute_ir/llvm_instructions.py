@@ -18,8 +18,8 @@ from ...passes.errors import LoweringError
 from ..emit.arith import compare, flags, instruction, select
 from ..emit.control import nothing
 from ..emit.convert import cast, extend, from_integer, round_to_even
+from ..emit.structs import STRUCTS
 from ..emit.types import constant, llvm_type
-from ..emit.vector import STRUCTS
 from ..emit.writer import FunctionWriter, Rule, rule
 
 _CASTS = (llvm.TruncOp, llvm.ZExtOp, llvm.SExtOp, llvm.PtrToIntOp, llvm.IntToPtrOp, llvm.BitcastOp)

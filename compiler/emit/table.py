@@ -31,7 +31,7 @@ RULES: Mapping[type[Operation], Rule] = MappingProxyType(dict((
 def rule_of(kind: type[Operation]) -> Rule | None:
     """The rule of an operation. Those of structs are loaded when a kernel has one: `llvm` takes long to import."""
     if kind.dialect_name() in ("llvm", "ub"):
-        from .vector import STRUCTS
+        from .structs import STRUCTS
 
         return dict(STRUCTS).get(kind)
     return RULES.get(kind)

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`vector`: building and taking apart the 1-D vectors that loads and stores move; and LLVM structures, which hold
-lowered `cute` values (LLVM Language Reference, Aggregate Operations).
-"""
+"""`vector`: building and taking apart the 1-D vectors that loads and stores move."""
 
 from collections.abc import Callable
 
-from xdsl.dialects import llvm, ub, vector
+from xdsl.dialects import vector
 from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code
@@ -87,28 +85,4 @@ VECTOR: tuple[tuple[type[Operation], Rule], ...] = (
     rule(vector.ShuffleOp, _shuffle),
     rule(vector.BitcastOp, _bitcast),
     (vector.FMAOp, intrinsic("fma")),
-)
-
-
-def _poison(w: FunctionWriter, op: ub.PoisonOp) -> None:
-    w.type(op.result)  # refuses a type that has no registers
-    w.bind(op.result, "poison")
-
-
-def _indices(op: llvm.InsertValueOp | llvm.ExtractValueOp) -> str:
-    return ", ".join(str(int(index)) for index in op.position.get_values())
-
-
-def _insert_field(w: FunctionWriter, op: llvm.InsertValueOp) -> None:
-    w.define(op.res, f"insertvalue {w.typed(op.container)}, {w.typed(op.value)}, {_indices(op)}")
-
-
-def _extract_field(w: FunctionWriter, op: llvm.ExtractValueOp) -> None:
-    w.define(op.res, f"extractvalue {w.typed(op.container)}, {_indices(op)}")
-
-
-STRUCTS: tuple[tuple[type[Operation], Rule], ...] = (
-    rule(ub.PoisonOp, _poison),
-    rule(llvm.InsertValueOp, _insert_field),
-    rule(llvm.ExtractValueOp, _extract_field),
 )

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import Progress
-
 _PAGES = (".html", ".htm", ".xhtml", ".xht")
 _PAGE = """\
 <!doctype html>
@@ -208,6 +205,9 @@ def write_picture(picture: "Picture", path: str, *, png: bool) -> None:
 @contextmanager
 def progress(title: str, total: int) -> Generator[Callable[[], object], None, None]:
     """Within it, a bar on the terminal, if there is one; each call of its value is one step of `total`."""
+    from rich.console import Console
+    from rich.progress import Progress
+
     console = Console(stderr=True)
     with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task(title, total=total)
