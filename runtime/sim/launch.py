@@ -25,7 +25,7 @@ from .memory.provenance import Fragments, Outside, Tiles
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
-    from .memory.memories import Reached
+    from .memory.host_arrays import Reached
     from .memory.undefined import Trace
 
 MAP_BASE = 1 << 40

@@ -106,7 +106,7 @@ def _bind_reached(
     kinds = IntToPtrOp | TensorMapReplaceOp | CvtaTensorMapOp
     if not any(isinstance(op, kinds) for kernel in kernels for op in kernel.walk()):
         return []
-    from .memory.memories import Reached
+    from .memory.host_arrays import Reached
 
     space, parts = t.spaces.global_, memory()
     offsets = [space.arena.allocate("memory of the host", piece.nbytes, like=piece.ctypes.data) for piece in parts]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The memories of a launch, by the rows of the table of spaces; and those of a block whose cells have a lane and a
-column, and whose columns the kernel allocates while it runs. Arrays of the host are among them, at their own addresses.
+column, and whose columns the kernel allocates while it runs.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 from zlib import crc32
@@ -16,7 +15,6 @@ from ....base.spaces import GMEM, LANE_SHIFT, SMEM, Allocation, Cells, Sharer
 from ....base.spaces import Space as MemorySpace
 from ..faults import SimulationError, Site
 from ..launch import Loads
-from ..values import Value, varies
 from ..warp import Cluster, Warp
 from .access import Access
 from .arena import ABSENT, UNWRITTEN, Arena
@@ -196,37 +194,3 @@ class Memories:
             made = self.of_cells[space] = cell_space(space, self.shared.races)
             made.journal = self.global_.journal
         return self.of_cells[space]
-
-
-@dataclass(frozen=True, slots=True)
-class Reached:
-    """Pieces of the host's memory, in ascending order: where each begins and ends there, and where its copy begins."""
-
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    copies: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, memory: Sequence[NDArray[np.uint8]], copies: Sequence[int]) -> "Reached":
-        """The pieces whose copies begin at some addresses of the simulator."""
-        starts = np.array([piece.ctypes.data for piece in memory], np.int64)
-        sizes = np.array([piece.nbytes for piece in memory], np.int64)
-        return cls(starts, starts + sizes, np.array(copies, np.int64))
-
-    def copy_of(self, memory: NDArray[Any]) -> int | None:
-        """The address of the copy of an array; None if it is not within a piece."""
-        address, end = memory.ctypes.data, memory.ctypes.data + memory.nbytes
-        inside = (self.starts <= address) & (end <= self.ends)
-        return int((self.copies + (address - self.starts))[inside][0]) if inside.any() else None
-
-    def place(self, number: Value) -> Value:
-        """The address in the simulator that a number stands for: of the copy, where it is an address of the host's
-        memory, or else the number itself, as addresses of the simulator have numbers, too.
-        """
-        if not self.starts.size:
-            return number
-        given = np.asarray(number, np.int64)
-        piece = np.maximum(np.searchsorted(self.starts, given, "right") - 1, 0)
-        inside = (self.starts[piece] <= given) & (given < self.ends[piece])
-        placed = np.where(inside, given - self.starts[piece] + self.copies[piece], given)
-        return placed if varies(number) else int(placed)
