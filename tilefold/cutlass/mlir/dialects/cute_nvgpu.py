@@ -4,8 +4,8 @@
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.builder.tensors.tma import TmaDescriptor, TmaTrait
 from tilefold.builder.tensors.operand_copies import make_tma_atom_of_values
+from tilefold.builder.tensors.tma import TmaDescriptor, TmaTrait
 
 __all__ = ["TmaDescriptorTiledType", "atom_get_value", "atom_make_non_exec_tiled_tma_load"]
 
