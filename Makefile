@@ -76,7 +76,7 @@ gpu-test: $(READY)
 	$(RUN) -m pytest -q -m gpu --timeout 3600 --fuzz $(FUZZ) --fuzz-seed $(SEED)
 
 # memcheck refuses addresses of shared::cluster in a cluster of one block, which PTX allows
-MEMCHECK ?= --deselect "tests/cuda/test_clusters.py::test_ring_on_a_gpu[1]" $(addprefix tests/cuda/test_,tensor_copies.py tensor_maps.py bulk_copies.py clusters.py wgmma.py warpgroup_gemm.py)
+MEMCHECK ?= --deselect "tests/cuda/test_clusters.py::test_ring_on_a_gpu[1]" $(addprefix tests/cuda/test_,tma.py tensor_maps.py bulk_copies.py clusters.py wgmma.py warpgroup_gemm.py)
 
 gpu-memcheck: $(READY)
 	compute-sanitizer --tool memcheck --error-exitcode 1 --target-processes all $(RUN) -m pytest -q -n0 -m gpu --timeout 3600 $(MEMCHECK)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The rate at which tensor copies (TMA) fill shared memory: the copies of a GEMM alone, `kernels/tma_rate.cute`.
+"""The rate at which TMA copies fill shared memory: the copies of a GEMM alone, `kernels/tma_rate.cute`.
 
 It bounds the GEMMs of Hopper: each 48 KiB feed 4.2 MFLOP, so that 1 TB/s feeds 87 TFLOP/s.
 """

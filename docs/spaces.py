@@ -13,7 +13,7 @@ from tilefold.layout.atoms.instructions import Absent
 from tilefold.layout.atoms.mma_atom import MmaAtom
 from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.ptx_text import copy_mnemonic, mma_mnemonic
-from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES, tensor_copy_atom
+from tilefold.layout.atoms.tma import TMA_ATOMS, tma_copy_atom
 
 WARPGROUP_EXAMPLES = (
     "SM90_64x8x16_F32F16F16_SS<Major::K,Major::K>",
@@ -40,7 +40,7 @@ def _reaches(contract: Contract, space: Space) -> bool:
 
 def _copies() -> Iterator[CopyAtom]:
     yield from (copy_atom(name) for name in (*COPY_ATOMS, *TMEM_COPIES))
-    yield from (tensor_copy_atom(instruction, 128) for instruction in TENSOR_COPIES.values())
+    yield from (tma_copy_atom(instruction, 128) for instruction in TMA_ATOMS.values())
 
 
 def _multiplications() -> Iterator[MmaAtom]:

@@ -38,7 +38,7 @@ from ..layout.atoms.instructions import (
     Move,
     MovMatrix,
     StMatrix,
-    TensorCopy,
+    TmaInstruction,
     TmemCp,
     TmemLoad,
     TmemStore,
@@ -97,7 +97,7 @@ def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
                 emitter.insert(BulkLoadOp(op.dst, op.src, bytes, op.mbarrier, op.policy))
             else:
                 emitter.insert(BulkStoreOp(op.dst, op.src, bytes, op.policy))
-        case Custom() | Absent() | AutoMove() | WideMove() | TensorCopy() | BulkCopy() | TmemCp():
+        case Custom() | Absent() | AutoMove() | WideMove() | TmaInstruction() | BulkCopy() | TmemCp():
             raise LoweringError(Code.EMIT_UNSUPPORTED, f"{atom.name} has no lowering to PTX yet", op)
         case _:
             assert_never(atom.instruction)

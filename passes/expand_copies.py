@@ -38,8 +38,8 @@ from .analysis.vector_width import MAX_BITS, choose_vector
 from .errors import LoweringError
 from .writing.adjacent_registers import adjacent, move_registers
 from .writing.emitter import Emitter, erase_unused, remark
-from .writing.tensor_copies import expand_tensor_copy, make_part
 from .writing.tensor_scalars import Scalars
+from .writing.tma import expand_tma_copy, make_part
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class ExpandCopiesPass(ModulePass):
         } {unroll}
 
     A bulk copy is executed for each run of elements that are contiguous on both sides, by the atom of its size. A
-    tensor copy becomes instructions likewise, `tile.tma_call`, each at its coordinate of the map. Under a predicate,
+    TMA copy becomes instructions likewise, `tile.tma_call`, each at its coordinate of the map. Under a predicate,
     `scf.if` surrounds the call; an atom with zero-fill gets the number of values to copy instead.
     """
 
@@ -77,7 +77,7 @@ class ExpandCopiesPass(ModulePass):
         scalars = Scalars()
         for copy in list(op.walk()):
             if isinstance(copy, PrefetchOp) or (isinstance(copy, CopyOp) and copy.tma is not None):
-                expand_tensor_copy(copy)
+                expand_tma_copy(copy)
             elif isinstance(copy, CopyOp):
                 _expand(copy, scalars)
             elif isinstance(copy, PrefetchTensorOp):

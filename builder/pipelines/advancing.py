@@ -62,7 +62,7 @@ class _TilesOfCopies(PipelineTmaUmma):
 
 
 class TMAToUMMAPipeline(AdvancingPipeline):
-    """Tensor copies fill stages, which multiplications read. Each copy announces its bytes (`tma_load`); in the block
+    """TMA copies fill stages, which multiplications read. Each copy announces its bytes (`tma_load`); in the block
     that leads, the producer then commits the stage.
     """
 

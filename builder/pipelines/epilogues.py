@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How four warps bring a tile of results from tensor memory to global memory: through shared memory and tensor copies,
+"""How four warps bring a tile of results from tensor memory to global memory: through shared memory and TMA copies,
 or directly (CUTLASS, epilogue/collective/sm100_epilogue_tma_warpspecialized.hpp; sm_100a).
 
 The object `gemm` of a program describes its kernel: `cta_tile_shape_mnk`, `use_2cta_instrs`, `c_layout`, `c_dtype`
-and `acc_dtype`; with tensor copies also `epilogue_warp_id`, `epilog_sync_bar_id` and `num_c_stage`.
+and `acc_dtype`; with TMA copies also `epilogue_warp_id`, `epilog_sync_bar_id` and `num_c_stage`.
 """
 
 from collections.abc import Callable

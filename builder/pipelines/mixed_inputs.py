@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Parts of kernels that multiply narrow integers A with wide floats B: warps convert A, and scale it, between its
-tensor copy and tcgen05.mma, which takes the result from tensor memory or shared memory (sm_100a).
+TMA copy and tcgen05.mma, which takes the result from tensor memory or shared memory (sm_100a).
 """
 
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ from .epilogues import (
 _THREADS = 128
 """The threads that convert A, those of four warps."""
 _COPY_BITS = 128
-"""The bits that tensor copies and the widest accesses need along the contiguous mode."""
+"""The bits that TMA copies and the widest accesses need along the contiguous mode."""
 
 
 class TransformMode(Enum):
@@ -115,7 +115,7 @@ def _check_major(major: OperandMajorMode) -> None:
 
 
 def get_tma_atom_kind(mcast: bool, use_2cta_instrs: bool, is_b: bool) -> nvgpu.CopyBulkTensorTileG2SOp:
-    """The tensor copy of an operand. A pair of blocks multiplies with B as one; each block converts its own A."""
+    """The TMA copy of an operand. A pair of blocks multiplies with B as one; each block converts its own A."""
     kind = nvgpu.CopyBulkTensorTileG2SMulticastOp if mcast else nvgpu.CopyBulkTensorTileG2SOp
     return kind(CtaGroup.TWO if use_2cta_instrs and is_b else CtaGroup.ONE)
 
@@ -135,7 +135,7 @@ def get_copy_atom_a_transform(
 def scale_tma_partition(
     tCsS: Tensor, tCgS: CoordTensor, tma_atom_s: TmaAtom, block_in_cluster_coord_vmnk: Any, scale_cta_layout: Any
 ) -> tuple[Tensor, CoordTensor]:
-    """The scales of a block's tiles as the instructions of their tensor copy, each scale once: ((TMA,TMA_Iter),STAGE)
+    """The scales of a block's tiles as the instructions of their TMA copy, each scale once: ((TMA,TMA_Iter),STAGE)
     and ((TMA,TMA_Iter),M,K,L).
     """
 
@@ -264,7 +264,7 @@ def epilog_gmem_copy_and_partition(
     epi_tile: Any,
     sC: Tensor | None,
 ) -> tuple[TmaAtom | None, Any, Any, CopyAtom | None, Any]:
-    """The tensor copy of C and the parts of shared and global memory that it moves, ((TMA,TMA_Iter),EPI_M,EPI_N,M,N,L);
+    """The TMA copy of C and the parts of shared and global memory that it moves, ((TMA,TMA_Iter),EPI_M,EPI_N,M,N,L);
     and the copy atom of a thread's stores and its part of C, (T2R,T2R_M,T2R_N,EPI_M,EPI_N,M,N,L). Those without their
     copy are None.
     """
@@ -328,7 +328,7 @@ def is_valid_tensor_alignment(
     scale_granularity_m: int,
     scale_granularity_k: int,
 ) -> bool:
-    """Whether the contiguous mode of each tensor is a multiple of 16 bytes, as tensor copies need, and so are the parts
+    """Whether the contiguous mode of each tensor is a multiple of 16 bytes, as TMA copies need, and so are the parts
     of a tile that the blocks of a multicast load.
     """
     tile_m, tile_n, tile_k = mma_tiler

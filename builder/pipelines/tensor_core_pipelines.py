@@ -143,7 +143,7 @@ class _TensorCoreStages(Stages):
 
 @dataclass(frozen=True)
 class PipelineTmaUmma(_TensorCoreStages, CountedStages):
-    """A pipeline whose producer fills stages by tensor copies, of `tx_count` bytes for all blocks that multiply
+    """A pipeline whose producer fills stages by TMA copies, of `tx_count` bytes for all blocks that multiply
     together, and whose consumer multiplies. Whole warps call its methods; the consumer's only in the block that leads.
     """
 
@@ -210,7 +210,7 @@ class PipelineTmaUmma(_TensorCoreStages, CountedStages):
 
 @dataclass(frozen=True)
 class PipelineTmaMultiConsumersAsync(PipelineTmaUmma):
-    """A pipeline whose producer fills stages by tensor copies, and whose consumers are warps that multiply and threads
+    """A pipeline whose producer fills stages by TMA copies, and whose consumers are warps that multiply and threads
     that read shared memory; all of them release a stage.
     """
 

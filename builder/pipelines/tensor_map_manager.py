@@ -30,7 +30,7 @@ def update_tma_descriptor(tma_atom: TmaAtom, gmem_tensor: Tensor, tma_desc_ptr: 
 
 
 def fence_tma_desc_acquire(tma_desc_ptr: object) -> None:
-    """Lets the thread's tensor copies see the map in global memory that other threads have released."""
+    """Lets the thread's TMA copies see the map in global memory that other threads have released."""
     emit(ptx.FenceTensorMapAcquireOp(address_of(tma_desc_ptr).ssa))
 
 
@@ -73,7 +73,7 @@ class TensorMapManager:
         fence_tma_desc_release()
 
     def fence_tensormap_update(self, tensormap_ptr: object) -> None:
-        """Lets the thread's tensor copies see an updated map."""
+        """Lets the thread's TMA copies see an updated map."""
         fence_tma_desc_acquire(tensormap_ptr)
 
     def update_tensormap(
@@ -84,7 +84,7 @@ class TensorMapManager:
         warp_id: int,
         tensormap_smem_ptr: Sequence[object],
     ) -> None:
-        """Lets a warp adapt maps to tensors after its own tensor copies are complete, and release them. In mode SMEM it
+        """Lets a warp adapt maps to tensors after its own TMA copies are complete, and release them. In mode SMEM it
         changes the maps at `tensormap_smem_ptr` and then copies them.
         """
         in_shared = self.tensormap_update_mode is TensorMapUpdateMode.SMEM

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies of whole tiles, from a tensor map and a place in shared memory; and of views of tensors in global
+"""TMA copies of whole tiles, from a tensor map and a place in shared memory; and of views of tensors in global
 memory: the map is that of the whole tensor, and the coordinates are those of the view in it (`cute.experimental`).
 """
 
@@ -22,7 +22,7 @@ from ..tensors.nvgpu import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTile
 from ..tensors.operand_copies import make_tiled_tma_atom_A, make_tiled_tma_atom_B
 from ..tensors.tensors import CoordTensor, Tensor
 from ..tensors.tiled_mma import TiledMma
-from ..tensors.tma import create_tma_multicast_mask, make_tiled_tma_atom, tensor_copy, tma_partition
+from ..tensors.tma import create_tma_multicast_mask, make_tiled_tma_atom, tma_copy, tma_partition
 from ..tensors.views import on_coordinates, whole_of, zipped_divide
 
 
@@ -39,7 +39,7 @@ class OperationTypeEnum(Enum):
 
 
 Operand: TypeAlias = Literal["A", "B", "SFA", "SFB"]
-"""Operands of multiplications that tensor copies load: A and B, and their scales."""
+"""Operands of multiplications that TMA copies load: A and B, and their scales."""
 _PAIRED = (OperationTypeEnum.SM100_TMA_LOAD_2SM, OperationTypeEnum.SM100_TMA_LOAD_2SM_MULTICAST)
 
 
@@ -126,7 +126,7 @@ def _load(
         bytes = size_in_bytes(dst.element_type, dst.layout) * (2 if is_paired else 1)
         leads: Any = cluster.block_idx_in_cluster() % 2 == 0 if is_paired else True
         if_(leads, lambda: if_(elect_one(), lambda: mbarrier_expect_tx(mbar, bytes)))
-    tensor_copy(info.atom, source, to, mbar, mask, None)
+    tma_copy(info.atom, source, to, mbar, mask, None)
 
 
 def tma_store(src: Tensor, dst: Tensor, *, cta_v_map: Any) -> None:
@@ -134,7 +134,7 @@ def tma_store(src: Tensor, dst: Tensor, *, cta_v_map: Any) -> None:
     info = make_tiled_tma_atom(CopyBulkTensorTileS2GOp(), whole_of(dst), _from_0(src.layout), cta_v_map)
     part = on_coordinates(dst, info.tma_tensor)
     source, to = tma_partition(info.atom, 0, make_layout(1), group_modes(src, 0, 2), group_modes(part, 0, 2))
-    tensor_copy(info.atom, source, to, None, None, None)
+    tma_copy(info.atom, source, to, None, None, None)
 
 
 def _from_0(layout: LayoutLike) -> LayoutLike:

@@ -20,7 +20,7 @@ from .tmem_addresses import TmemPointer
 
 LARGE = 1024
 """Arrays in shared memory of at least this size in bytes begin at a multiple of it, where swizzles of addresses begin,
-too: programs write tiles there that tensor copies swizzle.
+too: programs write tiles there that TMA copies swizzle.
 """
 VECTOR = 16
 """The least alignment of an array in bytes."""

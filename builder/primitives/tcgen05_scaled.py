@@ -65,7 +65,7 @@ def tcgen05_cp(
     """
     name = shape if multicast is None else f"{shape}.{multicast}"
     unpack = None if src_format is None else src_format.value
-    emit(ptx.TensorCopySharedOp(group_of(group), name, cell(tmem_ptr), convert(smem_desc, Int64).ssa, unpack))
+    emit(ptx.TmaCopySharedOp(group_of(group), name, cell(tmem_ptr), convert(smem_desc, Int64).ssa, unpack))
 
 
 class _ScaledInstrDesc:

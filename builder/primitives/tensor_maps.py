@@ -171,7 +171,7 @@ def fence_proxy_acquire(
     from_proxy: Proxy = Proxy.GENERIC,
     to_proxy: Proxy = Proxy.TENSORMAP,
 ) -> None:
-    """Lets the tensor copies of the thread see the map at a pointer as it was released. Raises TilefoldError (E5002)
+    """Lets the TMA copies of the thread see the map at a pointer as it was released. Raises TilefoldError (E5002)
     for other proxies, and for other than the 128 bytes of a map.
     """
     _check_proxies(from_proxy, to_proxy)

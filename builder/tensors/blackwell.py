@@ -89,7 +89,7 @@ def check_gemm_tma_alignment(
     m: int, n: int, k: int, a_dtype: DType, b_dtype: DType, d_dtype: DType, a_major: str, b_major: str, d_major: str,
     output_tensor_name: str = "D",
 ) -> None:  # fmt: skip
-    """Checks that tensor copies reach A (M,K), B (N,K) and D (M,N), each with the letter of its contiguous mode: "m",
+    """Checks that TMA copies reach A (M,K), B (N,K) and D (M,N), each with the letter of its contiguous mode: "m",
     "n" or "k". Raises `LayoutError` (E0322) for a tensor whose contiguous mode is not a multiple of 16 bytes (CUDA
     Driver API, cuTensorMapEncodeTiled: globalStrides).
     """
@@ -246,17 +246,17 @@ def get_smem_store_op(
 
 
 def cluster_shape_to_tma_atom_A(cluster_shape_mnk: object, atom_thr_id: object) -> nvgpu.CopyBulkTensorTileG2SOp:
-    """The tensor copy of A: to the blocks along N of a cluster at once, if there are several."""
+    """The TMA copy of A: to the blocks along N of a cluster at once, if there are several."""
     return _operand_copy(atom_thr_id, as_tuple(tuples(cluster_shape_mnk))[1] > 1)
 
 
 def cluster_shape_to_tma_atom_B(cluster_shape_mnk: object, atom_thr_id: object) -> nvgpu.CopyBulkTensorTileG2SOp:
-    """The tensor copy of B: to the blocks, or pairs, along M of a cluster at once, if there are several."""
+    """The TMA copy of B: to the blocks, or pairs, along M of a cluster at once, if there are several."""
     return _operand_copy(atom_thr_id, as_tuple(tuples(cluster_shape_mnk))[0] > _blocks(atom_thr_id))
 
 
 def cluster_shape_to_tma_atom_SFB(cluster_shape_mnk: object, atom_thr_id: object) -> nvgpu.CopyBulkTensorTileG2SOp:
-    """The tensor copy of the scale factors of B. Each block of a pair has all of them."""
+    """The TMA copy of the scale factors of B. Each block of a pair has all of them."""
     return _operand_copy(atom_thr_id, as_tuple(tuples(cluster_shape_mnk))[0] > 1)
 
 

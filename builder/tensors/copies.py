@@ -45,7 +45,7 @@ from .reduced_loads import load_reduced
 from .tensor_base import Elements, tensor_type
 from .tensors import Tensor, address_of
 from .tiled_mma import TiledMma, partition, static_or_unknown
-from .tma import TmaAtom, policy_of, tensor_copy, tensor_prefetch
+from .tma import TmaAtom, policy_of, tensor_prefetch, tma_copy
 from .views import as_tensor
 
 
@@ -277,8 +277,8 @@ def copy(
     if isinstance(tiled, TmaAtom):
         if pred is not None:
             hint = "it skips elements outside its tensor by itself"
-            raise TilefoldError(Code.BUILD_VALUE, "a tensor copy has no predicates", hint)
-        tensor_copy(tiled, src, dst, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
+            raise TilefoldError(Code.BUILD_VALUE, "a TMA copy has no predicates", hint)
+        tma_copy(tiled, src, dst, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
         return
     if isinstance(tiled, TiledCopy | CopyAtom) and tiled.reduces:  # pyright: ignore[reportUnnecessaryIsInstance]
         record = (tiled.atom if isinstance(tiled, TiledCopy) else tiled).attribute.atom
@@ -290,9 +290,7 @@ def copy(
         others["policy"] = policy_of(cache_policy)
         cache_policy = mbar_ptr = None
     if any(given is not None for given in (tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr, mbar_ptr)):
-        message = (
-            "only a tensor copy has an mbarrier tma_bar_ptr, a mask of blocks and a tensor map, a bulk copy mbar_ptr"
-        )
+        message = "only a TMA copy has an mbarrier tma_bar_ptr, a mask of blocks and a tensor map, a bulk copy mbar_ptr"
         hint = "see cute.nvgpu.cpasync.make_tiled_tma_atom and CopyBulkG2SOp; both take a cache_policy"
         raise TilefoldError(Code.BUILD_VALUE, message, hint)
     if pred is not None and getattr(tiled, "fills", False):
@@ -321,7 +319,7 @@ def copy(
 
 
 def prefetch(atom: "TmaAtom | CopyAtom", src: Any, *, cache_policy: Any = None) -> None:
-    """Lets the L2 cache fetch the bytes that a tensor copy or `CopyBulkG2SOp` of `src` would load."""
+    """Lets the L2 cache fetch the bytes that a TMA copy or `CopyBulkG2SOp` of `src` would load."""
     if isinstance(atom, CopyAtom) and atom.attribute.atom.is_bulk:
         emit(PrefetchTensorOp(as_tensor(src).ssa, policy_of(cache_policy)))
     else:

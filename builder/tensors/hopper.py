@@ -124,7 +124,7 @@ def add_stages(
     order: Sequence[int] | None = None,
 ) -> LayoutLike:
     """Stages of a tile. The contiguous mode is the fastest: with it last, an MN-major tile would have eight times the
-    boxes of tensor copies.
+    boxes of TMA copies.
     """
     rows = layout is LayoutEnum.ROW_MAJOR
     kind = get_smem_layout_atom(layout, dtype, tile[1 if rows else 0])

@@ -18,7 +18,7 @@ from ...layout.atoms.ldmatrix_bytes import ldmatrix_columns, ldmatrix_unpacked
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import mma_atom_of, warp_atoms
 from ...layout.atoms.scalar_mma import fma_of
-from ...layout.atoms.tensor_copy import TensorFacts
+from ...layout.atoms.tma import TmaFacts
 from ...layout.atoms.universal import auto_vectorizing_copy, universal_copy
 from ..scalars.dtypes import DTYPES, DType
 from .fragments import ReductionOp
@@ -157,23 +157,23 @@ class CtaGroup(Enum):
     TWO = 2
 
 
-class TensorCopyOp(CopyOp):
-    """The base of tensor copies (TMA, sm_90): one thread has a tile copied by a tensor map."""
+class TmaCopyOp(CopyOp):
+    """The base of TMA copies (sm_90): one thread has a tile copied by a tensor map."""
 
-    FACTS: ClassVar[TensorFacts]
+    FACTS: ClassVar[TmaFacts]
 
     @property
-    def facts(self) -> TensorFacts:
+    def facts(self) -> TmaFacts:
         """The action of the copy."""
         return self.FACTS
 
-    def _to_ir(self) -> "TensorCopyOp":
+    def _to_ir(self) -> "TmaCopyOp":
         """The copy itself, as functions of MLIR dialects take it."""
         return self
 
 
 @dataclass(frozen=True, slots=True)
-class CopyBulkTensorTileG2SOp(TensorCopyOp):
+class CopyBulkTensorTileG2SOp(TmaCopyOp):
     """Loads tiles of global memory to shared memory (cp.async.bulk.tensor); an mbarrier counts the bytes: that of the
     block, or with `CtaGroup.TWO` that of the even block of the pair (sm_100a).
     """
@@ -182,8 +182,8 @@ class CopyBulkTensorTileG2SOp(TensorCopyOp):
     MULTICAST: ClassVar[bool] = False
 
     @property
-    def facts(self) -> TensorFacts:
-        return TensorFacts(True, self.MULTICAST, "", CtaGroup(self.cta_group) is CtaGroup.TWO)
+    def facts(self) -> TmaFacts:
+        return TmaFacts(True, self.MULTICAST, "", CtaGroup(self.cta_group) is CtaGroup.TWO)
 
 
 class CopyBulkTensorTileG2SMulticastOp(CopyBulkTensorTileG2SOp):
@@ -192,37 +192,37 @@ class CopyBulkTensorTileG2SMulticastOp(CopyBulkTensorTileG2SOp):
     MULTICAST: ClassVar[bool] = True
 
 
-class CopyBulkTensorTileS2GOp(TensorCopyOp):
+class CopyBulkTensorTileS2GOp(TmaCopyOp):
     """Stores tiles of shared memory to global memory (cp.async.bulk.tensor), as part of the thread's bulk group."""
 
-    FACTS: ClassVar[TensorFacts] = TensorFacts(loads=False, multicast=False, reduction="")
+    FACTS: ClassVar[TmaFacts] = TmaFacts(loads=False, multicast=False, reduction="")
 
 
-class CopyBulkTensorGather4G2SOp(TensorCopyOp):
+class CopyBulkTensorGather4G2SOp(TmaCopyOp):
     """Loads four rows of a matrix by their numbers to shared memory (cp.async.bulk.tensor, tile::gather4, sm_100a), for
     `gather4`.
     """
 
-    FACTS: ClassVar[TensorFacts] = TensorFacts(loads=True, multicast=False, reduction="", by_rows=True)
+    FACTS: ClassVar[TmaFacts] = TmaFacts(loads=True, multicast=False, reduction="", by_rows=True)
 
 
-class CopyBulkTensorScatter4S2GOp(TensorCopyOp):
+class CopyBulkTensorScatter4S2GOp(TmaCopyOp):
     """Stores four rows of shared memory as rows of a matrix by their numbers (cp.async.bulk.tensor, tile::scatter4,
     sm_100a), for `scatter4`.
     """
 
-    FACTS: ClassVar[TensorFacts] = TensorFacts(loads=False, multicast=False, reduction="", by_rows=True)
+    FACTS: ClassVar[TmaFacts] = TmaFacts(loads=False, multicast=False, reduction="", by_rows=True)
 
 
 @dataclass(frozen=True, slots=True)
-class CopyReduceBulkTensorTileS2GOp(TensorCopyOp):
+class CopyReduceBulkTensorTileS2GOp(TmaCopyOp):
     """Combines tiles of shared memory with global memory (cp.reduce.async.bulk.tensor): adds by default."""
 
     reduction_kind: ReductionOp = ReductionOp.ADD
 
     @property
-    def facts(self) -> TensorFacts:
-        return TensorFacts(loads=False, multicast=False, reduction=self.reduction_kind.name.lower())
+    def facts(self) -> TmaFacts:
+        return TmaFacts(loads=False, multicast=False, reduction=self.reduction_kind.name.lower())
 
 
 class BulkCopyOp(CopyOp):

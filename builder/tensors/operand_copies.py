@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies of the operands of a tiled MMA, whose shared memory is laid out by instructions (CuTe's
+"""TMA copies of the operands of a tiled MMA, whose shared memory is laid out by instructions (CuTe's
 make_tma_atom_A_sm100 and B), and of a tile that the coordinates of its values describe.
 """
 
@@ -17,14 +17,14 @@ from ...layout.tma.operand_copy import AXES, blocks_that_share
 from ..scalars.dtypes import DType
 from . import nvgpu
 from .coordinates import as_layout, as_tuple, tuples
-from .nvgpu import TensorCopyOp
+from .nvgpu import TmaCopyOp
 from .tensors import Tensor
 from .tiled_mma import TiledMma
 from .tma import TmaInfo, make_tiled_tma_atom
 
 
 def make_tiled_tma_atom_A(
-    op: TensorCopyOp,
+    op: TmaCopyOp,
     gmem_tensor: Tensor,
     smem_layout: object,
     mma_tiler_mnk: object,
@@ -45,7 +45,7 @@ def make_tiled_tma_atom_A(
 
 
 def make_tiled_tma_atom_B(
-    op: TensorCopyOp,
+    op: TmaCopyOp,
     gmem_tensor: Tensor,
     smem_layout: object,
     mma_tiler_mnk: object,
@@ -60,7 +60,7 @@ def make_tiled_tma_atom_B(
 
 def _operand(
     operand: str,
-    op: TensorCopyOp,
+    op: TmaCopyOp,
     tensor: Tensor,
     smem_layout: object,
     tiler: object,
@@ -93,7 +93,7 @@ def _operand(
 
 
 def make_tma_atom_of_values(
-    op: "nvgpu.TensorCopyOp", gmem_tensor: Tensor, smem_layout: object, cta_v_map: object, num_multicast: int = 1
+    op: "nvgpu.TmaCopyOp", gmem_tensor: Tensor, smem_layout: object, cta_v_map: object, num_multicast: int = 1
 ) -> TmaInfo:
     """A tensor map like that of `make_tiled_tma_atom`, whose tile is a layout from its values to coordinates of the
     tensor (copy_traits_sm90_tma.hpp, make_tma_copy_atom), the values along mode 0 of the tensor first. Raises

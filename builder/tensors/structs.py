@@ -2,7 +2,7 @@
 """Structures in shared memory: a class whose annotations are its members, as `cute.struct` makes it.
 
 Members are placed as in C: one after the other, each at a multiple of its alignment. Where a member of 1024 bytes or
-more is aligned for tensor copies, to 128 bytes, its multiple is 1024: CuTe swizzles addresses, tilefold the offsets in
+more is aligned for TMA copies, to 128 bytes, its multiple is 1024: CuTe swizzles addresses, tilefold the offsets in
 a tensor, and both are the same where the tensor begins at a period of the swizzle.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies (TMA): tensor maps of a kernel's arguments, tiles by instructions, masks and prefetches (CuTe's
+"""TMA copies: tensor maps of a kernel's arguments, tiles by instructions, masks and prefetches (CuTe's
 copy_traits_sm90_tma.hpp).
 """
 
@@ -21,7 +21,7 @@ from ...layout.algebra.inttuple import wrap
 from ...layout.algebra.modes import slice_
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.atoms.instructions import ROWS
-from ...layout.atoms.tensor_copy import TENSOR_COPIES
+from ...layout.atoms.tma import TMA_ATOMS
 from ...layout.tma.partition import compute_multicast_mask
 from ...layout.tma.recipe import MAP_ELEMENTS
 from ..scalars.dtypes import DType, Int64, Uint16, dtype_of
@@ -54,9 +54,9 @@ class TmaAtom:
         return self.type.kind.data
 
     @property
-    def op(self) -> nvgpu.TensorCopyOp:
+    def op(self) -> nvgpu.TmaCopyOp:
         """The instruction."""
-        facts = TENSOR_COPIES[self.name]
+        facts = TMA_ATOMS[self.name]
         if facts.by_rows:
             return nvgpu.CopyBulkTensorGather4G2SOp() if facts.loads else nvgpu.CopyBulkTensorScatter4S2GOp()
         if facts.reduction:
@@ -93,7 +93,7 @@ class TmaTrait:
     @property
     def type(self) -> str:
         """The type of the atom, whose text tells loads, stores and reductions."""
-        facts = TENSOR_COPIES[self.atom.name]
+        facts = TMA_ATOMS[self.atom.name]
         return f"non_exec_tiled_tma_{'reduce' if facts.reduction else 'load' if facts.loads else 'store'}"
 
 
@@ -122,7 +122,7 @@ class TmaInfo:
 
 
 def make_tiled_tma_atom(
-    op: "nvgpu.TensorCopyOp",
+    op: "nvgpu.TmaCopyOp",
     gmem_tensor: Tensor,
     smem_layout: object,
     cta_tiler: object,
@@ -140,10 +140,10 @@ def make_tiled_tma_atom(
     tensor's: a load as TFloat32 rounds those of Float32.
     Raises TilefoldError if no map describes the tensor (E0322), or no instruction moves the tile (E0323).
     """
-    if not isinstance(op, nvgpu.TensorCopyOp):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(op, nvgpu.TmaCopyOp):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(
             Code.BUILD_VALUE,
-            f"expected a tensor copy, got {op!r}",
+            f"expected a TMA copy, got {op!r}",
             "such as cute.nvgpu.cpasync.CopyBulkTensorTileG2SOp()",
         )
     for given in (smem_layout, cta_tiler, num_multicast):
@@ -154,7 +154,7 @@ def make_tiled_tma_atom(
 
 
 def tiled_tma_atom(
-    op: "nvgpu.TensorCopyOp",
+    op: "nvgpu.TmaCopyOp",
     source: Tensor,
     smem_layout: object,
     cta_tiler: object,
@@ -192,7 +192,7 @@ def _size(tiler: Any) -> int:
     return prod(_size(part) for part in wrap(tiler))
 
 
-def _map_element(op: "nvgpu.TensorCopyOp", requested: DType, given: DType) -> str:
+def _map_element(op: "nvgpu.TmaCopyOp", requested: DType, given: DType) -> str:
     """The elements of a map by name, where they are not those that a map of the tensor has by itself; else empty."""
     kind = op.reduction_kind if isinstance(op, nvgpu.CopyReduceBulkTensorTileS2GOp) else None
     unsigned = kind in (ReductionOp.MIN, ReductionOp.MAX) and requested.unsigned
@@ -200,7 +200,7 @@ def _map_element(op: "nvgpu.TensorCopyOp", requested: DType, given: DType) -> st
         return ""
     if requested.bits != given.bits:
         if given.bits < 8:
-            text = f"a tensor copy does not unpack {given} to {requested}"
+            text = f"a TMA copy does not unpack {given} to {requested}"
             raise TilefoldError(Code.BUILD_VALUE, text, "copy elements of 4 bits as they are")
         return ""  # bytes are bytes, whatever the box counts
     element = BY_NAME[requested.name]
@@ -253,7 +253,7 @@ def scatter4(atom: TmaAtom, smem: Tensor, column: object, rows: Sequence[object]
 
 def _move_rows(
     atom: TmaAtom,
-    kind: type[nvgpu.TensorCopyOp],
+    kind: type[nvgpu.TmaCopyOp],
     column: object,
     rows: Sequence[object],
     smem: Tensor,
@@ -293,7 +293,7 @@ def make_layout_image_mask(lay: object, coord: object, mode: int) -> Any:
     return create_tma_multicast_mask(lay, coord, mode)
 
 
-def tensor_copy(
+def tma_copy(
     atom: TmaAtom, src: AnyTensor, dst: AnyTensor, barrier: object, mask: Any, policy: object, descriptor: object = None
 ) -> None:
     """A copy by a tensor map; `trace.assign_threads` lets one thread of a warp issue it. For a pair of blocks the
@@ -321,7 +321,7 @@ def _atom(atom: object) -> TmaAtom:
     if not isinstance(atom, TmaAtom):
         raise TilefoldError(
             Code.BUILD_VALUE,
-            f"expected the atom of a tensor copy, got {atom!r}",
+            f"expected the atom of a TMA copy, got {atom!r}",
             "see cute.nvgpu.cpasync.make_tiled_tma_atom",
         )
     return atom

@@ -44,7 +44,7 @@ class Field(Enum):
 
 
 class SmemLayoutAtomKind(Enum):
-    """The layouts of shared memory for wgmma and tensor copies: the contiguous mode, and the bytes within which the
+    """The layouts of shared memory for wgmma and TMA copies: the contiguous mode, and the bytes within which the
     hardware swizzles, none for INTER.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`ptx`: mbarriers, bulk and tensor copies, and tensor maps in memory, as inline assembly that LLVM moves no access to
+"""`ptx`: mbarriers, bulk and TMA copies, and tensor maps in memory, as inline assembly that LLVM moves no access to
 memory across.
 
 Registers and labels of its own stand in braces, which make their names local, since LLVM may copy the assembly.
@@ -55,12 +55,12 @@ def _prefetch(w: FunctionWriter, op: ptx.TensorPrefetchOp) -> None:
     _write(w, op, f"[$0, {{{_places(op, 1)}}}]", [op.map, *op.coords])
 
 
-def _places(op: ptx.TensorCopyOp, first: int) -> str:
+def _places(op: ptx.TmaCopyOp, first: int) -> str:
     return ", ".join(f"${first + number}" for number in range(len(op.coords)))
 
 
 def _write(
-    w: FunctionWriter, op: ptx.TensorCopyOp, text: str, operands: list[SSAValue], mask: SSAValue | None = None
+    w: FunctionWriter, op: ptx.TmaCopyOp, text: str, operands: list[SSAValue], mask: SSAValue | None = None
 ) -> None:
     """Writes an instruction with its operands, after which stand the mask of the blocks and the cache policy."""
     for optional in (mask, op.policy):

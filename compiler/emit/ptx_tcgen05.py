@@ -148,7 +148,7 @@ def _mma(w: FunctionWriter, op: ptx.TensorMmaOp | ptx.TensorMmaWsOp | ptx.Tensor
     text.write(op, places, text.place(op.accumulate))
 
 
-def _copy(w: FunctionWriter, op: ptx.TensorCopySharedOp) -> None:
+def _copy(w: FunctionWriter, op: ptx.TmaCopySharedOp) -> None:
     text = _Text(w)
     text.write(op, [text.place(op.address, True), text.place(op.matrix)])
 
@@ -176,7 +176,7 @@ PTX_TCGEN05: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.TensorMmaOp, _mma),
     rule(ptx.TensorMmaWsOp, _mma),
     rule(ptx.TensorMmaScaledOp, _mma),
-    rule(ptx.TensorCopySharedOp, _copy),
+    rule(ptx.TmaCopySharedOp, _copy),
     rule(ptx.TensorShiftOp, _shift),
     rule(ptx.TensorCommitOp, _commit),
     rule(ptx.TensorDescriptorOp, write_descriptor),

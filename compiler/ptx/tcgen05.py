@@ -46,7 +46,7 @@ def _tcgen05(r: Registers, i: Instruction) -> None:
             if shape not in COPY_SHAPES:
                 raise r.refuse("the form is not supported")
             place, matrix = i.operands
-            r.add(ptx.TensorCopySharedOp(group, shape, _cell(r, place), r.read(matrix, i64), unpack))
+            r.add(ptx.TmaCopySharedOp(group, shape, _cell(r, place), r.read(matrix, i64), unpack))
         case "shift":
             r.add(ptx.TensorShiftOp(group, _cell(r, i.operands[0])))
         case "mma":

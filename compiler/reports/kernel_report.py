@@ -19,7 +19,7 @@ from ...base.spaces import Space
 from ...base.target import STATIC_SHARED_BYTES, Target
 from ...dialects.kernel import LaunchBounds
 from ...dialects.ptx import EntryOp, SetMaxNRegOp
-from ...dialects.ptx.tensor_copy import TensorCopyOp
+from ...dialects.ptx.tma import TmaCopyOp
 from ...layout.tma.recipe import MapRecipe
 from ..frontend.diagnostics import place_of
 from ..machine.assemble import Cubin, KernelResources
@@ -77,7 +77,7 @@ def _kernel(entry: EntryOp, counts: Mapping[str, Mapping[str, int]], cubin: Cubi
         static, dynamic = shared if resources.static_shared else 0, 0  # LLVM drops unused memory
     held = occupancy(target, prod(bounds.threads), resources.registers, static or dynamic)
     handed_over = sorted({op.n.value.data for op in entry.walk() if isinstance(op, SetMaxNRegOp)})
-    copies = Counter(op.map for op in entry.walk() if isinstance(op, TensorCopyOp))
+    copies = Counter(op.map for op in entry.walk() if isinstance(op, TmaCopyOp))
     maps = {
         entry.arg_names.data[index].data: (recipe, copies[entry.body.blocks[0].args[index]])
         for index, recipe in entry.maps.items()
@@ -149,7 +149,7 @@ def print_report(report: Report, file: TextIO) -> None:
 def _map_table(kernel: KernelReport) -> "Table":
     from rich.table import Table
 
-    table = Table("tensor map", title=f"tensor copies of {kernel.name}", title_justify="left")
+    table = Table("tensor map", title=f"TMA copies of {kernel.name}", title_justify="left")
     for name in ("elements", "box", "swizzle", "bytes of a copy", "copies"):
         table.add_column(name, justify="right")
     for name, (recipe, copies) in kernel.maps.items():

@@ -89,22 +89,14 @@ if TYPE_CHECKING:
     )
     from .tcgen05.base import TENSOR, TensorDescriptorOp
     from .tcgen05.copies import (
-        TensorCopySharedOp,
         TensorLoadReducedOp,
         TensorLoadRegistersOp,
         TensorShiftOp,
         TensorStoreRegistersOp,
+        TmaCopySharedOp,
     )
     from .tcgen05.memory import TensorAllocOp, TensorDeallocOp, TensorFenceOp, TensorRelinquishOp, TensorWaitOp
     from .tcgen05.mma import TensorCommitOp, TensorMmaOp, TensorMmaScaledOp, TensorMmaWsOp
-    from .tensor_copy import (
-        PrefetchTensorMapOp,
-        TensorCopyOp,
-        TensorLoadOp,
-        TensorPrefetchOp,
-        TensorReduceOp,
-        TensorStoreOp,
-    )
     from .tensor_map import (
         MAP_FIELDS,
         CopyTensorMapOp,
@@ -114,6 +106,14 @@ if TYPE_CHECKING:
         LoadTensorMapOp,
         TensorMapCpFenceOp,
         TensorMapReplaceOp,
+    )
+    from .tma import (
+        PrefetchTensorMapOp,
+        TensorLoadOp,
+        TensorPrefetchOp,
+        TensorReduceOp,
+        TensorStoreOp,
+        TmaCopyOp,
     )
     from .warp import ActivemaskOp, ElectSyncOp, MatchAnySyncOp, ReduxSyncOp, ShflSyncOp, ShflSyncValidOp, VoteSyncOp
     from .wgmma import (
@@ -149,7 +149,7 @@ __all__ = [
     "SHARED_CLUSTER", "SetMaxNRegOp", "ShflSyncOp", "ShflSyncValidOp", "SinOp", "SmemAddrOp", "SmemAllocOp",
     "SpaceAttr", "SqrtOp", "SregOp", "StAsyncOp", "StMatrixOp", "StoreBulkOp", "StoreOp", "StoreReleaseOp", "TENSOR",
     "TanhOp",
-    "TensorAllocOp", "TensorCommitOp", "TensorCopyOp", "TensorCopySharedOp", "TensorDeallocOp", "TensorDescriptorOp",
+    "TensorAllocOp", "TensorCommitOp", "TmaCopyOp", "TmaCopySharedOp", "TensorDeallocOp", "TensorDescriptorOp",
     "TensorFenceOp", "TensorLoadOp", "TensorLoadReducedOp", "TensorLoadRegistersOp", "TensorMapCpFenceOp",
     "TensorMapReplaceOp", "TensorMapType", "TensorMmaOp", "TensorMmaScaledOp", "TensorMmaWsOp", "TensorPrefetchOp",
     "TensorReduceOp", "TensorRelinquishOp", "TensorShiftOp", "TensorStoreOp", "TensorStoreRegistersOp", "TensorWaitOp",

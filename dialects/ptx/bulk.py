@@ -145,7 +145,7 @@ class BulkReduceOp(BulkOp):
     """`ptx.cp.reduce.async.bulk "add.f16" %dst, %src, %bytes policy %p`: as a store, but numbers in shared memory are
     combined with those in global memory, one by one and atomically (PTX ISA, cp.reduce.async.bulk).
 
-    The kinds are those of tensor copies (`layout.tma.recipe.MAP_ELEMENTS`), and `and`, `or`, `xor` are of b32 and b64.
+    The kinds are those of TMA copies (`layout.tma.recipe.MAP_ELEMENTS`), and `and`, `or`, `xor` are of b32 and b64.
     Preconditions: those of a store.
     """
 

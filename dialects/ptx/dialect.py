@@ -10,7 +10,7 @@ from .base import PtrType, RecipeAttr, SpaceAttr, TensorMapType
 
 _MODULES = (
     "entry", "address", "memory", "hints", "async_copy", "matrix", "mma", "sync", "warp", "approx", "convert", "packed",
-    "atomic", "multimem", "inline", "mbarrier", "bulk", "tensor_copy", "tensor_map", "cluster", "launch_control",
+    "atomic", "multimem", "inline", "mbarrier", "bulk", "tma", "tensor_map", "cluster", "launch_control",
     "wgmma", "custom", "tcgen05.memory", "tcgen05.copies", "tcgen05.mma", "tcgen05.base",
 )  # fmt: skip
 """The modules that define operations, in the order of the reference."""

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor maps in memory, which a kernel changes before its tensor copies use them (PTX ISA, section Tensors:
+"""Tensor maps in memory, which a kernel changes before its TMA copies use them (PTX ISA, section Tensors:
 Tensor-map, and tensormap.replace).
 
-Tensor copies read a map by a proxy of their own. Writes of the map are before them only behind a release fence of the
+TMA copies read a map by a proxy of their own. Writes of the map are before them only behind a release fence of the
 thread that wrote and, after it, an acquire fence of the thread that copies.
 """
 
@@ -82,7 +82,7 @@ class _MapOp(BulkOp):
 
 @row
 class CvtaTensorMapOp(_MapOp):
-    """`%m = ptx.cvta.tensor_map %p`: a tensor map in global memory, as tensor copies take it (PTX ISA, cvta).
+    """`%m = ptx.cvta.tensor_map %p`: a tensor map in global memory, as TMA copies take it (PTX ISA, cvta).
 
     Precondition: 128 bytes that hold a map, at a multiple of 128.
     """
@@ -201,7 +201,7 @@ class TensorMapReplaceOp(_MapOp):
 
 @fields
 class _FencingOp(_MapOp):
-    """A fence between writes of maps and the tensor copies that read these."""
+    """A fence between writes of maps and the TMA copies that read these."""
 
     scope: StringAttr | None = optional_prop(converter=some_text, default=None, kw_only=True)
 
@@ -216,7 +216,7 @@ class _FencingOp(_MapOp):
 
 @row
 class FenceTensorMapReleaseOp(_FencingOp):
-    """`ptx.fence.proxy.tensormap.release scope "gpu"`: the thread's writes of maps before it are before the tensor
+    """`ptx.fence.proxy.tensormap.release scope "gpu"`: the thread's writes of maps before it are before the TMA
     copies behind an acquire fence that follows (PTX ISA, membar: fence.proxy.tensormap::generic.release).
     """
 
@@ -230,7 +230,7 @@ class FenceTensorMapReleaseOp(_FencingOp):
 
 @row
 class FenceTensorMapAcquireOp(_FencingOp):
-    """`ptx.fence.proxy.tensormap.acquire %p scope "gpu"`: the thread's tensor copies after it see the map at `%p` as it
+    """`ptx.fence.proxy.tensormap.acquire %p scope "gpu"`: the thread's TMA copies after it see the map at `%p` as it
     was released before (PTX ISA, membar: fence.proxy.tensormap::generic.acquire).
     """
 

@@ -32,7 +32,7 @@ from .copy_rules import atom_values, check_atom_operands, check_tiled_operands
 from .copy_types import CopyAtomAttr, TiledCopyType
 from .directives import TileOp
 from .predicates import infer_predicate_layout
-from .tma_rules import check_mbarrier, check_operands_of, check_tensor_copy
+from .tma_rules import check_mbarrier, check_operands_of, check_tma_copy
 from .tma_types import TmaType
 from .types import TensorType
 
@@ -70,7 +70,7 @@ class CopyOp(IRDLOperation):
     name = "tile.copy"
     atom = opt_prop_def(CopyAtomAttr)
     tiled_copy = opt_operand_def(TiledCopyType | TmaType)
-    src = cast("SSAValue[TensorType]", operand_def(AnyTensor))  # of coordinates on a side of a tensor copy alone
+    src = cast("SSAValue[TensorType]", operand_def(AnyTensor))  # of coordinates on a side of a TMA copy alone
     dst = cast("SSAValue[TensorType]", operand_def(AnyTensor))
     pred = opt_operand_def(TensorType)
     mbarrier = opt_operand_def(PtrType)
@@ -97,7 +97,7 @@ class CopyOp(IRDLOperation):
 
     @property
     def tma(self) -> SSAValue[TmaType] | None:
-        """The tensor map of a tensor copy; None for any other copy."""
+        """The tensor map of a TMA copy; None for any other copy."""
         value = self.tiled_copy
         return None if value is None or not isinstance(value.type, TmaType) else cast("SSAValue[TmaType]", value)
 
@@ -122,19 +122,17 @@ class CopyOp(IRDLOperation):
         if self.tiled_copy is not None and self.atom is not None:
             raise VerifyException("the atom is given twice: by the tiled copy and by the attribute")
         if self.tma is not None:
-            self._check_tensor_copy(self.tma.type)
+            self._check_tma_copy(self.tma.type)
             return
         src, dst = self.src.type, self.dst.type
         if not isinstance(src, TensorType) or not isinstance(dst, TensorType):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise VerifyException("only a tensor copy takes a tensor of coordinates: tile.copy %tma, %src, %dst")
+            raise VerifyException("only a TMA copy takes a tensor of coordinates: tile.copy %tma, %src, %dst")
         is_bulk = self.copy_atom is not None and self.copy_atom.atom.is_bulk
         counted = self.copy_atom is not None and self.copy_atom.atom.contract.has(Role.BARRIER)
-        taken = (
-            _OF_TENSOR_COPIES if is_bulk else [word for word in _OF_TENSOR_COPIES if word != "mbarrier" or not counted]
-        )
+        taken = _OF_TMA_COPIES if is_bulk else [word for word in _OF_TMA_COPIES if word != "mbarrier" or not counted]
         if not is_bulk and any(getattr(self, word) is not None for word in taken):
             raise VerifyException(
-                "only a tensor copy has an mbarrier, a mask of blocks, a policy and a descriptor, a bulk copy an "
+                "only a TMA copy has an mbarrier, a mask of blocks, a policy and a descriptor, a bulk copy an "
                 "mbarrier and a policy"
             )
         if src.element_type != dst.element_type:
@@ -165,12 +163,12 @@ class CopyOp(IRDLOperation):
                     check_mbarrier(self.copy_atom.atom_name, counted, self.mbarrier)
             _ = self.pred_layout
 
-    def _check_tensor_copy(self, tma: TmaType) -> None:
+    def _check_tma_copy(self, tma: TmaType) -> None:
         if self.pred is not None:
-            raise VerifyException("a tensor copy has no predicates: it skips elements outside its tensor")
+            raise VerifyException("a TMA copy has no predicates: it skips elements outside its tensor")
         with refusing():
             check_operands_of(self, tma, self.mbarrier, self.multicast)
-            check_tensor_copy(tma, self.src.type, self.dst.type)
+            check_tma_copy(tma, self.src.type, self.dst.type)
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -186,7 +184,7 @@ class CopyOp(IRDLOperation):
         copy = operands.pop(0) if len(operands) == 3 else None
         pred = parse_tensor(parser) if parser.parse_optional_keyword("if") is not None else None
         rest = [
-            None if parser.parse_optional_keyword(word) is None else parse_defined(parser) for word in _OF_TENSOR_COPIES
+            None if parser.parse_optional_keyword(word) is None else parse_defined(parser) for word in _OF_TMA_COPIES
         ]
         op = cls(operands[0], operands[1], copy, atom, pred, *rest)
         op.attributes |= parser.parse_optional_attr_dict()
@@ -202,15 +200,15 @@ class CopyOp(IRDLOperation):
         if self.pred is not None:
             printer.print_string(" if ")
             printer.print_operand(self.pred)
-        for word in _OF_TENSOR_COPIES:
+        for word in _OF_TMA_COPIES:
             if (operand := getattr(self, word)) is not None:
                 printer.print_string(f" {word} ")
                 printer.print_operand(operand)
         printer.print_op_attributes(self.attributes)
 
 
-_OF_TENSOR_COPIES = ("mbarrier", "multicast", "policy", "descriptor")
-"""The operands that only tensor copies have, by the words before them."""
+_OF_TMA_COPIES = ("mbarrier", "multicast", "policy", "descriptor")
+"""The operands that only TMA copies have, by the words before them."""
 
 
 @irdl_op_definition

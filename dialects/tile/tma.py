@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies (TMA): tensor maps, the coordinates that they take, and tiles by instructions.
+"""TMA copies: tensor maps, the coordinates that they take, and tiles by instructions.
 
-One thread issues a tensor copy; the program elects it.
+One thread issues a TMA copy; the program elects it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ from ..cute import CoordAttr, LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition, refuse, refusing, typed_operand
 from ..ptx.address import MbarrierAddress
 from ..ptx.base import GLOBAL, PtrType
-from ..ptx.tensor_copy import TensorCopyOp, TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStoreOp
+from ..ptx.tma import TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStoreOp, TmaCopyOp
 from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType
 from .directives import TileOp
@@ -50,7 +50,7 @@ from .tma_rules import (
     cluster_around,
     split_by_instructions,
 )
-from .tma_types import TmaType, make_tensor_copies
+from .tma_types import TmaType, make_tma_copies
 from .types import TensorType
 from .view_base import RESULT, VIEWED, SlicedViewOp
 
@@ -58,7 +58,7 @@ from .view_base import RESULT, VIEWED, SlicedViewOp
 @irdl_op_definition
 class TensorMapOp(InferringOp):
     """`%a = tile.tensor_map "SM90_TMA_LOAD" %A smem "S<3,3,3> o 0 o (128,64):(64,1)" tiler "(128,64)"`: the map of a
-    tensor in global memory, for tensor copies of tiles to or from shared memory (CuTe's make_tma_atom).
+    tensor in global memory, for TMA copies of tiles to or from shared memory (CuTe's make_tma_atom).
 
     The tensor is an argument of the kernel or a view of one whose integers are computed only from arguments: the launch
     makes the map, and checks the address of a view. `smem` is the layout of a tile in shared memory, `tiler` cuts the
@@ -103,7 +103,7 @@ class TensorMapOp(InferringOp):
         held = properties.get("held")
         assert held is None or isinstance(held, StringAttr)
         held = held or StringAttr("")
-        _ = make_tensor_copies(
+        _ = make_tma_copies(
             kind.data, tensor.element_type, *layouts, blocks.data, held.data
         )  # raises the errors that no type shows
         return [TmaType(kind, tensor.element_type, tensor.layout, smem, tiler, blocks, held)]
@@ -236,7 +236,7 @@ class CoordTensorOp(TileOp):
     """`%c = tile.coord_tensor (%m, %k) : !tile.coord_tensor<"(?,?) o (128,64):(1@1,1@0)">`: the coordinate tensor that
     begins at a coordinate, an integer for each of its start. The layout is static.
 
-    Folding puts it in place of the views that lead to the coordinates of a tensor copy.
+    Folding puts it in place of the views that lead to the coordinates of a TMA copy.
     """
 
     name = "tile.coord_tensor"
@@ -301,7 +301,7 @@ def instruction_of(
     mbarrier: SSAValue | None = None,
     multicast: SSAValue | None = None,
     policy: SSAValue | None = None,
-) -> TensorCopyOp:
+) -> TmaCopyOp:
     """The instruction of `ptx` on a box at a coordinate of a map; without shared memory a prefetch."""
     copy = type.tma_copy
     if smem is None:
@@ -317,7 +317,7 @@ def instruction_of(
 
 @irdl_op_definition
 class TmaCallOp(TileOp):
-    """`tile.tma_call %a(%k, %m), %s mbarrier %bar multicast %mask policy %p`: one instruction of a tensor copy: the box
+    """`tile.tma_call %a(%k, %m), %s mbarrier %bar multicast %mask policy %p`: one instruction of a TMA copy: the box
     at a coordinate of the map, to or from shared memory. Without `%s` it is a prefetch of the box.
 
     The thread that executes it issues it. `%s` is the part of shared memory of one instruction.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The rules of the tensors that tensor copies move: shared memory and coordinates by the boxes of a map."""
+"""The rules of the tensors that TMA copies move: shared memory and coordinates by the boxes of a map."""
 
 from math import gcd, prod
 
@@ -93,7 +93,7 @@ def check_alignment(tma: TmaType, tensor: TensorType, rest: list[Layout]) -> Non
         swizzled = f" with a swizzle of {16 << bits} bytes" if bits else ""
         raise LayoutError(
             Code.ATOM_MISALIGNED,
-            f"a tensor copy{swizzled} needs shared memory aligned to {period} bytes, but the tensor is only known to "
+            f"a TMA copy{swizzled} needs shared memory aligned to {period} bytes, but the tensor is only known to "
             f"be aligned to {tensor.align.data}",
             f"allocate it with align<{period}>",
         )
@@ -102,7 +102,7 @@ def check_alignment(tma: TmaType, tensor: TensorType, rest: list[Layout]) -> Non
     if step % SHARED_ALIGNMENT:
         raise LayoutError(
             Code.ATOM_MISALIGNED,
-            f"tensor copies begin at multiples of {SHARED_ALIGNMENT} bytes, but only of {step} in {layout}",
+            f"TMA copies begin at multiples of {SHARED_ALIGNMENT} bytes, but only of {step} in {layout}",
             "let each tile of shared memory begin at a multiple of them",
         )
 
@@ -119,8 +119,8 @@ def check_boxes(tma: TmaType) -> None:
         raise LayoutError(Code.TMA_OPERANDS, text, "name a column and four rows: tile.tma_call %a(%j, %i, ...), %s")
 
 
-def check_tensor_copy(tma: TmaType, src: AnyTensor, dst: AnyTensor) -> None:
-    """Checks source and destination of a tensor copy. Raises `LayoutError` naming the misfit."""
+def check_tma_copy(tma: TmaType, src: AnyTensor, dst: AnyTensor) -> None:
+    """Checks source and destination of a TMA copy. Raises `LayoutError` naming the misfit."""
     gmem, smem = (src, dst) if tma.tma_copy.loads else (dst, src)
     check_boxes(tma)
     if not isinstance(gmem, CoordTensorType) or not isinstance(smem, TensorType):
@@ -131,7 +131,7 @@ def check_tensor_copy(tma: TmaType, src: AnyTensor, dst: AnyTensor) -> None:
     if counts[0] != counts[1] or not all(type(count) is int for count in counts[0]):
         raise LayoutError(
             Code.ATOM_VALUES,
-            f"the source and the destination of a tensor copy repeat instructions {counts[0]} and {counts[1]} times",
+            f"the source and the destination of a TMA copy repeat instructions {counts[0]} and {counts[1]} times",
             "slice both at a tile",
         )
     check_alignment(tma, smem, smem_modes)

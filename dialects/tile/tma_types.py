@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The type of a tensor map with its tensor copies, and their rules for the tensors that they move."""
+"""The type of a tensor map with its TMA copies, and their rules for the tensors that they move."""
 
 from functools import lru_cache
 
@@ -14,7 +14,7 @@ from ...base.target import MAX_CLUSTER
 from ...layout.algebra.core import Layout, LayoutLike, Tiler, cosize, plain_layout
 from ...layout.algebra.integers import is_static
 from ...layout.algebra.inttuple import is_fully_static, leaves
-from ...layout.atoms.tensor_copy import TENSOR_COPIES
+from ...layout.atoms.tma import TMA_ATOMS
 from ...layout.text.layouts import parse_layout, parse_tiler, to_text
 from ...layout.tma.recipe import MAP_ELEMENTS, MapElement
 from ...layout.tma.tensor_map import check_stored_rows, check_stride
@@ -26,7 +26,7 @@ from ..element_types import element_of
 
 @irdl_attr_definition
 class TmaType(ParametrizedAttribute, TypeAttribute):
-    """`!tile.tma<"SM90_TMA_LOAD", f16, "(4096,2048):(2048,1)", "S<3,3,3> o 0 o (128,64):(64,1)", "(128,64)">`: tensor
+    """`!tile.tma<"SM90_TMA_LOAD", f16, "(4096,2048):(2048,1)", "S<3,3,3> o 0 o (128,64):(64,1)", "(128,64)">`: TMA
     copies by CuTe's name of the atom, the elements of the tensor in global memory, its layout, the layout of a tile in
     shared memory, and the tiler that cuts the tile.
 
@@ -52,9 +52,9 @@ class TmaType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def tma_copy(self) -> TmaCopy:
-        """The tensor copies. `LayoutError` if no map describes the tensor, or none moves the tile."""
+        """The TMA copies. `LayoutError` if no map describes the tensor, or none moves the tile."""
         layouts = self.gmem.data, self.smem.data, self.tiler.data
-        return make_tensor_copies(self.kind.data, self.element_type, *layouts, self.multicast.data, self.held.data)
+        return make_tma_copies(self.kind.data, self.element_type, *layouts, self.multicast.data, self.held.data)
 
     def verify(self) -> None:
         with refusing():
@@ -118,19 +118,19 @@ def map_element(type: Attribute, reduction: str = "", held: str = "") -> MapElem
 
 
 @lru_cache(maxsize=256)
-def make_tensor_copies(
+def make_tma_copies(
     kind: str, element: Attribute, gmem: LayoutLike, smem: LayoutLike, tiler: Tiler, multicast: int, as_: str = ""
 ) -> TmaCopy:
-    """The tensor copies of a type by its parameters; kept, since every use of a map asks for them. Each mode has a
+    """The TMA copies of a type by its parameters; kept, since every use of a map asks for them. Each mode has a
     dimension of the map, unless there are too many or the map needs longer rows: modes share dimensions only then.
 
     Raises `LayoutError` for an unknown atom (E0302), a tensor that no map describes (E0322) and a tile that no
     instruction moves (E0323).
     """
-    facts, held = TENSOR_COPIES.get(kind), map_element(element, held=as_)
+    facts, held = TMA_ATOMS.get(kind), map_element(element, held=as_)
     if facts is None:
-        text = f"there is no tensor copy {kind[:80]!r}"
-        raise LayoutError(Code.ATOM_UNKNOWN, text, f"tensor copies: {', '.join(TENSOR_COPIES)}")
+        text = f"there is no TMA copy {kind[:80]!r}"
+        raise LayoutError(Code.ATOM_UNKNOWN, text, f"TMA copies: {', '.join(TMA_ATOMS)}")
     if not isinstance(gmem, Layout):
         raise LayoutError(Code.TENSOR_MAP, f"no tensor map describes {gmem}: the layout is swizzled")
     if held is None:

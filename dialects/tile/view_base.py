@@ -86,7 +86,7 @@ class LayoutViewOp(InferringOp):
         """The layout of a whole source in the order of the view, before slicing. Raises `LayoutError`.
 
         `given` has the operation's properties as Python values, None for one that is left out; the tiled copy, MMA or
-        tensor copies of an operand as `tiling`; and the number `modes_of_source`.
+        TMA copies of an operand as `tiling`; and the number `modes_of_source`.
         """
 
     @classmethod

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Attention on Hopper: one warpgroup loads by tensor copies, the others multiply and exponentiate in turns.
+"""Attention on Hopper: one warpgroup loads by TMA copies, the others multiply and exponentiate in turns.
 
 The kernel is in tilefold/kernels/sm90/attention.py; docs/attention.md describes it.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""D = (A * scales of A) @ (B * scales of B)^T on Blackwell (sm_100a), for A and B in fp8 or fp4: tensor copies, and
+"""D = (A * scales of A) @ (B * scales of B)^T on Blackwell (sm_100a), for A and B in fp8 or fp4: TMA copies, and
 multiplications with scales in tensor memory. No GPU of this kind has run it; docs/blackwell.md leads to it.
 
 A has M x K elements, B has N x K, D has M x N in f32. Neighbours along K share a scale: 32 elements of fp8 (`mxf8`) or
@@ -51,7 +51,7 @@ KINDS = {
 
 
 class Loads:
-    """The tensor copies of an operand, or of its scales, to stages of shared memory."""
+    """The TMA copies of an operand, or of its scales, to stages of shared memory."""
 
     def __init__(
         self, tensor: Any, mma: Any, tile: Any, layout: Any, at: Any, of_a: bool, is_scale: bool = False
@@ -112,7 +112,7 @@ def gemm_kernel(
     row, column, _ = cute.arch.block_idx()
     at = (row, column)
 
-    # the tensor copies of operands and of scales
+    # the TMA copies of operands and of scales
     of_a = sm100.make_smem_layout_a(mma, tile, kind.element, stages)
     of_b = sm100.make_smem_layout_b(mma, tile, kind.element, stages)
     of_sa = blockscaled_layout.make_smem_layout_sfa(mma, tile, kind.vector, stages)

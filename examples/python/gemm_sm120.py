@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""D = (A * scales of A) @ (B * scales of B)^T on GeForce Blackwell (sm_120a), for A and B in fp4: tensor copies, and
+"""D = (A * scales of A) @ (B * scales of B)^T on GeForce Blackwell (sm_120a), for A and B in fp4: TMA copies, and
 mma.sync with scales. For A and B in f16 without scales: D = A @ B^T.
 
 A has M x K elements, B has N x K, two of 4 bits in a byte, the first in its low half; D has M x N in f16. Each 16
 neighbours along K have a scale in fp8 (e4m3, NVFP4), or each 32 a power of 2 (ue8m0, MXFP4). M and N are multiples of
 128. Nothing of this has run on such a GPU yet: the simulator and the assembler are what it has been tried on.
 
-Eight warps multiply, a ninth one loads tiles of A and B and blocks of scales to stages of shared memory by tensor
+Eight warps multiply, a ninth one loads tiles of A and B and blocks of scales to stages of shared memory by TMA
 copies. A block of 512 bytes has the scales of 128 rows for four groups of elements: `blocked` puts them in this order.
 
     python examples/python/gemm_sm120.py

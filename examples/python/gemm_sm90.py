@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""D = A @ B^T on Hopper by the library's kernel: tensor copies, warps that load and warpgroups that multiply.
+"""D = A @ B^T on Hopper by the library's kernel: TMA copies, warps that load and warpgroups that multiply.
 
 The kernel is in tilefold/kernels/sm90/gemm.py; docs/hopper.md leads to it.
 

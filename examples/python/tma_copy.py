@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""B = A by tensor copies (TMA, sm_90): one thread of each block has a tile loaded to shared memory and stored again.
+"""B = A by TMA copies (sm_90): one thread of each block has a tile loaded to shared memory and stored again.
 
 python examples/python/tma_copy.py
 python examples/python/tma_copy.py --device cuda --m 8192 --n 8192

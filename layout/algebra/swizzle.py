@@ -77,7 +77,7 @@ class Swizzle:
 
     @staticmethod
     def from_name(name: str) -> "Swizzle":
-        """The swizzle of byte addresses by which tensor copies write shared memory (CUtensorMapSwizzle): `none`,
+        """The swizzle of byte addresses by which TMA copies write shared memory (CUtensorMapSwizzle): `none`,
         `s32b`, `s64b` or `s128b`. Raises `LayoutError` (E0210) for another name.
         """
         names = ("none", "s32b", "s64b", "s128b")

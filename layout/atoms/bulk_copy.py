@@ -34,7 +34,7 @@ from .numbers import Copied
 BULK_UNIT = 16
 """Addresses and sizes of bulk copies are multiples of it, in bytes."""
 BULK_TARGETS = targets(90, 80)
-"""The targets that have bulk copies and tensor copies (Target ISA Notes of cp.async.bulk)."""
+"""The targets that have bulk copies and TMA copies (Target ISA Notes of cp.async.bulk)."""
 _MOST_BITS = 1 << 21
 """More bits than the shared memory of any block has."""
 

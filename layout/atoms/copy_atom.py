@@ -22,7 +22,7 @@ from .instructions import (
     CopyInstruction,
     CpAsync,
     Move,
-    TensorCopy,
+    TmaInstruction,
     TmemCp,
 )
 from .numbers import Reduced, Unpacked, check_members
@@ -183,12 +183,12 @@ class CopyAtom(Displayed):
     @property
     def is_paired(self) -> bool:
         """Whether an mbarrier of either block of a pair may count the bytes."""
-        return isinstance(self.instruction, TensorCopy) and self.instruction.pair
+        return isinstance(self.instruction, TmaInstruction) and self.instruction.pair
 
     @property
     def by_rows(self) -> bool:
         """Whether it moves four rows of a matrix by their numbers."""
-        return isinstance(self.instruction, TensorCopy) and self.instruction.by_rows
+        return isinstance(self.instruction, TmaInstruction) and self.instruction.by_rows
 
     @property
     def reduction(self) -> str:

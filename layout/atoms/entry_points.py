@@ -28,7 +28,7 @@ from .instructions import (
     Move,
     MovMatrix,
     StMatrix,
-    TensorCopy,
+    TmaInstruction,
     TmemCp,
     TmemLoad,
     TmemStore,
@@ -101,7 +101,7 @@ def _check(atom: MmaAtom | CopyAtom, where: str) -> None:
             | LdMatrix()
             | StMatrix()
             | MovMatrix()
-            | TensorCopy()
+            | TmaInstruction()
             | BulkCopy()
             | TmemLoad()
             | TmemStore()

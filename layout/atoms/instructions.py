@@ -104,7 +104,7 @@ class MovMatrix:
 
 @final
 @dataclass(frozen=True, slots=True)
-class TensorCopy:
+class TmaInstruction:
     """A thread has a box of a tensor copied between global and shared memory (PTX ISA, cp.async.bulk.tensor and
     cp.reduce.async.bulk.tensor). An mbarrier of either block of a `pair` may count the bytes of a load. It moves four
     rows of a matrix `by_rows`.
@@ -115,7 +115,7 @@ class TensorCopy:
 
 
 ROWS, MATRIX = 4, 2
-"""The rows that a tensor copy by rows moves, and the dimensions of its map."""
+"""The rows that a TMA copy by rows moves, and the dimensions of its map."""
 
 
 @final
@@ -169,7 +169,7 @@ CopyInstruction: TypeAlias = (
     | LdMatrix
     | StMatrix
     | MovMatrix
-    | TensorCopy
+    | TmaInstruction
     | BulkCopy
     | TmemLoad
     | TmemStore

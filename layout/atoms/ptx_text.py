@@ -20,7 +20,7 @@ from .instructions import (
     Move,
     MovMatrix,
     StMatrix,
-    TensorCopy,
+    TmaInstruction,
     TmemCp,
     TmemLoad,
     TmemStore,
@@ -51,7 +51,7 @@ def matrix_mnemonic(instruction: LdMatrix | StMatrix) -> str:
 def tensor_mnemonic(
     rank: int | str, loads: bool, multicast: bool, reduction: str, pair: bool = False, by_rows: bool = False
 ) -> str:
-    """A tensor copy of `rank` dimensions with its modifiers."""
+    """A TMA copy of `rank` dimensions with its modifiers."""
     if loads:
         form = "tile::gather4" if by_rows else "tile"
         route = f"shared::cluster.global.{form}.mbarrier::complete_tx::bytes"
@@ -66,7 +66,7 @@ def copy_mnemonic(atom: CopyAtom) -> str:
     """The instruction of a copy with its modifiers, `ldmatrix.sync.aligned.m8n8.x4.shared.b16`; of a move load and
     store.
 
-    A tensor copy has N dimensions: those of its map.
+    A TMA copy has N dimensions: those of its map.
     """
     match atom.instruction:
         case Custom(name):
@@ -87,7 +87,7 @@ def copy_mnemonic(atom: CopyAtom) -> str:
             return matrix_mnemonic(matrix)
         case MovMatrix():
             return MOVMATRIX
-        case TensorCopy(pair, by_rows):
+        case TmaInstruction(pair, by_rows):
             rank = MATRIX if by_rows else "N"
             return tensor_mnemonic(rank, bool(atom.loads), atom.is_multicast, atom.reduction, pair, by_rows)
         case BulkCopy():
@@ -163,7 +163,7 @@ def dp4a_mnemonic(form: str) -> str:
 def copy_text(atom: CopyAtom, sign: str = "%") -> str:
     """A copy with its operands by number, after `sign`: `movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;`.
 
-    A move has no operands here, since each of its two instructions has its own, nor has a tensor copy or a bulk copy,
+    A move has no operands here, since each of its two instructions has its own, nor has a TMA copy or a bulk copy,
     whose map or size decides them.
     """
     match atom.instruction:

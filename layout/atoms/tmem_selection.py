@@ -60,7 +60,7 @@ _SHAPES = {
 
 
 def select_epilogue_smem(val_bits: int, m: int, n: int, major: str) -> Any:
-    """The smallest layout of shared memory for results of `val_bits` bits that a tensor copy stores, of a tile m x n
+    """The smallest layout of shared memory for results of `val_bits` bits that a TMA copy stores, of a tile m x n
     with the `major` "M" or "N". Raises `LayoutError` (E0213) where none divides the tile.
     """
     of_operand = "MN" if major == "M" else "K"

@@ -41,7 +41,7 @@ def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
             Code.BAD_ARGUMENT,
             f"wgmma has no {major}-major layout {mode} of {val_bits}-bit elements",
             f"majors are K and MN, layouts {', '.join(SWIZZLE_BITS)}; elements have 8, 16 or 32 bits, and 64, or 4 of "
-            "K-major layouts, only for tensor copies",
+            "K-major layouts, only for TMA copies",
         )
     bits = SWIZZLE_BITS[mode]
     row = 128 << bits

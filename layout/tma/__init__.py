@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies of Hopper (TMA): tensor maps, their derivation from layouts, partitions and multicast."""
+"""Copies by the tensor memory accelerator (TMA): tensor maps, their derivation from layouts, partitions, multicast."""

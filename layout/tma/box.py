@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The box that one tensor copy moves, and the modes of a tensor that are the dimensions of its map.
+"""The box that one TMA copy moves, and the modes of a tensor that are the dimensions of its map.
 
 The box is the longest run of shared memory whose elements are a box of the tensor (CuTe's construct_tma_gbasis).
 """
@@ -97,7 +97,7 @@ def _run(gmem: Layout, to_mode: Layout, most: int | None) -> tuple[tuple[int, ..
     if not paths:
         raise LayoutError(
             Code.TMA_BOX,
-            f"no tensor copy moves a part of the tile: neighbours in shared memory are not adjacent in {gmem}",
+            f"no TMA copy moves a part of the tile: neighbours in shared memory are not adjacent in {gmem}",
             "let shared memory begin with a mode along which the tile's elements are neighbours in the tensor",
         )
     return tuple(extents), paths

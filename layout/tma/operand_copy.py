@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies of the operands of a tiled MMA (CuTe's make_tma_atom_A_sm100 and B).
+"""TMA copies of the operands of a tiled MMA (CuTe's make_tma_atom_A_sm100 and B).
 
 Each block of a pair loads its own part of an operand. Blocks of a cluster that need the same part share it: those along
 N that of A, those along M that of B, at the same place in their pairs.
@@ -12,7 +12,7 @@ from ..algebra.compose import composition
 from ..algebra.core import Layout, LayoutLike, make_identity_layout, make_layout
 from ..algebra.divide import tiled_divide
 from ..algebra.modes import slice_
-from ..atoms.tensor_copy import TensorFacts
+from ..atoms.tma import TmaFacts
 from ..tiling.tiled_mma import TiledMma
 from .tma_copy import TmaCopy, copy_of_tile
 
@@ -34,10 +34,10 @@ def blocks_that_share(operand: str, cluster: Layout) -> int:
 
 
 def make_tma_operand_copy(
-    facts: TensorFacts, operand: str, gmem: Layout, smem: LayoutLike, tiler: tuple[Any, ...], mma: TiledMma,
+    facts: TmaFacts, operand: str, gmem: Layout, smem: LayoutLike, tiler: tuple[Any, ...], mma: TiledMma,
     cluster: Layout, *, val_bits: int, smem_bits: int | None = None,
 ) -> TmaCopy:  # fmt: skip
-    """The tensor copies of a block's part of the operand "A" or "B" to one stage of shared memory, whose layout is
+    """The TMA copies of a block's part of the operand "A" or "B" to one stage of shared memory, whose layout is
     ((MN,K),RestMN,RestK).
 
     `tiler` is that of M, N, K and so on, `cluster` that of `cluster_by_pairs`. Values have `val_bits` bits, and take

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tiles of global and shared memory by tensor copies (CuTe's tma_partition and create_tma_multicast_mask)."""
+"""Tiles of global and shared memory by TMA copies (CuTe's tma_partition and create_tma_multicast_mask)."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ PADDED_ROW = 128
 PADDED_UNIT = 32
 """Addresses and strides of tensors of padded elements are multiples of it, in bytes."""
 SHARED_ALIGNMENT = 128
-"""The bytes to which the address in shared memory of a tensor copy is aligned (PTX ISA, cp.async.bulk.tensor)."""
+"""The bytes to which the address in shared memory of a TMA copy is aligned (PTX ISA, cp.async.bulk.tensor)."""
 
 SWIZZLE_NAMES = ("NONE", "32B", "64B", "128B", "128B_ATOM_32B")
 """CUtensorMapSwizzle by the number of bits that are swizzled; the last swizzles two, of units of 32 bytes."""
@@ -126,9 +126,7 @@ def check_stored_rows(elements: int, bits: int) -> None:
     row = elements * bits // 8
     if row % UNIT:
         problem = f"it is stored, and its rows have {row} bytes; GPUs write multiples of {UNIT}"
-        raise _no_map(
-            problem, f"store tensors whose rows are multiples of {UNIT} bytes, or store without tensor copies"
-        )
+        raise _no_map(problem, f"store tensors whose rows are multiples of {UNIT} bytes, or store without TMA copies")
 
 
 def check_rows(name: str, bits: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tensor copies that move a tile between global and shared memory (CuTe's copy_traits_sm90_tma.hpp)."""
+"""The TMA copies that move a tile between global and shared memory (CuTe's copy_traits_sm90_tma.hpp)."""
 
 from dataclasses import dataclass
 from math import gcd
@@ -17,7 +17,7 @@ from ..algebra.scalars import value_of
 from ..algebra.swizzle import Swizzle
 from ..atoms.copy_atom import CopyAtom
 from ..atoms.instructions import MATRIX, ROWS
-from ..atoms.tensor_copy import TensorFacts, tensor_copy_atom
+from ..atoms.tma import TmaFacts, tma_copy_atom
 from ..tiling.tiled_copy import TiledCopy
 from .box import Path, at_path, compute_box, unit_bases
 from .tensor_map import ATOMS_OF_32, MAX_BOX, SHARED_ALIGNMENT, TensorMap, swizzle_span
@@ -28,7 +28,7 @@ _SHARED = "the stride of a mode that shares a dimension of the map"
 @final
 @dataclass(frozen=True, slots=True)
 class TmaCopy:
-    """Tensor copies between tiles of `gmem`, whose values have `val_bits` bits, and shared memory.
+    """TMA copies between tiles of `gmem`, whose values have `val_bits` bits, and shared memory.
 
     The tensor map has elements of `bits` bits; `basis` has a mode for each of its dimensions, innermost first: the
     extents of the box, and the modes of `gmem` for which the dimension stands. The box is that of all `multicast`
@@ -199,7 +199,7 @@ def start_of_part(parts: Layout, value: Any) -> Any:
 
 
 def make_tma_copy(
-    facts: TensorFacts,
+    facts: TmaFacts,
     gmem: Layout,
     smem: LayoutLike,
     tiler: "Tiler | None" = None,
@@ -210,7 +210,7 @@ def make_tma_copy(
     smem_bits: int | None = None,
     merge: bool = True,
 ) -> TmaCopy:
-    """The tensor copies between tiles of `gmem` that `tiler` cuts, and `smem`, the layout of a tile in shared memory.
+    """The TMA copies between tiles of `gmem` that `tiler` cuts, and `smem`, the layout of a tile in shared memory.
 
     Values have `val_bits` bits, elements of the map `bits` (default: as many), and in shared memory `smem_bits`, where
     TMA pads them. `smem` may be swizzled as TMA does it:
@@ -231,7 +231,7 @@ def make_tma_copy(
 
 
 def copy_of_tile(
-    facts: TensorFacts,
+    facts: TmaFacts,
     gmem: Layout,
     smem: LayoutLike,
     to_gmem: Layout,
@@ -242,7 +242,7 @@ def copy_of_tile(
     merge: bool = True,
     smem_bits: int | None = None,
 ) -> TmaCopy:
-    """The tensor copies of the tile that `to_gmem` takes to coordinates of `gmem`; see `make_tma_copy`. Values take
+    """The TMA copies of the tile that `to_gmem` takes to coordinates of `gmem`; see `make_tma_copy`. Values take
     `smem_bits` in shared memory (default: as many as in global memory): TMA can pad elements to bytes.
     """
     bits, placed = val_bits if bits is None else bits, val_bits if smem_bits is None else smem_bits
@@ -254,7 +254,7 @@ def copy_of_tile(
     row = min(8 * swizzle_span(swizzle_bits) // max(bits, placed), MAX_BOX) if swizzle_bits else MAX_BOX
     basis = compute_box(gmem, composition(to_gmem, order), val_bits, bits, row, merge=merge)
     values = basis.size * bits // val_bits
-    atom = tensor_copy_atom(facts, values * val_bits).with_value_bits(val_bits)
+    atom = tma_copy_atom(facts, values * val_bits).with_value_bits(val_bits)
     places: Layout = tile_to_shape(join([composition(order, values)]), outer.size)
     tiled = TiledCopy(atom, join([Layout(1, 0), places]), product_each(to_gmem.shape))
     copy = TmaCopy(gmem, val_bits, bits, basis, swizzle_bits, multicast, tiled)
@@ -310,6 +310,6 @@ def _check_addresses(copy: TmaCopy, smem: Layout, bits: int) -> None:
             if offset % (8 * SHARED_ALIGNMENT):
                 raise LayoutError(
                     Code.TMA_BOX,
-                    f"a tensor copy would begin {offset // 8} bytes after the tile in shared memory",
+                    f"a TMA copy would begin {offset // 8} bytes after the tile in shared memory",
                     f"addresses are multiples of {SHARED_ALIGNMENT} bytes: use a larger tile, or another layout",
                 )

@@ -112,7 +112,7 @@ class CoordinateFolding:
         return add_index(emitter, add_index(emitter, value, distance), constant)
 
     def _begun(self, emitter: Emitter, tensor: SSAValue) -> SSAValue:
-        """A coordinate tensor as an operation that begins at its start, for tensor copies."""
+        """A coordinate tensor as an operation that begins at its start, for TMA copies."""
         assert isinstance(tensor.type, CoordTensorType)
         start = [emitter.index(i) if isinstance(i, int) else i for i in self._starts[tensor].values()]
         return emitter.value(CoordTensorOp(start, tensor.type))

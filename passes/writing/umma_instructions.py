@@ -14,12 +14,12 @@ from ...dialects.ptx import (
     LoadOp,
     PtrToIntOp,
     StoreOp,
-    TensorCopySharedOp,
     TensorDescriptorOp,
     TensorLoadRegistersOp,
     TensorMmaOp,
     TensorMmaScaledOp,
     TensorStoreRegistersOp,
+    TmaCopySharedOp,
 )
 from ...dialects.tile import AtomCallOp, MmaCallOp, TensorType
 from ...dialects.tile.copy_rules import REGISTER
@@ -104,7 +104,7 @@ def lower_tmem_cp(emitter: Emitter, addresses: Addresses, op: AtomCallOp, sides:
     fields = values_descriptor(atom, op.src.type.plain_layout)
     shape = ".".join(filter(None, (atom.instruction.shape, atom.instruction.multicast)))
     matrix = _describe(emitter, addresses, op.src, sides[0], fields)
-    emitter.insert(TensorCopySharedOp(atom.threads, shape, _cell(emitter, addresses, op.dst, sides[1]), matrix))
+    emitter.insert(TmaCopySharedOp(atom.threads, shape, _cell(emitter, addresses, op.dst, sides[1]), matrix))
     emitter.replace()
 
 

@@ -119,7 +119,7 @@ def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def canonical_strides(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Strides in elements that say the same of each element. Those of modes of extent 1, in which libraries leave any
-    number, go beyond the others, by a multiple of 16 bytes as tensor copies need it; but if no longer mode is
+    number, go beyond the others, by a multiple of 16 bytes as TMA copies need it; but if no longer mode is
     contiguous, the last mode of extent 1 is.
     """
     if 1 not in shape:

@@ -42,7 +42,7 @@ from tilefold.layout.atoms.mma_table import MMA_ATOMS, mma_atom
 from tilefold.layout.atoms.numbers import MmaOperation, Products, Summed, Transposed, Unpacked
 from tilefold.layout.atoms.ptx_text import copy_text, mma_mnemonic
 from tilefold.layout.atoms.summation import summation
-from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES, tensor_copy_atom
+from tilefold.layout.atoms.tma import TMA_ATOMS, tma_copy_atom
 from tilefold.layout.text.printing import atom_lines, mma_atom_lines, plain_style
 from tilefold.layout.tiling.tiled_mma import make_tiled_mma
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
@@ -66,11 +66,11 @@ WARPGROUP = (
     "SM90_64x48x32_S32S8U8_SS_TN_SATURATE",
 )
 MMAS = (*MMA_ATOMS, *WARPGROUP)
-COPIES = (*COPY_ATOMS, "SM90_BULK_COPY_G2S<4096>", "SM90_BULK_COPY_S2G<1024>", *TENSOR_COPIES)
+COPIES = (*COPY_ATOMS, "SM90_BULK_COPY_G2S<4096>", "SM90_BULK_COPY_S2G<1024>", *TMA_ATOMS)
 
 
 def copy_named(name: str) -> CopyAtom:
-    return tensor_copy_atom(TENSOR_COPIES[name], 1024) if name in TENSOR_COPIES else copy_atom(name)
+    return tma_copy_atom(TMA_ATOMS[name], 1024) if name in TMA_ATOMS else copy_atom(name)
 
 
 def readings(atom: CopyAtom | MmaAtom) -> Iterator[tuple[str, Any]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The kernel that measures tensor copies: it brings what a GEMM needs, each byte once, and does nothing else."""
+"""The kernel that measures TMA copies: it brings what a GEMM needs, each byte once, and does nothing else."""
 
 import pytest
 from tilefold.base.target import Target

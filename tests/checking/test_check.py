@@ -278,7 +278,7 @@ def test_an_element_of_a_fragment_is_named_at_every_stage(
 
 @cute.kernel
 def boxes(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """c = a and b = a by tensor copies, c by a reduction; a box for each block."""
+    """c = a and b = a by TMA copies, c by a reduction; a box for each block."""
     block, _, _ = cute.arch.block_idx()
     layout = cute.make_layout((8, 32), stride=(32, 1))
     load, from_a = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout, (8, 32))
@@ -302,7 +302,7 @@ def boxes(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
         cute.arch.cp_async_bulk_wait_group(0)
 
 
-def test_outputs_that_tensor_copies_store_are_found() -> None:
+def test_outputs_that_tma_copies_store_are_found() -> None:
     a = np.ones((16, 32), np.float32)
     call = boxes(a, np.zeros_like(a), np.zeros_like(a))
     assert call.check(grid=2, block=32).passed, "a reduction reads what it changes"

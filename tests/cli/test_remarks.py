@@ -100,7 +100,7 @@ def test_barriers_of_some_warps_mean_work_of_their_own(barrier: str, condition: 
 
 
 @pytest.mark.parametrize("name", ["tma_copy", "gemm_sm90", "attention_sm90"])
-def test_each_tensor_copy_is_told_once(name: str) -> None:
+def test_each_tma_copy_is_told_once(name: str) -> None:
     path = example(name)
     told = [remark for remark in program(path).remarks(target_of(path)) if "TMA_" in remark.text]
     assert len({remark.place for remark in told}) == len(told) > 0

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from tilefold.base.element_types import BY_PTX
 from tilefold.layout.atoms.contract import Role
 from tilefold.layout.atoms.mma_atom import MmaAtom
-from tilefold.layout.atoms.mma_registers import registers
 from tilefold.layout.atoms.mma_sparse import chunk_of, selectors
+from tilefold.layout.atoms.mma_sync import registers
 from tilefold.layout.atoms.mma_table import SPARSE_ATOMS, mma_atom
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.sim.preparation import SimProgram

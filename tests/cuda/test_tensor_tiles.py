@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tiles by tensor copies on a GPU: what arrives is what was sent, with multicasts, reductions and pipelines."""
+"""Tiles by TMA copies on a GPU: what arrives is what was sent, with multicasts, reductions and pipelines."""
 
 import numpy as np
 import pytest
 from tilefold.runtime.cuda import CudaEngine
 
 from tests.kernels.harness import assert_checks_hold, on_gpu, program_of
-from tests.kernels.test_tensor_copies import CASES, MULTICAST, REDUCTIONS, text_of
-from tests.python.test_tensor_copies import pipelined, shared_by_two
+from tests.kernels.test_tma import CASES, MULTICAST, REDUCTIONS, text_of
+from tests.python.test_tma import pipelined, shared_by_two
 from tilefold.driver.launches import Changes, read_launches
 
 pytestmark = pytest.mark.gpu
@@ -16,10 +16,10 @@ TEXTS = {name: text_of(case) for name, case in CASES.items()} | {"multicast": MU
 
 @pytest.fixture(scope="module")
 def engine() -> CudaEngine:
-    """The engine of a GPU with tensor copies."""
+    """The engine of a GPU with TMA copies."""
     engine = CudaEngine()
     if engine.driver.capability[0] < 9:
-        pytest.skip("tensor copies need sm_90")
+        pytest.skip("TMA copies need sm_90")
     return engine
 
 

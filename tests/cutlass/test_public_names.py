@@ -326,7 +326,7 @@ def test_numbers_are_values_of_kernels() -> None:
     assert out.tolist() == [abs(3 - t) / 2 for t in range(32)]
 
 
-def test_rows_that_tensor_copies_reach() -> None:
+def test_rows_that_tma_copies_reach() -> None:
     def check(m: int, n: int, k: int, *majors: str) -> None:
         half = cute.Float16
         blackwell_helpers.check_gemm_tma_alignment(m, n, k, half, half, cute.Float32, *majors, output_tensor_name="D")

@@ -82,7 +82,7 @@ COPY_FORMS = [
         (f'{_BAR}{_S1.format("(32,32):(1,32)")}«tile.copy» {_G2S} %A, %s1 mbarrier %bar', "mode 0 has 64 elements"),
         (f"{_BAR}%m = arith.constant 3 : i16\n«tile.copy» {_G2S} %A, %s mbarrier %bar multicast %m", "no mask of blocks"),
         (f'{_BAR}%f = tile.alloc : !tile.tensor<i1, rmem, align<1>, "(64,32):(0,0)">\n«tile.copy» {_G2S} %A, %s if %f mbarrier %bar', "has no predicates"),
-        (f"{_BAR}«tile.copy» %A, %s mbarrier %bar", "only a tensor copy has an mbarrier"),
+        (f"{_BAR}«tile.copy» %A, %s mbarrier %bar", "only a TMA copy has an mbarrier"),
     ),
     *tile_faults(
         "tile.prefetch_tensor",

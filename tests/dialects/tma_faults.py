@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # ruff: noqa: E501 - a fault and its message stand on one line
-"""A program for every rule of tensor maps and tensor copies that breaks it."""
+"""A program for every rule of tensor maps and TMA copies that breaks it."""
 
 from tests.dialects.faults import Fault, tile_faults
 from tests.dialects.samples import tile_program
@@ -77,10 +77,10 @@ TENSOR_MAPS = [
         (f"{_LOAD}«tile.copy» %a, %sp, %cp mbarrier %bar", "SM90_TMA_LOAD copies from tile.tma_tensor to smem"),
         (f"{_STORE}«tile.copy» %a, %cp, %sp", "SM90_TMA_STORE copies from smem to tile.tma_tensor"),
         (f"{_LOAD}«tile.copy» %a, %c0, %sp mbarrier %bar", "an instruction moves 2048 values"),
-        (f"{_LOAD}«tile.copy» %cp, %sp", "only a tensor copy takes a tensor of coordinates"),
-        ("%p = arith.constant 1 : i64\n«tile.copy» %A, %s policy %p", "only a tensor copy has an mbarrier"),
-        ("%d = tile.ptr %B(0, 0)\n«tile.copy» %A, %s descriptor %d", "only a tensor copy has an mbarrier"),
-        (f'{_LOAD}%f = tile.alloc : !tile.tensor<i1, rmem, align<4>, "1:0">\n«tile.copy» %a, %cp, %sp if %f mbarrier %bar', "a tensor copy has no predicates"),
+        (f"{_LOAD}«tile.copy» %cp, %sp", "only a TMA copy takes a tensor of coordinates"),
+        ("%p = arith.constant 1 : i64\n«tile.copy» %A, %s policy %p", "only a TMA copy has an mbarrier"),
+        ("%d = tile.ptr %B(0, 0)\n«tile.copy» %A, %s descriptor %d", "only a TMA copy has an mbarrier"),
+        (f'{_LOAD}%f = tile.alloc : !tile.tensor<i1, rmem, align<4>, "1:0">\n«tile.copy» %a, %cp, %sp if %f mbarrier %bar', "a TMA copy has no predicates"),
         (f'{_LOAD}{_smem("f16", 128, "((64,32),2):((1,64),2048)")}%s2 = tile.tma_partition %a, %s1, 0 in "1:0"\n'
          "«tile.copy» %a, %cp, %s2 mbarrier %bar", "repeat instructions [] and [2] times"),
         (f'{_LOAD}{_smem("f16", 64, "((64,32)):((1,64))")}%s2 = tile.tma_partition %a, %s1, 0 in "1:0"\n'
@@ -88,7 +88,7 @@ TENSOR_MAPS = [
         (f'%a = {_MAP} %A smem "S<3,3,3> o 0 o (64,32):(1,64)"\n%c0 = tile.tma_tensor %a\n%cg = tile.group_modes %c0, [0, 2]\n'
          f'%cp = tile.tma_partition %a, %cg, 0 in "1:0"\n{_smem("f16", 512, "S<3,3,3> o 0 o ((64,32)):((1,64))")}'
          '%sp = tile.tma_partition %a, %s1, 0 in "1:0"\n%bar = tile.ptr %s1((0, 0))\n«tile.copy» %a, %cp, %sp mbarrier %bar',
-         "a tensor copy with a swizzle of 128 bytes needs shared memory aligned to 1024 bytes"),
+         "a TMA copy with a swizzle of 128 bytes needs shared memory aligned to 1024 bytes"),
         (f'%a = {_MAP} %A smem "(64,1):(1,64)"\n%c0 = tile.tma_tensor %a\n%ct = tile.local_tile %c0, "(64,1)", (0, _)\n%cg = tile.group_modes %ct, [0, 2]\n'
          f'%cp = tile.tma_partition %a, %cg, 0 in "1:0"\n{_smem("f16", 128, "((64,1),32):((1,0),72)")}'
          '%sp = tile.tma_partition %a, %s1, 0 in "1:0"\n%bar = tile.ptr %s1((0, 0), 0)\n«tile.copy» %a, %cp, %sp mbarrier %bar',

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A program for every operation of tensor maps and tensor copies, written as it is printed."""
+"""A program for every operation of tensor maps and TMA copies, written as it is printed."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -13,7 +13,7 @@ _TILE = '!tile.coord_tensor<"(0,0) o (((64,32),1)):(((1@0,1@1),0))">'
 
 
 def tma_setup(kind: str = "LOAD", multicast: int = 1) -> str:
-    """Operations before a tensor copy: the map %a of %A, the tile %sp of shared memory and %cp of coordinates, an
+    """Operations before a TMA copy: the map %a of %A, the tile %sp of shared memory and %cp of coordinates, an
     mbarrier at %bar, a mask %mask and a policy %p.
     """
     type = _MULTICAST if multicast > 1 else TMA_TYPE.replace("LOAD", kind)

@@ -128,7 +128,7 @@ def test_report_shows_every_number() -> None:
         assert words in text
 
 
-def test_report_shows_clusters_and_tensor_copies() -> None:
+def test_report_shows_clusters_and_tma_copies() -> None:
     arguments = '%A: !ptx.ptr<global> align 16, %x: i32, %a: !ptx.tensor_map of "bf16 A dims (64, 64) strides (128) '
     arguments += 'box (32, 16) swizzle 64B", %b: !ptx.tensor_map of "f32 A dims (64) box (64)"'
     body = "%s = ptx.smem.addr 0\nptx.cp.async.bulk.tensor.store %a[%x, %x], %s\n" * 2

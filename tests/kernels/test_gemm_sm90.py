@@ -162,7 +162,7 @@ def test_stages_are_released_without_waiting_for_writes(module: Any) -> None:
 )
 @pytest.mark.sampled(2)
 def test_machine_code(module: Any, config: str, multiplications: int) -> None:
-    """A loop of so many wgmma, fed by tensor copies; registers are handed over, and none is spilled."""
+    """A loop of so many wgmma, fed by TMA copies; registers are handed over, and none is spilled."""
     found = installed()
     assert found is not None
     cubin = found.assemble(ptx_of(module, CONFIGS[config]), SM90A)

@@ -168,7 +168,7 @@ def test_gemm_of_any_extents(m: int, n: int, k: int, dtype: Any, target: str | N
     np.testing.assert_array_equal(kernels.gemm(a, b, target=target, **SIM), wanted)
 
 
-def test_rows_of_a_result_that_no_tensor_copy_ends() -> None:
+def test_rows_of_a_result_that_no_tma_copy_ends() -> None:
     """A product of more rows than the kernel for few takes, with 28 bytes in a row of the result."""
     a, b, gate, residual = (np.rint(3 * normal(seed, *shape)).astype(np.float16) for seed, shape in enumerate(SHORT))
     wanted = np.maximum(a.astype(np.float32) @ b.astype(np.float32).T + residual[0], 0) * gate + residual

@@ -224,7 +224,7 @@ tile.copy %gA, %r if %holds
 %e = tile.load %r(0, 2)
 tile.store %e, %B(0)
 """
-_TENSOR_COPY = """
+_TMA_COPY = """
 %one = arith.constant 1 : i32
 %even = arith.constant 0 : i32
 %bytes = arith.constant 32 : i32
@@ -248,7 +248,7 @@ ptx.mbarrier.wait %bar, %even
 tile.store %e, %B(0)
 }
 """
-TEXTS = {"choice": _CHOICE, "swizzled choice": _SWIZZLED_CHOICE, "bounds": _BOUNDS, "tensor copy": _TENSOR_COPY}
+TEXTS = {"choice": _CHOICE, "swizzled choice": _SWIZZLED_CHOICE, "bounds": _BOUNDS, "TMA copy": _TMA_COPY}
 
 
 @cache

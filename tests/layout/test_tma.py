@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies (TMA): each element lands in its place, and tensors and tiles without a map are refused."""
+"""TMA copies: each element lands in its place, and tensors and tiles without a map are refused."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tilefold.layout.algebra.integers import Unknown, mul
 from tilefold.layout.algebra.inttuple import flatten_to_tuple
 from tilefold.layout.algebra.modes import group_modes
 from tilefold.layout.algebra.product import tile_to_shape
-from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES, TensorFacts, tensor_copy_atom
+from tilefold.layout.atoms.tma import TMA_ATOMS, TmaFacts, tma_copy_atom
 from tilefold.layout.atoms.wgmma_smem import wgmma_smem_atom
 from tilefold.layout.tiling.partition import local_tile
 from tilefold.layout.tma.launch_int import LaunchInt
@@ -26,7 +26,7 @@ from tilefold.layout.tma.tma_copy import TmaCopy, make_tma_copy
 
 from tests.oracle.tma_model import moves_tiles
 
-LOAD = TensorFacts(loads=True, multicast=False, reduction="")
+LOAD = TmaFacts(loads=True, multicast=False, reduction="")
 ROWS = Layout((4096, 2048), (2048, 1))
 
 
@@ -45,7 +45,7 @@ def _cases(draw: st.DrawFn) -> tuple[TmaCopy, Layout, tuple[int, ...]] | None:
     of_smem = order if draw(st.integers(0, 4)) else draw(st.permutations(range(rank)))
     smem = make_ordered_layout(tiler, tuple(of_smem))
     multicast = draw(st.sampled_from([1, 1, 1, 2, 4]))
-    instruction = TensorFacts(loads=True, multicast=multicast > 1, reduction="")
+    instruction = TmaFacts(loads=True, multicast=multicast > 1, reduction="")
     try:
         copy = make_tma_copy(instruction, Layout(shape, tuple(stride)), smem, tiler, val_bits=32, multicast=multicast)
         copy.tensor_map()
@@ -85,9 +85,7 @@ def test_maps_of_extents_and_strides_at_run_time(
 
     try:
         unknown = replaced(lambda _, value: Unknown(32, 4 if value % 4 == 0 else 1))
-        copy = make_tma_copy(
-            TENSOR_COPIES[known.atom.name], unknown, smem, tiler, val_bits=32, multicast=known.multicast
-        )
+        copy = make_tma_copy(TMA_ATOMS[known.atom.name], unknown, smem, tiler, val_bits=32, multicast=known.multicast)
         dimensions = copy.dimensions(replaced(lambda name, _: LaunchInt(name)))
     except LayoutError as error:
         if error.code not in (Code.TMA_BOX, Code.TENSOR_MAP, Code.DYNAMIC_UNSUPPORTED):
@@ -210,7 +208,7 @@ def test_addresses_are_multiples_of_16_bytes() -> None:
 def test_partition_of_stages_by_a_block_of_a_multicast() -> None:
     stages = tile_to_shape(wgmma_smem_atom("K", "SW128", 16), (128, 64, 4))
     copy = make_tma_copy(
-        TENSOR_COPIES["SM90_TMA_LOAD_MULTICAST"], ROWS, stages((None, None, 0)), (128, 64), val_bits=16, multicast=2
+        TMA_ATOMS["SM90_TMA_LOAD_MULTICAST"], ROWS, stages((None, None, 0)), (128, 64), val_bits=16, multicast=2
     )
     tile, start = local_tile(copy.coordinates(), (128, 64), (2, None))
     assert (copy.box, start) == ((64, 64), (0, 256))
@@ -231,10 +229,10 @@ def test_masks_of_rows_and_columns_of_a_cluster() -> None:
 
 
 def test_atoms_name_their_spaces_and_targets() -> None:
-    for name, facts in TENSOR_COPIES.items():
-        atom = tensor_copy_atom(facts, 1024)
+    for name, facts in TMA_ATOMS.items():
+        atom = tma_copy_atom(facts, 1024)
         assert (atom.name, atom.loads, atom.targets.oldest.min_sm) == (name, facts.loads, 100 if facts.by_rows else 90)
         assert (atom.is_multicast, atom.reduction) == (facts.multicast, facts.reduction)
         assert (atom.source if facts.loads else atom.destination).spaces == (GMEM,)
     with pytest.raises(LayoutError, match="loads may multicast"):
-        TensorFacts(loads=False, multicast=True, reduction="")
+        TmaFacts(loads=False, multicast=True, reduction="")

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import Layout, make_ordered_layout
-from tilefold.layout.atoms.tensor_copy import TensorFacts
+from tilefold.layout.atoms.tma import TmaFacts
 from tilefold.layout.tma.tma_copy import TmaCopy, make_tma_copy
 
 from tests.oracle.tma_model import moves_tiles
 
-LOAD = TensorFacts(loads=True, multicast=False, reduction="")
+LOAD = TmaFacts(loads=True, multicast=False, reduction="")
 
 
 @st.composite

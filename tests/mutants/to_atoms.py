@@ -9,7 +9,7 @@ _COORD = of("fold-layouts", "passes/writing/coordinate_folding.py", "passes/test
 _GEMM = of("expand-gemms", "passes/expand_gemms.py", "passes/test_gemms", "passes/test_wgmma")
 _COPY = of("expand-copies", "passes/expand_copies.py", "passes/test_expand_copies", "passes/test_filecheck")
 _WIDTH = of("expand-copies", "passes/analysis/vector_width.py", "passes/test_expand_copies", "passes/test_filecheck")
-_TENSOR = of("expand-copies", "passes/writing/tensor_copies.py", "passes/test_expand_copies", "passes/test_filecheck")
+_TENSOR = of("expand-copies", "passes/writing/tma.py", "passes/test_expand_copies", "passes/test_filecheck")
 _MAPS = of("expand-maps", "passes/expand_maps.py", "passes/test_expand_maps")
 
 TO_ATOMS: tuple[Mutant, ...] = (

@@ -30,7 +30,7 @@ TO_INDEX: tuple[Mutant, ...] = (
         "examples/ragged_copy.cute",
     ),
     _LOWER.mutant(
-        "lower: coordinates of a tensor copy in reverse",
+        "lower: coordinates of a TMA copy in reverse",
         "self.addresses.converted(coord, 32, must_fit=True) for coord in op.coords]",
         "self.addresses.converted(coord, 32, must_fit=True) for coord in reversed(op.coords)]",
         "examples/tma_copy.cute",

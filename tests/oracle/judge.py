@@ -93,7 +93,7 @@ def expected(inputs: dict[str, Any], outputs: Any) -> Any:
 
 
 def _unswizzled(inputs: dict[str, Any], text: Any) -> Any:
-    """The layout of a part of shared memory without the swizzle that the input has: tensor copies swizzle addresses,
+    """The layout of a part of shared memory without the swizzle that the input has: TMA copies swizzle addresses,
     and the offsets of their instructions are recorded without it.
     """
     swizzle, _, rest = str(inputs.get("smem", "")).partition(" o ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies played through on indices: each element inside of the tensor must land where the layout of shared
+"""TMA copies played through on indices: each element inside of the tensor must land where the layout of shared
 memory has it, and each outside must be zero.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The recorded operations of tensor copies (TMA)."""
+"""The recorded operations of TMA copies."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from tilefold.layout.algebra.modes import group_modes, slice_
 from tilefold.layout.algebra.product import tile_to_shape
 from tilefold.layout.algebra.scalars import run_time, value_of
 from tilefold.layout.algebra.swizzle import Swizzle
-from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES
+from tilefold.layout.atoms.tma import TMA_ATOMS
 from tilefold.layout.atoms.wgmma_smem import wgmma_smem_atom
 from tilefold.layout.tiling.partition import local_tile
 from tilefold.layout.tma.partition import compute_multicast_mask, tma_partition
@@ -66,7 +66,7 @@ def _copy(inputs: Inputs, smem: LayoutLike) -> tuple[TmaCopy, Layout]:
         raise LayoutError(Code.TENSOR_MAP, f"a tensor map has no elements of type {type_}")
     gmem = parse(inputs["gmem_typed"], True)
     copy = make_tma_copy(
-        TENSOR_COPIES[_KINDS[inputs["kind"]]],
+        TMA_ATOMS[_KINDS[inputs["kind"]]],
         gmem,
         smem,
         parse(inputs["cta_tiler"], False),

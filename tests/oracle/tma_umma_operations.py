@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The recorded operations of tensor copies of the operands of tcgen05.mma, and of clusters by pairs of blocks."""
+"""The recorded operations of TMA copies of the operands of tcgen05.mma, and of clusters by pairs of blocks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from tilefold.layout.algebra.integers import add
 from tilefold.layout.algebra.inttuple import transform_leaves
 from tilefold.layout.algebra.modes import group_modes, slice_
 from tilefold.layout.algebra.scalars import RunTimeInt, run_time, value_of
-from tilefold.layout.atoms.tensor_copy import TENSOR_COPIES
+from tilefold.layout.atoms.tma import TMA_ATOMS
 from tilefold.layout.atoms.umma_smem import tile_to_mma_shape
 from tilefold.layout.tiling.partition import local_tile
 from tilefold.layout.tma.operand_copy import cluster_by_pairs, make_tma_operand_copy
@@ -64,7 +64,7 @@ def _operand(inputs: Inputs, dynamic: bool) -> Inputs:
     smem = tile_to_mma_shape(atom, parse(inputs["smem_mma_shape"], False))
     stage = slice_((None, None, None, 0), smem)
     tiler, cluster = parse(inputs["tile_mnk"], False), cluster_by_pairs(parse(inputs["cluster_shape"], False), mma)
-    facts = TENSOR_COPIES[inputs["copy_op"].replace("SM100_TMA_2SM", "SM90_TMA")]
+    facts = TMA_ATOMS[inputs["copy_op"].replace("SM100_TMA_2SM", "SM90_TMA")]
     copy = make_tma_operand_copy(facts, operand, gmem, stage, tiler, mma, cluster, val_bits=bits, smem_bits=smem_bits)
     rank = len(copy.basis)
     tensor_map = copy.tensor_map()

@@ -8,5 +8,5 @@ def test_narrow_accesses_registers_that_lie_apart_and_zeros() -> None:
     check_same("tests/mutants/programs/copies.cute", "fold-layouts,expand-copies")
 
 
-def test_tensor_copies() -> None:
+def test_tma_copies() -> None:
     check_same("examples/tma_copy.cute", "fold-layouts,expand-copies")

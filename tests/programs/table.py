@@ -105,7 +105,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program(
         f"{_HOPPER}/attention/fmha.py",
         f"--q_shape 1,64,1,64 --k_shape 1,128,1,64 {_ONCE}",
-        f"{_LARGE}; a thread ends while its last tensor copy may still read shared memory",
+        f"{_LARGE}; a thread ends while its last TMA copy may still read shared memory",
         races=False,
     ),
     Program(
@@ -113,7 +113,7 @@ PROGRAMS: tuple[Program, ...] = (
         "--q_shape 1,64,1,64 --k_shape 1,128,1,64 --in_dtype Float8E4M3FN --out_dtype Float8E4M3FN --is_persistent "
         f"--tolerance 0.13 {_ONCE}",
         f"{_LARGE}; the kernel rounds probabilities to fp8, its reference does not, and a step of fp8 is 0.125; "
-        "a thread ends while its last tensor copy may still read shared memory",
+        "a thread ends while its last TMA copy may still read shared memory",
         races=False,
     ),
     Program(f"{_DISTRIBUTED}/all_reduce_simple.py", "--M 16 --N 512", _LARGE, devices=2),
@@ -128,7 +128,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program(
         f"{_DISTRIBUTED}/all_reduce_tma.py",
         "--shape 64,64",
-        "it stores by a tensor copy to multicast memory, which PTX lets multimem instructions only access",
+        "it stores by a TMA copy to multicast memory, which PTX lets multimem instructions only access",
         devices=2,
         ends="error[E3202]",
     ),
@@ -475,7 +475,7 @@ PROGRAMS: tuple[Program, ...] = (
         Program(
             f"cute/blackwell/tutorial/tutorial_tma/{name}.py",
             "--M 128 --N 128 --num_warmup 0 --num_iters 1",
-            f"{_LARGE}; a thread ends while its last tensor copy may still read shared memory",
+            f"{_LARGE}; a thread ends while its last TMA copy may still read shared memory",
             races=False,
         )
         for name in ("tma_v0", "tma_v1")

@@ -97,7 +97,7 @@ def wrong(A: cute.Tensor, way: cute.Constexpr[str]):
     ("way", "said"),
     [
         ("spaces", "source of atom SM90_BULK_COPY_G2S is in smem"), ("mbarrier", "SM90_BULK_COPY_G2S has no mbarrier"),
-        ("mask", "only a tensor copy has an mbarrier tma_bar_ptr, a"), ("type", "moves f32, the source holds f16"),
+        ("mask", "only a TMA copy has an mbarrier tma_bar_ptr, a"), ("type", "moves f32, the source holds f16"),
         ("store", "SM90_BULK_COPY_S2G does not take an mbarrier"), ("width", "a bulk copy cannot move 64 bits"),
         ("shape", "the source has rank 2"), ("order", "multiples of 8 adjacent elements, but 1 are adjacent in"),
     ],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies behind conditions of data that may differ within a warp: one of the threads that are there issues."""
+"""TMA copies behind conditions of data that may differ within a warp: one of the threads that are there issues."""
 
 import numpy as np
 import pytest

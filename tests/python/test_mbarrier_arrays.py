@@ -58,7 +58,7 @@ def double(A: cute.Tensor, B: cute.Tensor):
     doubling(load, cpasync.TmaInfo(atom, coords, tile), A.shape[1]).launch(grid=1, block=64)
 
 
-def test_tensor_copies() -> None:
+def test_tma_copies() -> None:
     A = np.arange(64 * 5, dtype=np.float32).reshape(5, 64).T
     B = np.zeros((5, 64), np.float32).T
     double(A, B)

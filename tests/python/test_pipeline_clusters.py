@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Pipelines of tensor copies, and of the blocks of a cluster."""
+"""Pipelines of TMA copies, and of the blocks of a cluster."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tilefold.cute.nvgpu import cpasync
 
 
 @cute.kernel
-def by_tensor_copies(A, B, bytes: cute.Constexpr):
+def by_tma_copies(A, B, bytes: cute.Constexpr):
     """Tiles of 64 x 8 elements, by a tensor map."""
     t, _, _ = cute.arch.thread_idx()
     layout = cute.make_layout((TILE, 8))
@@ -45,18 +45,18 @@ def by_tensor_copies(A, B, bytes: cute.Constexpr):
             stage.release()
 
 
-def test_tensor_copies() -> None:
+def test_tma_copies() -> None:
     A = np.asfortranarray(np.arange(TILE * 40, dtype=np.float32).reshape(40, TILE).T)
     for seed in range(3):
         B = np.full_like(A, np.nan)
-        by_tensor_copies(A, B, 4 * TILE * 8).launch(1, 96, device="sim", seed=seed)
+        by_tma_copies(A, B, 4 * TILE * 8).launch(1, 96, device="sim", seed=seed)
         np.testing.assert_array_equal(B, 2 * A)
 
 
-def test_tensor_copies_of_other_bytes_than_the_pipeline_expects() -> None:
+def test_tma_copies_of_other_bytes_than_the_pipeline_expects() -> None:
     A = np.zeros((TILE, 40), np.float32, order="F")
     with pytest.raises(ProgramError, match=r"E5011.*have 2048 bytes, but the pipeline expects 1024"):
-        by_tensor_copies(A, A, 1024).build(96)
+        by_tma_copies(A, A, 1024).build(96)
 
 
 @cute.kernel(cluster=(2, 2))

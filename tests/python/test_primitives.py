@@ -73,7 +73,7 @@ def test_swizzled_pointers_read_what_they_wrote_in_wide_accesses(name: str) -> N
     assert ("xor" in text) == (name != "none")
 
 
-def test_a_swizzle_acts_on_byte_addresses_as_tensor_copies_do() -> None:
+def test_a_swizzle_acts_on_byte_addresses_as_tma_copies_do() -> None:
     assert Swizzle.from_name("s128b") == Swizzle(3, 4, 3)
     with pytest.raises(TilefoldError, match="no swizzle 's256b'"):
         Swizzle.from_name("s256b")

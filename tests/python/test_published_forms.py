@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Forms of CuTe's public vocabulary: staged layouts of tensor copies, moved swizzled pointers, text by accesses."""
+"""Forms of CuTe's public vocabulary: staged layouts of TMA copies, moved swizzled pointers, text by accesses."""
 
 from typing import Any
 

@@ -40,7 +40,7 @@ def test_structures_are_placed_as_in_c() -> None:
     }  # fmt: skip
 
 
-def test_members_for_tensor_copies_begin_at_a_period_of_their_swizzle() -> None:
+def test_members_for_tma_copies_begin_at_a_period_of_their_swizzle() -> None:
     @cute.struct
     class Tiles:
         full: cute.Int64

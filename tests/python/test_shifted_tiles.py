@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies of shifted tensors (`domain_offset`): elements outside the tensor are zero, and stay unchanged."""
+"""TMA copies of shifted tensors (`domain_offset`): elements outside the tensor are zero, and stay unchanged."""
 
 from math import prod
 from typing import Any

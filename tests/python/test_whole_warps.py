@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies that a whole warp executes, of which one thread issues each; registers with which kernels begin that
+"""TMA copies that a whole warp executes, of which one thread issues each; registers with which kernels begin that
 hand them over.
 """
 
@@ -21,7 +21,7 @@ BYTES = 64 * 64 * 2
 
 @cute.kernel
 def moved(A: cute.Tensor, B: cute.Tensor, n: cute.Int32, chosen: cute.Constexpr):
-    """Copies a tile of A to B; `chosen(tidx, n)` says which threads execute the tensor copies."""
+    """Copies a tile of A to B; `chosen(tidx, n)` says which threads execute the TMA copies."""
     tidx = cute.arch.thread_idx()[0]
     layout = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_layout(TILE, stride=(64, 1)))
     load, gA = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A, layout, TILE)

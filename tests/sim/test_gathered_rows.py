@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies of four rows by their numbers (PTX ISA, cp.async.bulk.tensor: tile::gather4 and tile::scatter4)."""
+"""TMA copies of four rows by their numbers (PTX ISA, cp.async.bulk.tensor: tile::gather4 and tile::scatter4)."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ from tilefold.base.errors import TilefoldError
 
 from tests.sim import test_cluster_memory as cluster
 from tests.sim import test_multicast as multicast
-from tests.sim import test_tensor_copies as tensor
+from tests.sim import test_tma_copies as tensor
 from tests.sim import test_wgmma as wgmma
 
 
@@ -141,7 +141,7 @@ MISTAKES = {
     21: Mistake(
         "a descriptor with another swizzle than the map", wgmma.run_swizzled,
         wgmma.SWIZZLED.replace(wgmma.SWIZZLE, "leading 64 stride 8 swizzle 0"), "E3226",
-        "by no swizzle, where a tensor copy has written by a swizzle of 32 bytes",
+        "by no swizzle, where a TMA copy has written by a swizzle of 32 bytes",
         ("leading 64 stride 8 swizzle 0", wgmma.SWIZZLE),
     ),
     22: Mistake(

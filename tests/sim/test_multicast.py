@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies to several blocks of a cluster: each block loads a half of a tile for both."""
+"""TMA copies to several blocks of a cluster: each block loads a half of a tile for both."""
 
 import re
 from typing import Any

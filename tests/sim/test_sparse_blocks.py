@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.layout.atoms.mma_registers import registers
+from tilefold.layout.atoms.mma_sync import registers
 from tilefold.layout.atoms.mma_table import mma_atom
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.sim.preparation import SimProgram

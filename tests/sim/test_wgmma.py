@@ -376,7 +376,7 @@ ptx.mbarrier.wait %bar, %zero
 %b2 = ptx.wgmma.descriptor %tile {SWIZZLE}
 {(FENCE + MULTIPLY + COMMIT + WAIT + USE).replace("%a, %b", "%b2, %b2")}
 """
-"""A tile that a tensor copy has loaded is multiplied with itself."""
+"""A tile that a TMA copy has loaded is multiplied with itself."""
 
 
 def run_swizzled(body: str, of_map: str = " swizzle 32B", seed: int | None = None) -> None:
@@ -388,9 +388,9 @@ def run_swizzled(body: str, of_map: str = " swizzle 32B", seed: int | None = Non
     assert (args["C"] == 16).all() or "%own" in body
 
 
-def test_tensor_copies_and_descriptors_agree_on_the_swizzle() -> None:
+def test_tma_copies_and_descriptors_agree_on_the_swizzle() -> None:
     """What threads write there themselves may have any order."""
-    said = "by a swizzle of 32 bytes, where a tensor copy has written by no swizzle"
+    said = "by a swizzle of 32 bytes, where a TMA copy has written by no swizzle"
     with pytest.raises(SimulationError, match=said) as caught:
         run_swizzled(SWIZZLED, "")
     assert caught.value.code == "E3226"

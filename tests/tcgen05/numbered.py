@@ -369,14 +369,14 @@ MISTAKES = {
         ("%da = ptx.tcgen05.descriptor %s leading 1 stride 64 swizzling 2", "%da = ptx.tcgen05.descriptor %s leading 1 stride 32 swizzling 4"),
         ("%db = ptx.tcgen05.descriptor %sb leading 1 stride 64 swizzling 2", "%db = ptx.tcgen05.descriptor %sb leading 1 stride 32 swizzling 4"),
         ("arith.constant 16384", "arith.constant 8192"),
-    ), Code.SIM_DESCRIPTOR, "as elements of 4 bits that are padded to bytes, but a tensor copy has written elements of 4 bits without gaps"),
+    ), Code.SIM_DESCRIPTOR, "as elements of 4 bits that are padded to bytes, but a TMA copy has written elements of 4 bits without gaps"),
     "elements of 6 bits are padded": Mistake(45, "padded", (
         ("b4x16_p64 A dims (128, 160) strides (64)", "b6x16_p32 A dims (128, 100) strides (96)"), ("box (128, 160)", "box (128, 100)"), ("10240", "9600"),
-    ), Code.SIM_DESCRIPTOR, "but a tensor copy has written elements of 6 bits that are padded to bytes"),
+    ), Code.SIM_DESCRIPTOR, "but a TMA copy has written elements of 6 bits that are padded to bytes"),
     "padded elements for mxf4": Mistake(45, "padded", (
         ('ptx.tcgen05.mma "f8f6f4" cta_group 1 %d, %da, %db, %shape, %fresh : i64', 'ptx.tcgen05.mma.block_scale "mxf4" cta_group 1 %d, %da, %db, %shape, %fresh, %d, %d : i64'),
         ("0x8081690", "0x8880480"),
-    ), Code.SIM_DESCRIPTOR, "as elements of 4 bits without gaps, but a tensor copy has written elements of 4 bits that are padded to bytes"),
+    ), Code.SIM_DESCRIPTOR, "as elements of 4 bits without gaps, but a TMA copy has written elements of 4 bits that are padded to bytes"),
     "twice the bytes are expected": Mistake(46, "padded", (("10240", "20480"),), Code.SIM_BARRIER, "lacks 10240 bytes"),
     "rows of 64 padded elements": Mistake(47, "padded", (("box (128, 160)", "box (64, 160)"),), Code.TMA_BOX, "the rows of the box (64,160) have 64 padded elements"),
     "scales of another type": Mistake(48, "scales of a pair", (("0x10A00000 : i32", "0x10200000 : i32"),), Code.TENSOR_FORM, "the scales are ue4m3, and those of kind::mxf8f6f4 are ue8m0"),

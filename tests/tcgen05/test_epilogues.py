@@ -106,7 +106,7 @@ def run(C: cute.Tensor, D: cute.Tensor) -> None:
     store_tile(mma, gemm, atom, mapped, inside, D, laid, parts).launch(grid=(1, 1, 1), block=M)
 
 
-def test_a_tile_is_stored_by_tensor_copies_and_directly() -> None:
+def test_a_tile_is_stored_by_tma_copies_and_directly() -> None:
     c, d = np.zeros((2, M, N, 1), np.float16)
     run(c, d)
     expected = (np.arange(M)[:, None] * 3 + np.arange(N) * 5).astype(np.float16)[..., None]

@@ -150,7 +150,7 @@ class Form:
 
 @cute.kernel
 def padded(A: cute.Tensor, B: cute.Tensor, form: cute.Constexpr) -> None:
-    """A tensor copy pads rows of 128 elements of 4 bits; B is what shared memory has then."""
+    """A TMA copy pads rows of 128 elements of 4 bits; B is what shared memory has then."""
     t, _, _ = cute.arch.thread_idx()
     held, bar = Array(cute.Uint8, (8, 128), SMEM, alignment=1024), Array(cute.Int64, 1, SMEM)
     tensor_map = cuda.create_tensor_map_tiled(
@@ -172,7 +172,7 @@ def padded(A: cute.Tensor, B: cute.Tensor, form: cute.Constexpr) -> None:
 
 @pytest.mark.parametrize("swizzle", [cuda.TensorMapSwizzle.none, cuda.TensorMapSwizzle.s128b])
 @pytest.mark.parametrize("stage", ["cute", "instr", "ptx"])
-def test_a_tensor_copy_pads_elements(swizzle: Any, stage: str) -> None:
+def test_a_tma_copy_pads_elements(swizzle: Any, stage: str) -> None:
     a = np.random.default_rng(9).integers(0, 256, (8, 128)).astype(np.uint8)
     b = np.zeros((8, 128), np.uint8)
     padded(a, b, Form(swizzle)).launch(grid=1, block=32, device="sim", stage=stage)

@@ -77,8 +77,8 @@ def _issue_scaled(a: Any, b: Any, s: Any, tile: Any, idesc: int) -> None:
     of_b = prims.Tcgen05SmemDesc.build(b, N * ROW, 8 * ROW)
     rows = prims.Tcgen05SmemDesc.build(s, ROW, 8 * ROW)
     sfa, sfb = (tile + N).ssa, (tile + (N + 4)).ssa
-    emit(ptx.TensorCopySharedOp(1, "32x128b.warpx4", sfa, rows.ssa))
-    emit(ptx.TensorCopySharedOp(1, "32x128b.warpx4", sfb, rows.advance_start_address(512).ssa))
+    emit(ptx.TmaCopySharedOp(1, "32x128b.warpx4", sfa, rows.ssa))
+    emit(ptx.TmaCopySharedOp(1, "32x128b.warpx4", sfb, rows.advance_start_address(512).ssa))
     word, never = convert(idesc, Int32).ssa, convert(False, Boolean).ssa
     operands = [tile.ssa, of_a.ssa, of_b.ssa, word, never]
     emit(ptx.TensorMmaScaledOp("mxf8f6f4", 1, operands, (sfa, sfb)))

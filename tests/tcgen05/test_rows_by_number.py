@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rows of a matrix by their numbers, in the words of `tile` and in Python: gather4 and scatter4 of tensor copies."""
+"""Rows of a matrix by their numbers, in the words of `tile` and in Python: gather4 and scatter4 of TMA copies."""
 
 from typing import Any
 

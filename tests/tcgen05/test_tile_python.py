@@ -17,7 +17,7 @@ Repetition = tcgen05.Repetition
 
 @cute.kernel
 def multiply(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, negates: cute.Constexpr) -> None:
-    """D = A * B^T of one tile; A and B come by tensor copies."""
+    """D = A * B^T of one tile; A and B come by TMA copies."""
     t, _, _ = cute.arch.thread_idx()
     warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     mma = cute.make_tiled_mma(tcgen05.MmaF16BF16Op(cute.Float16, cute.Float32, (M, N, 16)))

@@ -166,7 +166,7 @@ def _product(
     to, is_right = _operand_of_result(whole, rows_a and rows_b)
     launch = kernel_for("gemm", arch)
     scale_m, *of_columns = (more.get(name) for name in ("scale_m", "scale_n", "gate", "residual", "bias"))
-    if not is_right and arch.startswith("sm_90"):  # tensor copies end rows by whole units, too
+    if not is_right and arch.startswith("sm_90"):  # TMA copies end rows by whole units, too
         of_columns = [_widened(x, to.shape[1]) for x in of_columns]
     elif not is_right:
         to = to[:, :n]
@@ -179,8 +179,8 @@ def _product(
 
 
 def _operand_of_result(d: Array, by_rows: bool) -> tuple[Array, bool]:
-    """The matrix that is written, and whether it is the result: tensor copies write rows of whole units of 16 bytes,
-    but of a product of one row with rows no tensor copy writes the result.
+    """The matrix that is written, and whether it is the result: TMA copies write rows of whole units of 16 bytes,
+    but of a product of one row with rows no TMA copy writes the result.
     """
     unit = _UNIT // d.itemsize
     if d.shape[-1] % unit == 0 or (d.shape[0] == 1 and by_rows):

@@ -221,7 +221,7 @@ class TensorLoadReducedOp(_AccessOp):
 
 
 @row
-class TensorCopySharedOp(GroupOp):
+class TmaCopySharedOp(GroupOp):
     """`ptx.tcgen05.cp "32x128b.warpx4" cta_group 1 %address, %matrix`: starts a copy of a matrix in shared memory, of
     this descriptor, to tensor memory (PTX ISA, tcgen05.cp). Rows become lanes; `unpack` ("b4x16_p64" or
     "b6x16_p32") puts elements of 4 or 6 bits into bytes.

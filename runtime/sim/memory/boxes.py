@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The bytes that a tensor copy moves: those of a box in the tensor, and its place in shared memory (PTX ISA, section
+"""The bytes that a TMA copy moves: those of a box in the tensor, and its place in shared memory (PTX ISA, section
 Tensors: bounding boxes, out-of-boundary access and swizzling modes).
 """
 
@@ -13,7 +13,7 @@ from ....dialects.ptx import BULK_UNIT
 from ....layout.tma.recipe import OOB_NAN, PlacedMap
 
 _GROUP = 16
-"""The elements that a tensor copy pads together, to as many bytes."""
+"""The elements that a TMA copy pads together, to as many bytes."""
 _TF32_BITS = 13
 """The bits of an f32 that a tf32 lacks."""
 
@@ -100,7 +100,7 @@ def swizzle_text(bits: int) -> str:
 
 
 def find_misplaced(addresses: NDArray[np.int64], bits: int, written: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Which shared addresses hold other bytes than a swizzle of `bits` bits puts there: a tensor copy has
+    """Which shared addresses hold other bytes than a swizzle of `bits` bits puts there: a TMA copy has
     `written` them by another one, 1 more than its bits; 0 for none.
     """
     rows, mask = addresses >> 7, (1 << written.astype(np.int64)) // 2 - 1

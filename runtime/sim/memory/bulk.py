@@ -118,7 +118,7 @@ def claim(
     packing: int = 0,
 ) -> None:
     """Checks that a copy of the lane may write bytes to rows. The faults of `Space.store`, and E3216. In shared memory
-    the `swizzle` of a tensor copy, by its bits, the places from which it brings the rows, and the `packing` of narrow
+    the `swizzle` of a TMA copy, by its bits, the places from which it brings the rows, and the `packing` of narrow
     elements (`boxes.packing_of`) are noted.
     """
     before = warp.mask_state()

@@ -86,11 +86,11 @@ class SpaceState:
     released: "Releases | None" = None
     """The clocks that atomic writes have left here, if there was one."""
     swizzles: Bytes = field(default_factory=lambda: np.zeros(0, np.uint8))
-    """The swizzle of the last tensor copy to each 16 bytes of shared memory, as its bits plus 1; 0 without a copy."""
+    """The swizzle of the last TMA copy to each 16 bytes of shared memory, as its bits plus 1; 0 without a copy."""
     origins: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    """The place in global memory from which the last tensor copy has brought each 16 bytes of shared memory, or 0."""
+    """The place in global memory from which the last TMA copy has brought each 16 bytes of shared memory, or 0."""
     packings: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
-    """How the last tensor copy to each 16 bytes of shared memory has left elements of 4 or 6 bits, or 0."""
+    """How the last TMA copy to each 16 bytes of shared memory has left elements of 4 or 6 bits, or 0."""
     outdated: "Outdated | None" = None
     """The versions of places, where loads may find outdated ones."""
     journal: "Journal | None" = None

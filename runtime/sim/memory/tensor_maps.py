@@ -98,7 +98,7 @@ def decode(content: NDArray[np.uint8]) -> PlacedMap:
 
 
 def map_at(space: Space, warp: Warp, access: Access, lane: int, address: int) -> tuple[PlacedMap, Source]:
-    """The map in global memory that a tensor copy of the lane reads, and its bytes. SimulationError for undefined bytes
+    """The map in global memory that a TMA copy of the lane reads, and its bytes. SimulationError for undefined bytes
     (E3204), a race (E3205), a write without the fences of maps (E3216), and bytes that are not a map of a tensor
     (E0322, E0323).
     """

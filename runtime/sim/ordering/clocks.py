@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ....base.spaces import SMEM
 
 TENSOR_MAPS = "tensor maps"
-"""The proxy by which tensor copies read their maps, where clocks have the accesses that a fence has released to it."""
+"""The proxy by which TMA copies read their maps, where clocks have the accesses that a fence has released to it."""
 
 OVER = "over"
 """Where clocks have the accesses after which bytes may be overwritten, though their writes need not be visible."""

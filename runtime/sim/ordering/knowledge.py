@@ -195,7 +195,7 @@ def acquired_proxy(address: int) -> str:
 
 
 def acquire_map(warp: Warp, address: int) -> None:
-    """A fence of the active lanes: their tensor copies see the map at an address as it was released before."""
+    """A fence of the active lanes: their TMA copies see the map at an address as it was released before."""
     if (released := known(warp).proxies.get(TENSOR_MAPS)) is not None:
         _know_proxies(warp, {acquired_proxy(address): released})
 

@@ -24,7 +24,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.sync": ("ptx_sync", "ptx_atomic"), "ptx.atomic": ("ptx_atomic",), "ptx.multimem": ("ptx_multimem",),
     "ptx.warp": ("ptx_lanes",),
     "ptx.matrix": ("ptx_matrix",), "ptx.mbarrier": ("ptx_mbarrier",), "ptx.bulk": ("ptx_bulk",),
-    "ptx.tensor_copy": ("ptx_tensor_copy",), "ptx.tensor_map": ("ptx_tensor_map",),
+    "ptx.tma": ("ptx_tma",), "ptx.tensor_map": ("ptx_tensor_map",),
     "ptx.cluster": ("ptx_cluster",), "ptx.launch_control": ("ptx_launch_control",), "ptx.inline": ("ptx_inline",),
     **dict.fromkeys(("ptx.custom", "tile.custom"), ("ptx_custom",)),
     "ptx.wgmma": ("ptx_wgmma",),
@@ -41,7 +41,7 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "tile.coordinates": ("tile_coordinates",), "tile.elementwise": ("tile_maps",),
     **dict.fromkeys(("tile.alias", "tile.fragments", "tile.memory"), ("tile_memory",)),
     "tile.copies": ("tile_copies", "tile_bulk_copies"),
-    **dict.fromkeys(("tile.tma", "tile.tma_memory"), ("tile_tensor_copies",)),
+    **dict.fromkeys(("tile.tma", "tile.tma_memory"), ("tile_tma",)),
     "tile.tensor_memory": ("tile_allocations",),
 })  # fmt: skip
 """By module of `dialects` that defines operations, ours or xDSL's, the modules here that have their rules."""

@@ -127,7 +127,7 @@ class WgmmaRule:
         self.access.minimum += least
 
     def _check_swizzle(self, warp: Warp, name: str, matrix: Matrix, rows: NDArray[Any]) -> None:
-        """A fault for a matrix that a tensor copy has written by another swizzle."""
+        """A fault for a matrix that a TMA copy has written by another swizzle."""
         space = self.shared
         written_by = space.swizzles[rows]
         wrong = (written_by != 0) & (written_by != 1 + matrix.swizzle)
@@ -138,7 +138,7 @@ class WgmmaRule:
             at = int(wrong.argmax())
             where, written = space.show_row(int(rows[at]), ROW), swizzle_text(int(written_by[at]) - 1)
             own = swizzle_text(matrix.swizzle)
-            text = f"reads {where} of {name} by {own}, where a tensor copy has written by {written}"
+            text = f"reads {where} of {name} by {own}, where a TMA copy has written by {written}"
             hint = "let the tensor map and the descriptor have the swizzle of the tile's layout"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
 

@@ -11,11 +11,11 @@ from ....base.errors import Code
 from ....base.spaces import SMEM
 from ....base.target import WARP
 from ....dialects.ptx.tcgen05.copies import (
-    TensorCopySharedOp,
     TensorLoadReducedOp,
     TensorLoadRegistersOp,
     TensorShiftOp,
     TensorStoreRegistersOp,
+    TmaCopySharedOp,
 )
 from ....layout.atoms.tcgen05_shapes import COPY_SHAPES, UNPACKED, shape_named
 from ..events import Step
@@ -197,7 +197,7 @@ class SharedCopies:
         issue(TensorWork(use, shared, np.unique(np.concatenate(rows)), ROW))
 
 
-def _copy(op: TensorCopySharedOp, t: Translator) -> Step:
+def _copy(op: TmaCopySharedOp, t: Translator) -> Step:
     name, site, address, matrix = op.mnemonic(), site_of(op), t.slot(op.address), t.slot(op.matrix)
     bits = 0 if op.unpack is None else UNPACKED[op.unpack.data]
     copies = SharedCopies(op, t, name, op.shape.data, op.blocks, bits)
@@ -238,6 +238,6 @@ TCGEN05_COPIES: Rules = {
     TensorLoadRegistersOp: _load,
     TensorLoadReducedOp: _load_reduced,
     TensorStoreRegistersOp: _store,
-    TensorCopySharedOp: _copy,
+    TmaCopySharedOp: _copy,
     TensorShiftOp: _shift,
 }

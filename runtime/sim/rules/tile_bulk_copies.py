@@ -16,7 +16,7 @@ from ..translate import Rules, Translator
 from ..values import TensorValue
 from ..values.scalars import actual, for_each_layout
 from ..warp import Warp
-from .tile_tensor_copies import as_instruction
+from .tile_tma import as_instruction
 
 
 class BulkMove:

@@ -33,8 +33,8 @@ from ..warp import Warp
 from .predicates import leading_values, one_for_all, read_predicates, under
 from .tile_bulk_copies import BulkMove
 from .tile_packages import package_copy
-from .tile_tensor_copies import tensor_copy
 from .tile_tensor_memory import Execution, executions
+from .tile_tma import tma_copy
 
 Flags = NDArray[np.bool_]
 """Predicates in each active lane: an array (active, values)."""
@@ -45,7 +45,7 @@ Indices = NDArray[np.int64]
 def _copy(op: tile.CopyOp, t: Translator) -> Step | None:
     if op.tma is not None:
         t.launch.leave_lockstep()
-        return tensor_copy(op, t)
+        return tma_copy(op, t)
     source, target = t.slot(op.src), t.slot(op.dst)
     check_count(op, op.src.type.plain_layout)
     count, first = int(size(op.src.type.plain_layout)), len(unknowns(op.src.type.layout.data))

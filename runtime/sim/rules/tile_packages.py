@@ -17,7 +17,7 @@ from ..memory.tensors import move, tensor_value
 from ..translate import Step, Translator
 from ..values import TensorValue
 from ..warp import Warp
-from .tile_tensor_copies import as_instruction
+from .tile_tma import as_instruction
 
 
 @dataclass(frozen=True, slots=True)

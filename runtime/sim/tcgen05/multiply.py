@@ -273,7 +273,7 @@ class Tcgen05MmaRule:
         return arithmetic.elements(element, content.reshape(matrix.addresses.shape[0], -1), mn_major)
 
     def _check_halves(self, warp: Warp, lane: int, letter: str, rows: Sequence[NDArray[np.int64]]) -> None:
-        """A fault where tensor copies have brought the same rows of an operand to both blocks of a pair, of which each
+        """A fault where TMA copies have brought the same rows of an operand to both blocks of a pair, of which each
         has a half.
         """
         if len(rows) < 2:
@@ -285,7 +285,7 @@ class Tcgen05MmaRule:
             warp.fault(Code.SIM_TENSOR_PAIR, self.site, lane, text, hint)
 
     def _check_swizzle(self, warp: Warp, lane: int, letter: str, rows: NDArray[np.int64], bits: int) -> None:
-        """A fault for a matrix that a tensor copy has written by another swizzle."""
+        """A fault for a matrix that a TMA copy has written by another swizzle."""
         space = self.shared
         by = space.swizzles[rows]
         wrong = (by != 0) & (by != 1 + bits)
@@ -294,11 +294,11 @@ class Tcgen05MmaRule:
         wrong &= space.shadow.by_async(rows, ROW)
         if wrong.any():
             where = space.show_row(int(rows[wrong.argmax()]), ROW)
-            text = f"reads {where} of {letter} by another swizzle than the tensor copy has written it by"
+            text = f"reads {where} of {letter} by another swizzle than the TMA copy has written it by"
             self._fault(warp, lane, text, "let the tensor map and the descriptor have the swizzle of the tile's layout")
 
     def _check_packing(self, warp: Warp, lane: int, letter: str, rows: NDArray[np.int64], packing: int) -> None:
-        """A fault for a matrix of elements of 4 or 6 bits that a tensor copy has padded though the kind takes them
+        """A fault for a matrix of elements of 4 or 6 bits that a TMA copy has padded though the kind takes them
         without gaps, or has not padded, or as elements of other bits.
         """
         space = self.shared
@@ -310,7 +310,7 @@ class Tcgen05MmaRule:
         if wrong.any():
             at = int(wrong.argmax())
             where, found = space.show_row(int(rows[at]), ROW), int(by[at])
-            text = f"reads {where} of {letter} as {_packed(packing)}, but a tensor copy has written {_packed(found)}"
+            text = f"reads {where} of {letter} as {_packed(packing)}, but a TMA copy has written {_packed(found)}"
             word = "e2m1" if packing < 0 else MAP_WORDS[packing]
             self._fault(warp, lane, text, f"let the tensor map have elements {word}, as this kind takes them")
 

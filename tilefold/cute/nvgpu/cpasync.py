@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute.nvgpu.cpasync`: asynchronous copies between global and shared memory, cp.async and tensor copies (TMA)."""
+"""`cute.nvgpu.cpasync`: asynchronous copies between global and shared memory, cp.async and TMA copies."""
 
 from tilefold.builder.pipelines.tensor_map_manager import (
     copy_tensormap,
@@ -35,7 +35,7 @@ from ..public import publish
 from .traits import CopyBulkTensorTileG2SNonExecTrait
 
 ReductionKind = ReductionOp
-"""How a tensor copy combines elements with those of global memory."""
+"""How a TMA copy combines elements with those of global memory."""
 
 __all__ = [
     "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorGather4G2SOp", "CopyBulkTensorScatter4S2GOp",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""O = softmax(Q K^T * scale) V for each head on Blackwell (sm_100a), in f16 or bf16: tensor copies, and scores,
+"""O = softmax(Q K^T * scale) V for each head on Blackwell (sm_100a), in f16 or bf16: TMA copies, and scores,
 exponentials and sums in tensor memory. No GPU of this kind has run it; docs/blackwell.md leads to it.
 
 Q and O are (batch, rows, heads, D), K and V (batch, keys, heads, D) with D contiguous, 64 or 128. K and V may have
@@ -141,7 +141,7 @@ def attention_kernel(
     )
 
     def parts(atom: Any, shared: Any, tiles: Any) -> Any:
-        """Both sides of a tensor copy: stages of shared memory, and tiles."""
+        """Both sides of a TMA copy: stages of shared memory, and tiles."""
         whole = cute.group_modes(shared, 0, 3), cute.group_modes(tiles, 0, 3)
         return cpasync.tma_partition(atom, 0, cute.make_layout(1), *whole)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""D = A @ B^T on Blackwell (sm_100a) in CuTe's words: tensor copies, multiplications in tensor memory, by one block or
+"""D = A @ B^T on Blackwell (sm_100a) in CuTe's words: TMA copies, multiplications in tensor memory, by one block or
 by a pair of blocks, which take over the tiles of blocks that have not begun. No GPU of this kind has run it;
 docs/blackwell.md leads to it.
 
@@ -60,7 +60,7 @@ def gemm_kernel(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, config: cute.Con
     rank = cute.arch.block_idx()[0] % config.blocks
     cluster = cute.tiled_divide(cute.make_layout((config.blocks, 1, 1)), (mma.thr_id.shape,))
 
-    # shared memory and tensor copies, by the instructions of the tiled MMA
+    # shared memory and TMA copies, by the instructions of the tiled MMA
     a_layout = sm100.make_smem_layout_a(mma, tile, dtype, config.stages)
     b_layout = sm100.make_smem_layout_b(mma, tile, dtype, config.stages)
     sA, sB = cute.make_smem_tensor(a_layout, dtype, 1024), cute.make_smem_tensor(b_layout, dtype, 1024)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels for Hopper (sm_90a): tensor copies, wgmma, clusters."""
+"""Kernels for Hopper (sm_90a): TMA copies, wgmma, clusters."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""O = softmax(Q K^T * scale) V for each head on Hopper (sm_90a): tensor copies, multiplications by warpgroups.
+"""O = softmax(Q K^T * scale) V for each head on Hopper (sm_90a): TMA copies, multiplications by warpgroups.
 
 Q and O are (batch, rows, heads, D), K and V (batch, keys, heads, D), f16 or bf16, with D contiguous: 64, 96, 128 or
 256. K and V may have fewer heads than Q; neighbouring heads of Q share one then. Where causal, the last row sees all
@@ -7,7 +7,7 @@ keys. Packed sequences of several lengths, one after the other, are (1, tokens, 
 and their number in `starts`, and in `starts_k` for K and V. Q, K and V may be fp8, with V transposed
 (attention_fp8.py), O of 16 bits, and D of 64 or 128. Each of them may have a scale for a batch and a head of K, of f32.
 
-A block has one warpgroup that loads tiles by tensor copies and two or three that multiply, 64 rows of one head each.
+A block has one warpgroup that loads tiles by TMA copies and two or three that multiply, 64 rows of one head each.
 These keep for each row the greatest score so far, the sum of exponentials and the unfinished row of O. While one tile
 of keys becomes exponentials, the tensor cores multiply the exponentials before by their values; of two warpgroups one
 multiplies while the other exponentiates (Shah et al., FlashAttention-3, 2024). The next rows' first keys are multiplied
@@ -73,7 +73,7 @@ def attention_kernel(
     _, sequence_k, heads_k, _ = mK.shape
     consumers, keys, row_bytes = config.consumers, config.keys, half.bits // 8 * depth
 
-    # shared memory, and the tensor copies that fill it
+    # shared memory, and the TMA copies that fill it
     elements = Elements(half, depth, keys)
     by_k = elements.by_k(depth)
     layout_q = cute.tile_to_shape(by_k, (ROWS, depth, consumers * config.row_stages), order=(0, 1, 2))

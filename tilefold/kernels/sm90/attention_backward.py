@@ -2,7 +2,7 @@
 """The gradients of attention on Hopper (sm_90a), from Q, K, V, O, dO and the logarithms of the forward kernel's sums.
 
 Arrays are those of attention.py, with D of 64 or 128. A block owns 128 keys of one head of K, and goes through the
-tiles of rows of all heads of Q that share it: one warp loads them by tensor copies, two warpgroups multiply, 64 keys
+tiles of rows of all heads of Q that share it: one warp loads them by TMA copies, two warpgroups multiply, 64 keys
 each. Scores are transposed, keys by rows, so that exponentials P and slopes dS are operands in registers for
 dV += P^T dO and dK += dS^T Q. Both warpgroups leave dS in shared memory for dQ = dS K, of which each computes a half. A
 bulk copy adds it in f32 to memory, where blocks of other keys add theirs. The next tile's scores are multiplied beside
@@ -67,7 +67,7 @@ def attention_backward_kernel(
     _, first_k, keys = sequence(mK, batch, starts_k)
     past = keys - rows
 
-    # shared memory, and the tensor copies that fill it
+    # shared memory, and the TMA copies that fill it
     by_k = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, half)
     layout_k = cute.tile_to_shape(by_k, (KEYS, depth, CONSUMERS), order=(0, 1, 2))
     layout_q = cute.tile_to_shape(by_k, (size, depth, config.stages), order=(0, 1, 2))
@@ -81,7 +81,7 @@ def attention_backward_kernel(
     ready = cute.make_smem_tensor(cute.make_layout((2, CONSUMERS)), cute.Int64)  # dS of a warpgroup, by its buffer
 
     def load_of(tensor: Any, layout: Any, count: int) -> Any:
-        """The tensor copy of a tile, and the coordinates of the tensor."""
+        """The TMA copy of a tile, and the coordinates of the tensor."""
         tokens, one_stage = cute.select(tensor, [1, 3, 2, 0]), cute.slice_(layout, (None, None, 0))
         return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), tokens, one_stage, (count, depth))
 

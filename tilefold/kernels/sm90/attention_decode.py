@@ -5,7 +5,7 @@ Q and O are (batch, rows, heads, D), K and V (batch, keys, heads, D), f16 or bf1
 The memory that holds K and V is the limit. So the rows of all heads of Q that share a head of K and V are multiplied at
 once, 16 to a tile, and blocks of a cluster share the keys, so that few heads keep all multiprocessors busy too.
 
-One warp of a block loads tiles of keys and values by tensor copies. Each of the others multiplies (mma.sync) a slice of
+One warp of a block loads tiles of keys and values by TMA copies. Each of the others multiplies (mma.sync) a slice of
 every tile, and keeps for its rows the greatest score so far, the sum of exponentials and the unfinished rows of O. At
 the end the warps of a block add up theirs, and then the blocks, which read the shared memory of the others. More blocks
 than a cluster has leave theirs in memory, where the last one adds them up. The order is always the same. Before the
@@ -67,7 +67,7 @@ def decode_kernel(
     sQ = cute.make_smem_tensor(layout_q, half, alignment=1024)
 
     def load_of(tensor: Any) -> Any:
-        """The tensor copy of a tile, the stages and the tiles of a tensor: (TMA,stage), (TMA,tile,1,head,batch)."""
+        """The TMA copy of a tile, the stages and the tiles of a tensor: (TMA,stage), (TMA,tile,1,head,batch)."""
         stage, load = cute.slice_(layout_k, (None, None, 0)), cpasync.CopyBulkTensorTileG2SOp()
         atom, whole = cpasync.make_tiled_tma_atom(load, cute.select(tensor, [1, 3, 2, 0]), stage, (keys, depth))
         tiled = cute.local_tile(whole, (keys, depth), (None, None, None, None))

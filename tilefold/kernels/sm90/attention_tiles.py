@@ -150,7 +150,7 @@ class Tiles:
 
 
 def load_of(tensor: Any, order: list[int], layout: Any, shape: Any) -> Any:
-    """The tensor copy of a tile, and the coordinates of the tensor."""
+    """The TMA copy of a tile, and the coordinates of the tensor."""
     one_stage = cute.slice_(layout, (None, None, 0))
     return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), cute.select(tensor, order), one_stage, shape)
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""D = act(A @ B^T + bias) on Hopper (sm_90a): tensor copies, multiplications by warpgroups, persistent blocks.
+"""D = act(A @ B^T + bias) on Hopper (sm_90a): TMA copies, multiplications by warpgroups, persistent blocks.
 
 A has M x K elements, B has N x K, D has M x N; a third mode of all three is the products of a batch. A and B are f16,
 bf16, f32 (multiplied as tf32), fp8 or integers of 8 bits, and D has 16 or 32 bits. The second mode is contiguous; of A
 and B with 16 bits it may be the first one.
 
 Of a block's warpgroups the first is the producer: one of its warps loads tiles of A and B to stages of shared memory by
-tensor copies. The others are consumers: they multiply by wgmma, straight from shared memory, and accumulate in
+TMA copies. The others are consumers: they multiply by wgmma, straight from shared memory, and accumulate in
 registers. They either share a tile (cooperative), or take turns (ping-pong), so that one multiplies while the other
 writes its tile. A block goes through several tiles, and the producer is always some stages ahead.
 """
@@ -117,7 +117,7 @@ def gemm_kernel(
     rank = cute.arch.block_in_cluster_idx() if cute.size(cluster) > 1 else (0, 0, 0)
     cute.arch.griddepcontrol_launch_dependents()
 
-    # shared memory, and the maps of the matrices that tensor copies move
+    # shared memory, and the maps of the matrices that TMA copies move
     type_a, type_b, type_d = mA.element_type, mB.element_type, mD.element_type
     depth, columns = 1024 // type_a.bits, columns_of_chunk(config.n, type_d)  # elements of A or B in 128 bytes
     wide = 1024 // type_d.bits  # the columns that a consumer stores at a time

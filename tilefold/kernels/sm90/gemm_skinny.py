@@ -10,7 +10,7 @@ Where tiles are no whole waves, a `stream` of blocks has equal parts of the stri
 tiles begin. The block with a tile's first strips writes it, and adds the sums that later blocks leave in memory
 (gemm_shared_k.py). These blocks are launched first, and begin with the tile that they share.
 
-One warp loads by tensor copies. Before the kernel ahead has ended, it brings the first tiles of B to the L2 cache,
+One warp loads by TMA copies. Before the kernel ahead has ended, it brings the first tiles of B to the L2 cache,
 which is right even if that kernel writes B.
 """
 

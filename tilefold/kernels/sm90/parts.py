@@ -72,7 +72,7 @@ class Config:
 
 
 def load_of(blocks: int) -> Any:
-    """The tensor copy of a tile that so many blocks load a part of each, for all of them."""
+    """The TMA copy of a tile that so many blocks load a part of each, for all of them."""
     return cpasync.CopyBulkTensorTileG2SOp() if blocks == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
 
 
@@ -110,7 +110,7 @@ def tiles_of(atom: Any, whole: Any, shape: tuple[int, int], shared: Any, place: 
 
 
 class Stages:
-    """Tiles of A or B in shared memory, and the tensor copies that bring them there.
+    """Tiles of A or B in shared memory, and the TMA copies that bring them there.
 
     `layout` is that of the stages; a tile is loaded by `share` blocks of a cluster together, of which this is number
     `rank`, for all in `mask`.
@@ -178,7 +178,7 @@ class Sums:
 
 
 class Writer:
-    """How consumers write D, 64 rows and 128 bytes of each at a time: through shared memory (stmatrix), then by tensor
+    """How consumers write D, 64 rows and 128 bytes of each at a time: through shared memory (stmatrix), then by TMA
     copies. `buffers` belong to each of `consumers` warpgroups.
     """
 

@@ -150,7 +150,7 @@ static inline CUresult {name}_unload({name}_kernel *kernel)
 
 def write_encoding(recipe: MapRecipe, name: str, passed: Sequence[Argument]) -> str:
     """The statements that declare a tensor map under a name and encode it, or return the driver's status; that of an
-    invalid value for rows that tensor copies cannot store.
+    invalid value for rows that TMA copies cannot store.
     """
     names = {value_name(number): f"(cuuint64_t){argument.name}" for number, argument in enumerate(passed)}
     rank = len(recipe.box)

@@ -30,7 +30,7 @@ class SignalingThreads(Enum):
 
 
 class PipelineType(Enum):
-    """The sides of a pipeline, the producer first: tensor copies, threads, or multiplications."""
+    """The sides of a pipeline, the producer first: TMA copies, threads, or multiplications."""
 
     TmaAsync = auto()
     TmaUmma = auto()

@@ -212,12 +212,12 @@ class PipelineConfig:
 
     @classmethod
     def create_tma_async_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
-        """Tensor copies fill stages, and threads read them."""
+        """TMA copies fill stages, and threads read them."""
         return cls._of(PipelineType.TmaAsync, options)
 
     @classmethod
     def create_tma_umma_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
-        """Tensor copies fill stages, and multiplications read them."""
+        """TMA copies fill stages, and multiplications read them."""
         return cls._of(PipelineType.TmaUmma, options)
 
     @classmethod

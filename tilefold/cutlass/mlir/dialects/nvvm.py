@@ -45,7 +45,7 @@ __all__ = [
 
 
 class CpAsyncBulkTensorLoadMode(Enum):
-    """How a tensor copy finds the elements of a box."""
+    """How a TMA copy finds the elements of a box."""
 
     TILE = "tile"
     IM2COL = "im2col"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copies of boxes of a tensor that a tensor map describes (PTX ISA, section Data Movement and Conversion Instructions:
-Tensor copy).
+TMA copy).
 
 A box begins at 1 to 5 coordinates, in elements, that of the contiguous dimension first. One thread has it copied by the
 async proxy, as bulk copies are. A box may reach beyond the tensor.
@@ -46,7 +46,7 @@ _SOURCE, _CHANGED = reads("src", "box_bytes"), updates("map", "box_bytes", Via.B
 _MAP = replace(reads("map", MAP_BYTES), proxy=Proxy.TENSORMAP)
 
 
-class TensorCopyOp(BulkOp):
+class TmaCopyOp(BulkOp):
     """An instruction on a box of a tensor."""
 
     map = operand_def(MAP)
@@ -104,7 +104,7 @@ class TensorCopyOp(BulkOp):
 
 
 @irdl_op_definition
-class TensorLoadOp(TensorCopyOp):
+class TensorLoadOp(TmaCopyOp):
     """`ptx.cp.async.bulk.tensor.load %map[%c0, %c1], %dst, %bar pair multicast %mask policy %p`: starts copying a
     box to shared memory; the mbarrier at `bar` counts the bytes of the whole box when they are there (PTX ISA,
     cp.async.bulk.tensor). Elements outside the tensor are zero, or NaN by the map.
@@ -179,7 +179,7 @@ class TensorLoadOp(TensorCopyOp):
 
 
 @irdl_op_definition
-class TensorStoreOp(TensorCopyOp):
+class TensorStoreOp(TmaCopyOp):
     """`ptx.cp.async.bulk.tensor.store %map[%c0, %c1], %src policy %p`: starts copying a box from shared memory to the
     tensor, as a part of the thread's bulk group (PTX ISA, cp.async.bulk.tensor). Elements outside the tensor are
     left out. With `scatter4` it writes four rows, see `gather4`.
@@ -216,7 +216,7 @@ class TensorStoreOp(TensorCopyOp):
 
 
 @irdl_op_definition
-class TensorReduceOp(TensorCopyOp):
+class TensorReduceOp(TmaCopyOp):
     """`ptx.cp.reduce.async.bulk.tensor "add" %map[%c0, %c1], %src policy %p`: as a store, but the elements of the box
     are combined with those of the tensor, one by one and atomically; the map has their type (PTX ISA,
     cp.reduce.async.bulk.tensor). The kinds are `add min max inc dec and or xor`, and those of a type
@@ -247,7 +247,7 @@ class TensorReduceOp(TensorCopyOp):
 
 
 @irdl_op_definition
-class TensorPrefetchOp(TensorCopyOp):
+class TensorPrefetchOp(TmaCopyOp):
     """`ptx.cp.async.bulk.tensor.prefetch %map[%c0, %c1] policy %p`: the L2 cache may fetch a box (PTX ISA,
     cp.async.bulk.prefetch.tensor).
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies: their bytes and where they land, their counters, and the mistakes with them, each with its cure."""
+"""TMA copies: their bytes and where they land, their counters, and the mistakes with them, each with its cure."""
 
 import re
 from dataclasses import replace
@@ -15,7 +15,7 @@ from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.launch import Completion
 
 from tests.sim.harness import SimEngine, entry, launch, launch_on, seeded
-from tests.sim.tensor_copies import CASES, STORED, Case, argument, load_kernel, numbers, store_kernel
+from tests.sim.tma import CASES, STORED, Case, argument, load_kernel, numbers, store_kernel
 
 NAMES = [f"{case.element} {len(case.box)}d {case.swizzle}".strip() for case in CASES]
 
@@ -225,7 +225,7 @@ MISTAKES = {
     ),
     "stored by another swizzle than loaded": (
         INIT + one(EXPECT, LOAD, WAIT, STORE.replace("%w", "%plain"), COMMIT, WAIT_READ), "E3226",
-        "by no swizzle, where a tensor copy has written by a swizzle of 128 bytes", ("%plain", "%w"),
+        "by no swizzle, where a TMA copy has written by a swizzle of 128 bytes", ("%plain", "%w"),
     ),
     "stage loaded over what threads still read": (
         INIT + one(EXPECT, LOAD) + WAIT + USE
@@ -234,7 +234,7 @@ MISTAKES = {
     ),
     "misaligned box": (
         "%s16 = ptx.smem.addr 16\n" + INIT + one(EXPECT, LOAD.replace("%s", "%s16")) + WAIT + USE,
-        "E3203", "of a tensor copy is not a multiple of 128 bytes", ("%s16, %bar", "%s, %bar"),
+        "E3203", "of a TMA copy is not a multiple of 128 bytes", ("%s16, %bar", "%s, %bar"),
     ),
     "not an mbarrier": (
         INIT + one(EXPECT, LOAD.replace("%bar", "%s")) + WAIT + USE, "E3215", "there is no mbarrier",

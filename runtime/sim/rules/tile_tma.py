@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for tensor maps and tensor copies: a copy executes the instructions of `ptx` that it stands for, each on
+"""Rules for tensor maps and TMA copies: a copy executes the instructions of `ptx` that it stands for, each on
 registers of its own. A map in a register is its address, as that of a parameter is.
 """
 
@@ -111,7 +111,7 @@ class _Instruction:
         self._step(warp)
 
 
-def tensor_copy(op: tile.CopyOp | tile.PrefetchOp, t: Translator) -> Step | None:
+def tma_copy(op: tile.CopyOp | tile.PrefetchOp, t: Translator) -> Step | None:
     """The step of a copy by a tensor map, or of a prefetch."""
     tma = op.tma
     sides = [op.tiles] if isinstance(op, tile.PrefetchOp) else [op.src, op.dst]
@@ -215,15 +215,15 @@ def as_instruction(
     rule = t.rule_of(type(made))
     assert rule is not None
     step = rule(made, t)
-    assert callable(step), "the rules of tensor copies do not wait"
+    assert callable(step), "the rules of TMA copies do not wait"
     return step, list(t.slots(registers))
 
 
-TILE_TENSOR_COPIES: Rules = {
+TILE_TMA: Rules = {
     tile.TensorMapOp: _tensor_map,
     tile.TmaTensorOp: _tma_tensor,
     tile.CoordTensorOp: _coord_tensor,
-    tile.PrefetchOp: tensor_copy,
+    tile.PrefetchOp: tma_copy,
     tile.TmaCallOp: _call,
     tile.TensorMapPtrOp: lambda op, t: t.compute(op.result, lambda address: address, op.tma),
     tile.CopyTensorMapOp: _copy_map,

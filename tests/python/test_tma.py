@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies in Python: tensor maps of arguments, multicasts, reductions, and the mistakes with them."""
+"""TMA copies in Python: tensor maps of arguments, multicasts, reductions, and the mistakes with them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -227,17 +227,17 @@ def _block(A: Any) -> None:
 
 
 MISTAKES: list[tuple[Callable[[Any], Any], str, str]] = [
-    (lambda A: _made(A, op=cute.nvgpu.CopyUniversalOp()), "E5002", "expected a tensor copy"),
+    (lambda A: _made(A, op=cute.nvgpu.CopyUniversalOp()), "E5002", "expected a TMA copy"),
     (lambda A: _made(A, cta_tiler=(32, 64)), "E0323", "differ in size"),
     (lambda A: _made(A, num_multicast=2), "E0323", "does not load tiles for 2 blocks"),
     (lambda A: _made(A, smem_layout=cute.make_layout(SHAPE)), "E0322", "elements apart"),
     (lambda A: _made(A, num_multicast=cute.arch.thread_idx()[0]), "E5003", "tiles are static"),
-    (lambda A: cute.prefetch(None, A), "E5002", "expected the atom of a tensor copy"),  # pyright: ignore[reportArgumentType]
+    (lambda A: cute.prefetch(None, A), "E5002", "expected the atom of a TMA copy"),  # pyright: ignore[reportArgumentType]
     (lambda A: cpasync.create_tma_multicast_mask(cute.make_layout((4, 8)), (0, 7), 0), "E0323", "rank 31"),
     (_no_barrier, "E0324", "has no mbarrier"),
     (_wrong_barrier, "E5002", "expected the address of an element, got int"),
-    (_predicates, "E5002", "a tensor copy has no predicates"),
-    (_barrier_of_another_copy, "E5002", "only a tensor copy has an mbarrier"),
+    (_predicates, "E5002", "a TMA copy has no predicates"),
+    (_barrier_of_another_copy, "E5002", "only a TMA copy has an mbarrier"),
     (_align, "E0312", "aligned to 1024 bytes"),
 ]
 
@@ -324,7 +324,7 @@ def pipelined(A: cute.Tensor, B: cute.Tensor, bytes: cute.Constexpr[int]):
         B[m * 64 + row] = total
 
 
-def test_a_pipeline_of_tensor_copies() -> None:
+def test_a_pipeline_of_tma_copies() -> None:
     A, B = np.random.default_rng(0).integers(0, 9, (128, 320)).astype(np.float16), np.zeros(128, np.float32)
     for stage in STAGES:
         B[:] = 0
@@ -332,7 +332,7 @@ def test_a_pipeline_of_tensor_copies() -> None:
         assert np.array_equal(B, A.sum(axis=1, dtype=np.float32))
 
 
-def test_a_pipeline_expects_the_bytes_of_its_tensor_copies() -> None:
+def test_a_pipeline_expects_the_bytes_of_its_tma_copies() -> None:
     with pytest.raises(TilefoldError, match="have 8192 bytes, but the pipeline expects 4096") as caught:
         pipelined(np.zeros((64, 64), np.float16), np.zeros(64, np.float32), 4096).build(96)
     assert caught.value.code == "E5011"

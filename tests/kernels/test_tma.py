@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tiles by tensor copies: what arrives is what was sent, at every stage, for layouts, swizzles and elements of many
+"""Tiles by TMA copies: what arrives is what was sent, at every stage, for layouts, swizzles and elements of many
 kinds.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies on a GPU: the bytes that the tests' own formula says, and launches that encode maps."""
+"""TMA copies on a GPU: the bytes that the tests' own formula says, and launches that encode maps."""
 
 import numpy as np
 import pytest
@@ -10,9 +10,9 @@ from tilefold.runtime.errors import LaunchError
 
 from tests.cuda.harness import artifact
 from tests.sim import test_multicast as multicast
-from tests.sim import test_tensor_copies as single
+from tests.sim import test_tma_copies as single
 from tests.sim.harness import entry
-from tests.sim.tensor_copies import CASES, STORED, Case, argument, load_kernel, numbers, store_kernel
+from tests.sim.tma import CASES, STORED, Case, argument, load_kernel, numbers, store_kernel
 
 pytestmark = pytest.mark.gpu
 SM90A = Target("sm_90a")
@@ -21,10 +21,10 @@ ONE_WARP = LaunchConfig((1, 1, 1), (32, 1, 1))
 
 @pytest.fixture(scope="module")
 def engine() -> CudaEngine:
-    """The engine of a GPU with tensor copies."""
+    """The engine of a GPU with TMA copies."""
     engine = CudaEngine()
     if engine.driver.capability[0] < 9:
-        pytest.skip("tensor copies need sm_90")
+        pytest.skip("TMA copies need sm_90")
     return engine
 
 

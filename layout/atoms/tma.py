@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor copies by one thread between global and shared memory (CuTe's copy_sm90_tma.hpp)."""
+"""TMA copies by one thread between global and shared memory (CuTe's copy_sm90_tma.hpp)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from .bulk_copy import BULK_TARGETS, counting_mbarrier
 from .contract import ANY_BITS, BULK_GROUP, BULK_GROUP_READ, Act, Agent, Named, OnBytes, Proxy, Role, Whose
 from .copy_atom import CopyAtom
 from .copy_of_thread import Side, copy_of_thread, other_operand
-from .instructions import ROWS, TensorCopy
+from .instructions import ROWS, TmaInstruction
 from .numbers import Copied, Reduced
 
 _OF_ROWS = targets(100, 86, "f")
-"""The targets whose tensor copies move rows by their numbers."""
+"""The targets whose TMA copies move rows by their numbers."""
 REDUCTIONS = ("add", "min", "max", "and", "or", "xor")
-"""How a tensor copy to global memory may combine elements, of the type that the tensor map has."""
+"""How a TMA copy to global memory may combine elements, of the type that the tensor map has."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class TensorFacts:
-    """The facts of a tensor copy that its name tells: whether it `loads` to shared memory, whether it does so in the
+class TmaFacts:
+    """The facts of a TMA copy that its name tells: whether it `loads` to shared memory, whether it does so in the
     blocks of a mask, and how a store combines elements; whether an mbarrier of either block of a `pair` counts the
     bytes of a load; whether it moves four rows of a matrix `by_rows`, by their numbers (PTX ISA, tile::gather4 and
     tile::scatter4). Raises `LayoutError` (E0301) for other combinations.
@@ -43,7 +43,7 @@ class TensorFacts:
         if wrong or (self.reduction and (self.loads or self.by_rows)) or (self.pair and self.by_rows):
             raise LayoutError(
                 Code.ATOM_INVALID,
-                f"PTX has no tensor copy {self}",
+                f"PTX has no TMA copy {self}",
                 f"loads may multicast, stores may reduce: {', '.join(REDUCTIONS)}",
             )
 
@@ -59,22 +59,22 @@ class TensorFacts:
 
 
 _ALL = (
-    TensorFacts(True, False, ""),
-    TensorFacts(True, True, ""),
-    TensorFacts(True, False, "", True),
-    TensorFacts(True, True, "", True),
-    TensorFacts(False, False, ""),
-    *[TensorFacts(False, False, reduction) for reduction in REDUCTIONS],
-    TensorFacts(True, False, "", by_rows=True),
-    TensorFacts(True, True, "", by_rows=True),
-    TensorFacts(False, False, "", by_rows=True),
+    TmaFacts(True, False, ""),
+    TmaFacts(True, True, ""),
+    TmaFacts(True, False, "", True),
+    TmaFacts(True, True, "", True),
+    TmaFacts(False, False, ""),
+    *[TmaFacts(False, False, reduction) for reduction in REDUCTIONS],
+    TmaFacts(True, False, "", by_rows=True),
+    TmaFacts(True, True, "", by_rows=True),
+    TmaFacts(False, False, "", by_rows=True),
 )
-TENSOR_COPIES: Mapping[str, TensorFacts] = MappingProxyType({facts.name: facts for facts in _ALL})
-"""The tensor copies by CuTe's names."""
+TMA_ATOMS: Mapping[str, TmaFacts] = MappingProxyType({facts.name: facts for facts in _ALL})
+"""The TMA copies by CuTe's names."""
 
 
-def tensor_copy_atom(facts: TensorFacts, bits: int) -> CopyAtom:
-    """The atom of a tensor copy whose box has `bits` bits. Layouts decide the box (see `make_tma_copy`)."""
+def tma_copy_atom(facts: TmaFacts, bits: int) -> CopyAtom:
+    """The atom of a TMA copy whose box has `bits` bits. Layouts decide the box (see `make_tma_copy`)."""
     whose = Whose.MASK if facts.multicast else Whose.OWN
     if facts.loads:
         source = Side((GMEM,), Named.COORDINATES, Whose.OWN, OnBytes(), 16)
@@ -95,7 +95,7 @@ def tensor_copy_atom(facts: TensorFacts, bits: int) -> CopyAtom:
         (map, *others),
         Reduced(facts.reduction) if facts.reduction else Copied(),
         _OF_ROWS if facts.by_rows else BULK_TARGETS,
-        TensorCopy(facts.pair, facts.by_rows),
+        TmaInstruction(facts.pair, facts.by_rows),
         "PTX ISA, Data Movement and Conversion Instructions: cp.async.bulk.tensor, cp.reduce.async.bulk.tensor",
     )
     return CopyAtom(facts.name, contract)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rules for tensor copies, of boxes that tensor maps describe (PTX ISA, cp.async.bulk.tensor)."""
+"""Rules for TMA copies, of boxes that tensor maps describe (PTX ISA, cp.async.bulk.tensor)."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -61,7 +61,7 @@ class _Request(NamedTuple):
 class _Copies:
     """The copies of boxes by one operation, a box for each active lane."""
 
-    def __init__(self, op: ptx.TensorCopyOp, t: Translator, shared: SSAValue | None = None) -> None:
+    def __init__(self, op: ptx.TmaCopyOp, t: Translator, shared: SSAValue | None = None) -> None:
         self.site, self.spaces = site_of(op), t.spaces
         self.map, self.coords = t.slot(op.map), t.slots(op.coords)
         self.shared = None if shared is None else t.slot(shared)
@@ -100,7 +100,7 @@ class _Copies:
 
     def _check_place(self, warp: Warp, lane: int, placed: PlacedMap, address: int) -> None:
         if address % SHARED_ALIGNMENT:
-            text = f"{self.spaces.shared.show(address)} of a tensor copy is not a multiple of {SHARED_ALIGNMENT} bytes"
+            text = f"{self.spaces.shared.show(address)} of a TMA copy is not a multiple of {SHARED_ALIGNMENT} bytes"
             self._fault(warp, lane, f"the shared address {text}", "align the tile in shared memory")
         period = pattern(placed)
         if address % period and placed.map.shared_bytes % period == 0:
@@ -157,7 +157,7 @@ class _Copies:
     def _check_swizzle(
         self, warp: Warp, lane: int, placed: PlacedMap, places: NDArray[np.int64], rows: NDArray[np.int64], width: int
     ) -> None:
-        """A fault where a tensor copy has written the rows by a swizzle that puts other bytes there."""
+        """A fault where a TMA copy has written the rows by a swizzle that puts other bytes there."""
         space, bits = self.spaces.shared, placed.map.swizzle_bits
         written = space.swizzles[rows * width // ptx.BULK_UNIT]
         wrong = find_misplaced(places, bits, written)
@@ -167,7 +167,7 @@ class _Copies:
         if wrong.any():
             at = int(wrong.argmax())
             where, before = space.show_row(int(rows[at]), width), swizzle_text(int(written[at]) - 1)
-            text = f"reads {where} by {swizzle_text(bits)}, where a tensor copy has written by {before}"
+            text = f"reads {where} by {swizzle_text(bits)}, where a TMA copy has written by {before}"
             hint = "let both tensor maps have the swizzle of the tile's layout"
             warp.fault(Code.SIM_DESCRIPTOR, self.site, lane, text, hint)
 
@@ -314,7 +314,7 @@ def _prefetch_map(op: ptx.PrefetchTensorMapOp, t: Translator) -> None:
     return None
 
 
-PTX_TENSOR_COPY: Rules = {
+PTX_TMA: Rules = {
     ptx.TensorLoadOp: _load,
     ptx.TensorStoreOp: _store,
     ptx.TensorReduceOp: _reduce,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Copies in loops over the instructions of a tile: the part that one instruction moves, and the tensor copies."""
+"""Copies in loops over the instructions of a tile: the part that one instruction moves, and the TMA copies."""
 
 from math import prod
 
@@ -32,8 +32,8 @@ from .slice_index import add_index, slice_index
 from .tensor_scalars import scalars_for
 
 
-def expand_tensor_copy(op: CopyOp | PrefetchOp) -> None:
-    """Replaces a tensor copy, or the prefetch of tiles, by its instructions. A remark says where a tile needs more of
+def expand_tma_copy(op: CopyOp | PrefetchOp) -> None:
+    """Replaces a TMA copy, or the prefetch of tiles, by its instructions. A remark says where a tile needs more of
     them than its extents do.
     """
     tma = op.tma
