@@ -98,6 +98,15 @@ class GroupedGemmTileSchedulerHelper(Stateful):
             (size_k + (depth - 1)) // depth,
         )
 
+    def search_cluster_tile_count_k(
+        self, cta_tile_coord: tuple[Any, Any, Any], problem_shape_mnkl: Tensor
+    ) -> tuple[Any, Any]:
+        """The tiles along K of the product of a coordinate, and its number: a warp that only multiplies needs no
+        more.
+        """
+        found = self.delinearize_z(cta_tile_coord, problem_shape_mnkl)
+        return found.cta_tile_count_k, found.group_idx
+
 
 class GroupWorkTileInfo(NamedTuple):
     """A tile as `WorkTileInfo` has it, and the tile of a product that it is."""

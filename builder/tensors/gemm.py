@@ -20,11 +20,12 @@ from ...layout.tmem.fragments import place_factors
 from ..scalars.dtypes import Boolean, Int32, dtype_of
 from ..scalars.values import convert
 from ..tracing.state import emit
+from .mma_atoms import ScaledAtom, WarpgroupAtom
 from .nvgpu import MmaUniversalOp
 from .pointers import make_tensor
 from .tensor_base import tensor_type
 from .tensors import tensor_at
-from .tiled_mma import ThrMma, TiledMma, WarpgroupAtom, atom_of
+from .tiled_mma import ThrMma, TiledMma, atom_of
 
 
 def _with_scales(operand: object) -> tuple[Any, ...]:
@@ -75,9 +76,9 @@ def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
     execution of the atom. `atom` is a tiled MMA, an atom, or None for UniversalFMA of the types of the elements.
 
     An atom of a warpgroup starts the multiplication, which goes on until `nvgpu.warpgroup.wait_group`. `atom.set`
-    decides whether it adds C. For an atom with scales A and B are pairs of a fragment and its scales, `[A, SFA]`; of
-    tcgen05 the fields SFA and SFB say where they begin, for one execution. One thread of a warp that calls it issues
-    instructions of tcgen05, or each thread that a condition around the call selects.
+    decides whether it adds C. For an atom with scales A and B are pairs of a fragment and its scales, `[A, SFA]`, or
+    the fields SFA and SFB say which they are; of tcgen05, where they begin, for one execution. One thread of a warp
+    that calls it issues instructions of tcgen05, or each thread that a condition around the call selects.
     """
     if c is None:
         d, a, b, c = b, d, a, b
@@ -85,13 +86,17 @@ def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
     scales: list[SSAValue] = [tensor.ssa for tensor in (*scale_a, *scale_b)]
     if not scales and isinstance(atom, TiledMma) and isinstance(atom.type.atom.atom.instruction, Umma):
         scales = _factors(atom)
+    if not scales and isinstance(atom, TiledMma | ScaledAtom):
+        scales = atom.registers.factors()
     if len(scales) not in (0, 2):
         raise TilefoldError(Code.BUILD_VALUE, "A and B both have scales, or neither", "pass [A, SFA] and [B, SFB]")
     for tensor in (d, a, b, c):
         tensor_type(tensor)
     tiled = atom.tiled_mma if isinstance(atom, ThrMma) else atom
     into = None if _is_same(d.ssa, c.ssa) else d.ssa
-    plain = tiled if isinstance(tiled, MmaAtomAttr) else tiled.atom if isinstance(tiled, WarpgroupAtom) else None
+    plain = tiled if isinstance(tiled, MmaAtomAttr) else None
+    if isinstance(tiled, WarpgroupAtom | ScaledAtom):
+        plain = tiled.atom
     types = [tensor.element_type for tensor in (d, a, b, c)]
     if tiled is None and any(type.unsigned for type in types):
         plain = atom_of(MmaUniversalOp(*types))

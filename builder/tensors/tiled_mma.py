@@ -37,6 +37,7 @@ from ..tracing.state import checked, current
 from ..tracing.stateful import Stateful
 from .allocation import make_rmem_tensor
 from .coordinates import as_layout, check_static, tuples
+from .mma_atoms import RegisterScales, ScaledAtom, WarpgroupAtom
 from .modes import relaid
 from .nvgpu import MatrixOp
 from .pointers import make_tensor
@@ -192,9 +193,10 @@ class TiledMma(_Parts, Displayed, Stateful):
     `op` is the instruction or atom that it was made of.
     """
 
-    __slots__ = ("accumulate", "op", "scales_a", "scales_b", "type")
+    __slots__ = ("accumulate", "op", "registers", "scales_a", "scales_b", "type")
 
     def __init__(self, type: TiledMmaType, op: Any) -> None:
+        self.registers = RegisterScales()
         self.type = type
         self.op = op
         self.accumulate: Any = adds_at_first(type.atom)
@@ -212,13 +214,16 @@ class TiledMma(_Parts, Displayed, Stateful):
         value. At first an instruction of a warpgroup adds C, and one of tcgen05 does not.
 
         Of tcgen05, `Field.NEGATE_A` and `NEGATE_B` take what Python knows, and `SFA` and `SFB` where the scale factors
-        begin in tensor memory. Raises TilefoldError (E5002) for an atom without this field.
+        begin in tensor memory; those of an instruction of a warp are in registers, and a loop sets them anew. Raises
+        TilefoldError (E5002) for an atom without this field.
         """
         name, atom = field.value, self.type.atom.atom
         if name == Field.ACCUMULATE.value and atom.contract.has(Role.ACCUMULATE):
             self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)
         elif name in SIGNS and isinstance(atom.instruction, Umma) and isinstance(value, bool):
             self.type = with_sign(self.type, SIGNS[name], value)
+        elif name in SCALES and atom.has_scales and not isinstance(atom.instruction, Umma):
+            self.registers.set(field, value)
         elif name in SCALES and atom.has_scales:
             place = value.iterator if isinstance(value, Tensor) else value
             setattr(self, SCALES[name], place.tensor.ptr().number())
@@ -334,31 +339,17 @@ def partition(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any) -> Any:
     return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], {})
 
 
-class WarpgroupAtom(Stateful):
-    """An MMA atom of a warpgroup or of tcgen05, whose field says whether multiplications add C, as that of a tiled MMA
-    does.
-    """
-
-    __slots__ = ("accumulate", "atom", "op")
-
-    def __init__(self, atom: MmaAtomAttr, op: object) -> None:
-        self.atom, self.op = atom, op
-        self.accumulate: Any = adds_at_first(atom)
-
-    def set(self, field: Enum, value: Any) -> None:
-        """Sets `ACCUMULATE` for the following multiplications; see `TiledMma.set`."""
-        self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)
-
-
 def make_mma_atom(op: Any) -> Any:
     """An MMA atom: of an instruction (of `nvgpu.warp` and `nvgpu.warpgroup`, `nvgpu.MmaOp`), or by CuTe's name."""
     made = atom_of(op)
+    if made.atom.has_scales and not isinstance(made.atom.instruction, Umma):
+        return ScaledAtom(made, op)
     return WarpgroupAtom(made, op) if made.atom.contract.has(Role.ACCUMULATE) else made
 
 
-def atom_of(op: "MatrixOp | MmaAtomAttr | WarpgroupAtom | str") -> MmaAtomAttr:
+def atom_of(op: "MatrixOp | MmaAtomAttr | ScaledAtom | WarpgroupAtom | str") -> MmaAtomAttr:
     """The atom of an instruction or a name. Raises TilefoldError (E5002, E0302, E0304)."""
-    if isinstance(op, WarpgroupAtom):
+    if isinstance(op, WarpgroupAtom | ScaledAtom):
         return op.atom
     if isinstance(op, MmaAtomAttr):
         return op

@@ -7,11 +7,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.machine.nvdisasm import disassemble
 
 from benchmarks.in_python import example
+from tilefold import cute
+from tilefold.cutlass.warp_mma import Field, MmaMXF4NVF4Op
 
 STAGES = ("cute", "folded", "atoms", "index", "ptx")
 KINDS = {16: ml_dtypes.float8_e4m3fn, 32: ml_dtypes.float8_e8m0fnu}
@@ -47,6 +50,38 @@ def test_every_stage_is_right(stage: str) -> None:
     d, product = multiply(16, 384, stage)
     assert np.allclose(d, product, rtol=2e-3, atol=2e-2)
     assert np.array_equal(d, multiply(16, 384, "instr")[0])
+
+
+@pytest.mark.parametrize("of_atoms", [False, True])
+def test_scales_as_fields(of_atoms: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fields of a tiled MMA, or of an atom for each of its executions, say which registers have the scales."""
+    multiplied = cute.gemm
+
+    def by_fields(mma: Any, d: Any, a: Any, b: Any, c: Any) -> None:
+        (a, scales_a), (b, scales_b) = a, b
+        if not of_atoms:
+            mma.set(Field.SFA, scales_a.iterator)
+            mma.set(Field.SFB, scales_b.iterator)
+            multiplied(mma, d, a, b, c)
+            return
+        atom = cute.make_mma_atom(mma.op)
+        for m in range(cute.size(a, mode=[1])):
+            for n in range(cute.size(b, mode=[1])):
+                atom.set(Field.SFA, scales_a[None, m].iterator)
+                atom.set(Field.SFB, scales_b[None, n].iterator)
+                multiplied(atom, d[None, m, n], a[None, m], b[None, n], c[None, m, n])
+
+    expected, product = multiply(16, 128, "instr")
+    monkeypatch.setattr(cute, "gemm", by_fields)
+    d, _ = multiply(16, 128, "instr")
+    assert np.array_equal(d, expected)
+    assert np.allclose(d, product, rtol=2e-3, atol=2e-2)
+
+
+def test_fields_that_an_atom_with_scales_lacks() -> None:
+    atom = cute.make_mma_atom(MmaMXF4NVF4Op(cute.Float4E2M1FN, cute.Float32, cute.Float8E4M3FN))
+    with pytest.raises(TilefoldError, match=r"no field Field\.ACCUMULATE"):
+        atom.set(Field.ACCUMULATE, True)
 
 
 @pytest.mark.parametrize(

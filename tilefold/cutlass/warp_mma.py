@@ -10,8 +10,9 @@ from tilefold.builder.tensors.narrow_mma import (
 )
 from tilefold.builder.tensors.nvgpu import MatrixOp as MmaOp
 from tilefold.builder.tensors.nvgpu import MmaF16BF16Op, MmaFP8Op, MmaTF32Op
+from tilefold.builder.tensors.umma import Field
 
 __all__ = [
-    "MXF8F6F4_SUPPORTED_PAIRS", "MmaF16BF16Op", "MmaFP8Op", "MmaMXF4NVF4Op", "MmaMXF4Op", "MmaMXF8F6F4Op",
+    "Field", "MXF8F6F4_SUPPORTED_PAIRS", "MmaF16BF16Op", "MmaFP8Op", "MmaMXF4NVF4Op", "MmaMXF4Op", "MmaMXF8F6F4Op",
     "MmaMXF8Op", "MmaOp", "MmaTF32Op",
 ]  # fmt: skip
