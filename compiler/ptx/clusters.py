@@ -14,7 +14,7 @@ from ...dialects import ptx
 from ...dialects.ptx.base import GLOBAL, SHARED, SHARED_CLUSTER, PtrType
 from ...dialects.ptx.launch_control import ANSWER
 from ...dialects.ptx.tensor_map import MAP_FIELDS
-from .accesses import address, tensor_map
+from .accesses import SCOPES, address, changed, tensor_map
 from .arithmetic import ARITHMETIC
 from .inference import aligned_by, is_leader, rounded_by
 from .moves import Rule, address_of
@@ -99,35 +99,53 @@ def cluster_barrier(r: Registers, i: Instruction) -> None:
         r.add(ptx.ClusterWaitOp(aligned=aligned))
 
 
-def _in_cluster(r: Registers, operand: Operand, align: int) -> SSAValue:
+def in_cluster(r: Registers, operand: Operand, align: int) -> SSAValue:
+    """An address in the shared memory of any block of the cluster; that of the own block has its rank."""
     pointer = address(r, operand, align, SHARED_CLUSTER)
     if pointer.type == SHARED:
-        raise r.refuse("the address is not known to be one of the cluster", "compute it by mapa")
+        pointer = r.emit(ptx.MapaOp(pointer, r.emit(ptx.SregOp("cluster_ctarank"))))
     return pointer
 
 
 def store_async(r: Registers, i: Instruction) -> None:
-    """st.async."""
+    """st.async; one to global memory is a store that releases, for the caches of another device."""
+    if "global" in i.modifiers:
+        order, scope = _released(r, i)
+        value = r.read(i.operands[1], type_of(i.modifiers[-1]))
+        pointer = changed(r, address(r, i.operands[0], TYPE_BITS[i.modifiers[-1]] // 8, GLOBAL))
+        r.add(ptx.StoreReleaseOp(value, pointer, scope=scope, relaxed=order != "release"))
+        return
     where, source, bar = i.operands
     items = source.items if isinstance(source, Vector) else (source,)
     type = type_of(i.modifiers[-1])
     values = [r.read(item, type) for item in items]
     value = values[0] if len(values) == 1 else r.vector(values)
     bytes = TYPE_BITS[i.modifiers[-1]] // 8 * len(items)
-    r.add(ptx.StAsyncOp(value, _in_cluster(r, where, bytes), _in_cluster(r, bar, 8)))
+    r.add(ptx.StAsyncOp(value, in_cluster(r, where, bytes), in_cluster(r, bar, 8)))
+
+
+def _released(r: Registers, i: Instruction) -> tuple[str | None, str]:
+    """The order and the scope of an asynchronous access to global memory."""
+    scope = next((word for word in i.modifiers if word in SCOPES), "sys")
+    return ("release" if "release" in i.modifiers else None), scope
 
 
 def reduce_async(r: Registers, i: Instruction) -> None:
-    """red.async."""
-    where, source, bar = i.operands
+    """red.async; one in global memory is an atomic operation that releases."""
     kind, type = i.modifiers[-2:]
     kind = f"u{kind}" if kind in ("min", "max") and type[0] == "u" else kind
+    if "mmio" in i.modifiers:
+        order, scope = _released(r, i)
+        pointer = changed(r, address(r, i.operands[0], TYPE_BITS[type] // 8, GLOBAL))
+        r.add(ptx.RedOp(kind, pointer, r.read(i.operands[1], type_of(type)), order=order, scope=scope))
+        return
+    where, source, bar = i.operands
     value = r.read(source, type_of(type))
-    r.add(ptx.RedAsyncOp(value, _in_cluster(r, where, 4), _in_cluster(r, bar, 8), kind))
+    r.add(ptx.RedAsyncOp(value, in_cluster(r, where, 4), in_cluster(r, bar, 8), kind))
 
 
 def reduce_bulk(r: Registers, i: Instruction) -> None:
-    """cp.reduce.async.bulk to global memory, also of a tensor."""
+    """cp.reduce.async.bulk to global memory, also of a tensor, and to the shared memory of a block of the cluster."""
     words = [word for word in i.modifiers[2:] if word not in ("tile", "bulk_group", "noftz")]
     policy = r.read(i.operands[-1], i64) if "L2::cache_hint" in words else None
     words = [word for word in words if word != "L2::cache_hint"]
@@ -135,6 +153,11 @@ def reduce_bulk(r: Registers, i: Instruction) -> None:
         case ["global", "shared::cta", kind, type]:
             to, source = address(r, i.operands[0], 16, GLOBAL), address(r, i.operands[1], 16, SHARED)
             r.add(ptx.BulkReduceOp(f"{kind}.{type}", to, source, r.read(i.operands[2], i32), policy))
+        case ["shared::cluster", "shared::cta", "mbarrier::complete_tx::bytes", kind, type]:
+            to, source = in_cluster(r, i.operands[0], 16), address(r, i.operands[1], 16, SHARED)
+            name = f"{kind}.{f'b{type[1:]}' if kind in ('and', 'or', 'xor') else type}"
+            bar = in_cluster(r, i.operands[3], 8)
+            r.add(ptx.BulkSendOp(to, source, r.read(i.operands[2], i32), bar, name))
         case ["tensor", _, "global", "shared::cta", kind]:
             map, coords = tensor_map(r, i.operands[0])
             source = address(r, i.operands[1], 16, SHARED)
@@ -197,9 +220,7 @@ def _policy(r: Registers, i: Instruction) -> None:
         raise r.refuse("the form is not supported")
     fraction = 1.0
     if i.modifiers[0] == "fractional" and rest:
-        if not isinstance(rest[0], Float):
-            raise r.refuse("a fraction that is known only at run time is not supported")
-        fraction = rest[0].value
+        fraction = rest[0].value if isinstance(rest[0], Float) else 1.0  # which accesses it is of has no effect here
     if i.modifiers[0] == "cvt":
         r.write(target, r.constant(0, i64))
         return

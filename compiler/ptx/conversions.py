@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import cast
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, IntegerType, f32, i1, i32, i64
+from xdsl.dialects.builtin import AnyFloat, IntegerType, bf16, f32, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import ptx
@@ -37,6 +37,8 @@ def _convert(r: Registers, i: Instruction) -> None:
         r.write(i.operands[0], r.emit(ptx.CvtOp(".".join(i.modifiers), values)))
         return
     *words, target, source = i.modifiers
+    if _through_floats(r, i, words):
+        return
     if "pack" in words:
         value = _packed(r, i)
     elif target in ("f16x2", "bf16x2") and source == "f32" and len(i.operands) == 3:
@@ -68,6 +70,25 @@ def _convert(r: Registers, i: Instruction) -> None:
     r.write(i.operands[0], value, signed=target[0] == "s")
 
 
+def _through_floats(r: Registers, i: Instruction, words: list[str]) -> bool:
+    """Appends a conversion of pairs of 16 bits by that of f32 or f16, which hold the numbers exactly; False for another
+    conversion.
+    """
+    target, source = i.modifiers[-2:]
+    if source in _HALVES and ".".join((*words, target, "f32")) in CVT_FORMS:
+        halves = r.read(i.operands[1], type_of(source))
+        low, high = (r.emit(arith.ExtFOp(r.extract(halves, place), f32)) for place in range(2))
+        r.write(i.operands[0], r.emit(ptx.CvtOp(".".join((*words, target, "f32")), [high, low])))
+    elif target == "bf16x2" and (name := ".".join((*words, "f16x2", source))) in CVT_FORMS:
+        halves = r.emit(ptx.CvtOp(name, [r.read(i.operands[1], CVT_FORMS[name].operands[0])]))
+        wide = [r.emit(arith.ExtFOp(r.extract(halves, place), f32)) for place in range(2)]
+        r.write(i.operands[0], r.vector([r.emit(arith.TruncFOp(value, bf16)) for value in wide]))
+    else:
+        return False
+    return True
+
+
+_HALVES = ("f16x2", "bf16x2")
 _WORDS = frozenset(("rn", "rz", "rm", "rp", "rna", "ftz", "sat", "relu", "satfinite"))
 
 

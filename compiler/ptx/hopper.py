@@ -24,11 +24,12 @@ from ...layout.atoms.wgmma import wgmma
 from .accesses import MEMORY, address, tensor_map
 from .atomics import atomic
 from .caches import CACHES
-from .clusters import CLUSTERS, fence_of_maps, reduce_async, reduce_bulk, store_async
+from .clusters import CLUSTERS, fence_of_maps, in_cluster, reduce_async, reduce_bulk, store_async
 from .moves import Rule, address_of
 from .registers import Registers
 from .syntax import Address, Instruction, Integer, Operand, Register, Vector
 
+_PRIORITIES = ("L2::evict_last", "L2::evict_normal", "L2::evict_first")
 _GROUPS = ("cta_group::1", "cta_group::2")
 
 
@@ -159,15 +160,16 @@ def _bulk_copy(r: Registers, i: Instruction) -> None:
             bar = address(r, operands[3], 8, SHARED)
             r.add(ptx.BulkLoadOp(to, source, r.read(operands[2], i32), bar, policy))
         case ("shared::cluster", "shared::cta", "mbarrier::complete_tx::bytes"):
-            to, source = address(r, operands[0], 16, SHARED_CLUSTER), address(r, operands[1], 16, SHARED)
-            r.add(ptx.BulkSendOp(to, source, r.read(operands[2], i32), _barrier_at(r, operands[3])))
+            to, source = in_cluster(r, operands[0], 16), address(r, operands[1], 16, SHARED)
+            r.add(ptx.BulkSendOp(to, source, r.read(operands[2], i32), in_cluster(r, operands[3], 8)))
         case ("prefetch", "L2", "global", *rest):
-            _, policy = _optional(r, rest, operands[2:])
+            _, policy = _optional(r, [word for word in rest if word not in _PRIORITIES], operands[2:])
             r.add(ptx.BulkPrefetchOp(address(r, operands[0], 16, GLOBAL), r.read(operands[1], i32), policy))
         case ("prefetch", "tensor", _, "L2", "global", *rest):
-            _, policy = _optional(r, [word for word in rest if word != "tile"], operands[1:])
+            _, policy = _optional(r, [word for word in rest if word not in ("tile", "tile::gather4")], operands[1:])
             map, coords = tensor_map(r, operands[0])
-            r.add(ptx.TensorPrefetchOp(map, coords, policy))
+            if "tile::gather4" not in rest:  # the rows may lie anywhere, and nothing is checked of them
+                r.add(ptx.TensorPrefetchOp(map, coords, policy))
         case ("global", "shared::cta", "bulk_group", *rest):
             masked = "cp_mask" in rest
             mask = r.read(operands[-1], i16) if masked else None
@@ -266,9 +268,9 @@ def _proxy_fence(r: Registers, i: Instruction) -> bool:
     """Appends a fence of a proxy or of mbarriers; False for another fence."""
     match i.modifiers:
         case ("proxy", "async", *rest):
-            spaces = {"shared::cta": "shared", "global": "global"}
+            spaces = {"shared::cta": "shared", "shared::cluster": "shared", "global": "global"}
             r.add(ptx.FenceProxyAsyncOp(spaces[rest[0]] if rest else None))
-        case ("proxy", "alias"):  # no address has another name
+        case ("proxy", "alias", *_):  # no address has another name
             pass
         case ("mbarrier_init", "release", "cluster"):
             r.add(ptx.FenceMbarrierInitOp())
@@ -299,7 +301,7 @@ def _fence(r: Registers, i: Instruction) -> None:
 
 
 def _prefetch(r: Registers, i: Instruction) -> None:
-    if i.modifiers == ("tensormap",):
+    if i.modifiers[-1:] == ("tensormap",):
         r.add(ptx.PrefetchTensorMapOp(tensor_map(r, i.operands[0])[0]))
     else:
         CACHES["prefetch"](r, i)
@@ -321,7 +323,7 @@ def _reduce(r: Registers, i: Instruction) -> None:
 
 HOPPER: Mapping[str, Rule] = MappingProxyType({
     **CLUSTERS, **CACHES, "st": _store, "red": _reduce, "atom": atomic,
-    "mbarrier": _mbarrier, "wgmma": _wgmma, "setmaxnreg": _setmaxnreg, "cp": _copy, "fence": _fence,
+    "mbarrier": _mbarrier, "wgmma": _wgmma, "setmaxnreg": _setmaxnreg, "cp": _copy, "fence": _fence, "membar": _fence,
     "prefetch": _prefetch,
 })  # fmt: skip
 """The rules by opcode, also of those of `MEMORY` that have forms for the async proxy."""

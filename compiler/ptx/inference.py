@@ -195,7 +195,8 @@ def _types(instruction: Instruction) -> Iterator[tuple[Operand, str]]:
         case "mov" | "ld" | "st" | "shfl" | "atom" | "red" | "bra" | "call" | "ldmatrix" | "stmatrix" | "wmma":
             pass
         case "mma" if len(instruction.modifiers) > 4:
-            types = instruction.modifiers[:-1] if "block_scale" in instruction.modifiers else instruction.modifiers
+            types = [word for word in instruction.modifiers if word != "satfinite"]
+            types = types[:-1] if "block_scale" in types else types
             for operand, of in zip(operands, types[-4:], strict=False):
                 yield operand, of if of in FLOAT_TYPES and TYPE_BITS[of] >= 32 else "b32"
         case "cvt" if len(instruction.modifiers) > 1 and operands:

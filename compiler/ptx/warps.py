@@ -198,6 +198,8 @@ def _atoms() -> Mapping[str, MmaAtom]:
 def _canonical(i: Instruction) -> str:
     """The instruction with its words in the order of the PTX ISA; with the number of scales where there is one."""
     words = ["sp" if word == _ORDERED else word for word in i.modifiers]
+    if words[-1] == "satfinite":  # ptxas takes it behind the types, too
+        words.insert(words.index("col") + 1 if "col" in words else len(words) - 1, words.pop())
     kind = next((word for word in words if word.startswith("kind::")), "")
     moved = [word for word in words if word == kind or word == "block_scale" or word.startswith("scale_vec::")]
     if "popc" in words and i.opcode == "mma":  # of bits: ptxas takes them at either place

@@ -61,6 +61,11 @@ BULK_REDUCTIONS: Mapping[str, tuple[str, MapElement]] = MappingProxyType({
 })  # fmt: skip
 """The kinds of reductions with their types as PTX names them: the operation, and its elements."""
 
+SENT_REDUCTIONS = (
+    *[name for name, (_, element) in BULK_REDUCTIONS.items() if element.type.kind == "int" and element.type.bits == 32],
+    "add.u64",
+)
+"""Those of bytes that go to the shared memory of another block."""
 _BAR = Mbarrier("bar")
 
 
@@ -122,22 +127,32 @@ class BulkStoreOp(BulkOp):
 
 @row
 class BulkSendOp(BulkOp):
-    """`ptx.cp.async.bulk.send %dst, %src, %bytes, %bar`: starts copying bytes from the block's shared memory to that of
-    a block of the cluster; the mbarrier at `bar`, in the same block as `dst`, counts them when they are there (PTX ISA,
-    cp.async.bulk).
+    """`ptx.cp.async.bulk.send %dst, %src, %bytes, %bar reduce "add.u32"`: starts copying bytes from the block's shared
+    memory to that of a block of the cluster; the mbarrier at `bar`, in the same block as `dst`, counts them when they
+    are there (PTX ISA, cp.async.bulk). With `reduce`, numbers are combined with those at `dst`, one by one and
+    atomically (PTX ISA, cp.reduce.async.bulk): add, min, max of u32 and s32, inc, dec of u32, and, or, xor of b32, add
+    of u64.
 
     Preconditions: addresses and size are multiples of 16; a `ptx.fence.proxy.async` lies after the writes of the bytes.
     Postcondition: the bytes at `src` must not change, and those at `dst` are undefined, until the phase is complete.
     """
 
     name = "ptx.cp.async.bulk.send"
-    MNEMONIC: ClassVar[str | None] = "cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
     dst: SSAValue = operand(SHARED_CLUSTER)
     src: SSAValue = operand(SHARED)
     bytes: SSAValue = operand(I32)
     bar: SSAValue = operand(SHARED_CLUSTER)
+    kind: StringAttr | None = optional_prop(converter=some_text, default=None)
     traits = traits_def(by_thread(*issued(_BAR, Proxy.ASYNC, *copies("%bytes"), arrives(_BAR))))
-    assembly_format = "$dst `,` $src `,` $bytes `,` $bar attr-dict"
+    assembly_format = "$dst `,` $src `,` $bytes `,` $bar (`reduce` $kind^)? attr-dict"
+
+    def mnemonic(self) -> str:
+        way, kind = ("cp", "") if self.kind is None else ("cp.reduce", f".{self.kind.data}")
+        return f"{way}.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes{kind}"
+
+    def verify_(self) -> None:
+        if self.kind is not None:
+            check_word("cp.reduce.async.bulk", self.kind.data, SENT_REDUCTIONS)
 
 
 @row

@@ -108,6 +108,7 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "ptx.cp.async.bulk.send": (
         "%0 = ptx.mapa %s, %x\nptx.cp.async.bulk.send %0, %s, %x, %0 {note}",
+        '%0 = ptx.mapa %s, %x\nptx.cp.async.bulk.send %0, %s, %x, %0 reduce "add.u64"',
     ),
     "ptx.cp.reduce.async.bulk": (
         'ptx.cp.reduce.async.bulk "add.bf16" %A, %s, %x {note}\n'

@@ -7,6 +7,7 @@ A body may use the arguments of `ARGS`; what it computes it stores, so that noth
 from collections.abc import Iterator
 
 from tilefold.dialects.ptx import BULK_REDUCTIONS, MAP_FIELDS
+from tilefold.dialects.ptx.bulk import SENT_REDUCTIONS
 from tilefold.dialects.ptx.entry import CLUSTER_REGISTERS
 from tilefold.layout.atoms.cache_hints import LOAD_HINTS, POLICIES, PREFETCH_HINTS, STORE_HINTS
 from tilefold.layout.atoms.contract import Named
@@ -601,6 +602,10 @@ PTX: tuple[tuple[str, str], ...] = (
             ("mbarrier.arrive.expect_tx", "ptx.mbarrier.arrive.expect_tx %q, %i32"),
             ("mbarrier.complete_tx", "ptx.mbarrier.complete_tx %q, %i32"),
             ("cp.async.bulk.send", "ptx.cp.async.bulk.send %q, %s, %i32, %q"),
+            *(
+                ("cp.async.bulk.send", f'ptx.cp.async.bulk.send %q, %s, %i32, %q reduce "{kind}"')
+                for kind in SENT_REDUCTIONS
+            ),
             *(("st.async", f"ptx.st.async %{type}, %q, %q : {type}") for type in ("i32", "f32", "i64", "f64")),
             *(
                 ("st.async", f"%v = ptx.ld %A align 16 : !ptx.ptr<global> -> {type}\nptx.st.async %v, %q, %q : {type}")

@@ -36,6 +36,7 @@ class Transfer:
         _end_reads(operation, cluster.agent_of(self.agent))
         _land(operation, cluster.agent_of(self.agent))
         warp.state(InFlight).loads.remove(operation)
+        _hold_others(operation)
         cluster.finished[self.agent] = time
         times = np.zeros(cluster.threads + len(cluster.finished), np.int64)
         times[cluster.threads + self.agent] = warp.launch.tick()
@@ -65,9 +66,10 @@ class Reduction(Operation):
 
 def reductions(cluster: Cluster, kind: str) -> list[Operation]:
     """The reductions of a kind that are in flight. Their bytes are so to all accesses but one another."""
-    stores = (store for other in cluster.resident for warp in other.warps for store in warp.state(InFlight).stores
-              if other is cluster or is_global(store.memory))  # fmt: skip
-    return [other for other in stores if isinstance(other, Reduction) and other.change and other.change.kind == kind]
+    copies = (copy for other in cluster.resident for warp in other.warps
+              for copy in (*warp.state(InFlight).stores, *warp.state(InFlight).loads)
+              if other is cluster or is_global(copy.memory))  # fmt: skip
+    return [other for other in copies if isinstance(other, Reduction) and other.change and other.change.kind == kind]
 
 
 def commit(warp: Warp) -> None:
@@ -115,6 +117,12 @@ def _store(operation: Operation) -> None:
     warp = operation.issuer
     _land(operation, int(warp.agents[operation.lanes[0]]))
     warp.state(InFlight).stores.remove(operation)
+    _hold_others(operation)
+
+
+def _hold_others(operation: Operation) -> None:
+    """Bytes of a reduction that is complete stay in flight where others of its kind still change them."""
+    warp = operation.issuer
     if isinstance(operation, Reduction) and operation.change is not None:
         for other in reductions(warp.block.cluster, operation.change.kind):
             other.memory.hold(other.issuer, other.rows, other.width)

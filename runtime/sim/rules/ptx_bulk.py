@@ -133,9 +133,14 @@ def _select(warp: Warp, site: Site, slots: tuple[int, ...]) -> list[NDArray[Any]
 def _load(op: ptx.BulkLoadOp | ptx.BulkSendOp, t: Translator) -> Step:
     shared = t.spaces.shared
     copies = _Copies(op, t, shared if isinstance(op, ptx.BulkSendOp) else t.spaces.global_, shared)
-    barriers = Barriers(op, op.bar, t, "async")
+    barriers, change = Barriers(op, op.bar, t, "async"), None
+    kind = op.kind if isinstance(op, ptx.BulkSendOp) else None
+    reduction = None if kind is None else ptx.BULK_REDUCTIONS[kind.data]
 
     def step(warp: Warp) -> None:
+        nonlocal change
+        if reduction is not None and change is None:
+            change = change_of(*reduction, shared.arena.data[ptx.BULK_UNIT], t.launch.exact)
         places = barriers.rows(warp).tolist()
         for place, (lane, source, target, size) in zip(places, copies.requests(warp), strict=True):
             barrier = mbarriers_of(warp.block.cluster)[place]
@@ -147,7 +152,7 @@ def _load(op: ptx.BulkLoadOp | ptx.BulkSendOp, t: Translator) -> Step:
             if rank != place * MBARRIER_BYTES // shared.arena.span:
                 barriers.fault(warp, lane, "the mbarrier is not in the block of the bytes that it counts")
             if size:
-                operation = copies.start(warp, lane, source, inner, size, rank=rank)
+                operation = copies.start(warp, lane, source, inner, size, change=change, rank=rank)
                 warp.state(InFlight).loads.append(operation)
                 barrier.add(operation, size)
                 if warp.launch.completion is Completion.EARLY:
