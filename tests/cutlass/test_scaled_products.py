@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tilefold.cutlass.without_gpu.replacements import Replacements
+from tilefold.cutlass.replacements import Replacements
 from tilefold.cutlass.without_gpu.scaled_products import scaled_products_on_host
 
 torch: Any = pytest.importorskip("torch", reason="this is a product of torch")

@@ -15,9 +15,9 @@ from tilefold.runtime.arrays.reachable import Reachable, reachable
 from tilefold.runtime.cuda.driver import CudaError
 
 from tilefold import cute
+from tilefold.cutlass.replacements import Replacements
 from tilefold.cutlass.without_gpu.host_memory import HostMemory, memory_on_host
 from tilefold.cutlass.without_gpu.launches import MissingGpu, take_the_place_of_gpus
-from tilefold.cutlass.without_gpu.replacements import Replacements
 from tilefold.cutlass.without_gpu.streams import streams_on_host
 
 
@@ -198,7 +198,7 @@ def test_a_copy_between_memory_that_nobody_knows_is_refused() -> None:
 
 _ALIGNED = """
 import torch
-from tilefold.cutlass.without_gpu.replacements import Replacements
+from tilefold.cutlass.replacements import Replacements
 from tilefold.cutlass.without_gpu.tensors import tensors_on_host
 
 tensors_on_host(torch, replaced := Replacements())
@@ -221,7 +221,7 @@ assert (made[1] == 3).all()
 
 _DEVICE = """
 import torch
-from tilefold.cutlass.without_gpu.replacements import Replacements
+from tilefold.cutlass.replacements import Replacements
 from tilefold.cutlass.without_gpu.tensors import tensors_on_host
 
 tensors_on_host(torch, replaced := Replacements())

@@ -26,6 +26,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.cutlass import install
 from tilefold.cutlass.programs import register_addresses, run_as_main
+from tilefold.cutlass.replacements import Replacements
 from tilefold.runtime.settings import shows_tracebacks
 
 MAX_DEVICES = 64
@@ -88,12 +89,14 @@ def main() -> None:
     from tilefold.cute.host.streams import torch_module
     from tilefold.runtime.cuda import is_available
 
+    replaced = Replacements()
+    atexit.register(replaced.close)  # after the exit handlers of the program
     if find_spec("torch") is not None:
-        register_addresses(torch_module())
+        register_addresses(torch_module(), replaced)
     if not is_available():
         from tilefold.cutlass.without_gpu import stay_on_host
 
-        atexit.register(stay_on_host().close)  # after the exit handlers of the program
+        replaced.enter_context(stay_on_host())
     sys.excepthook = report_uncaught
     if name is not None:
         sys.path[0] = str(Path.cwd())

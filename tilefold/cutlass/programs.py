@@ -23,6 +23,8 @@ from tilefold.builder.control.builtin import is_instance
 from tilefold.cute.missing_name import MissingName, UnknownNameError
 from tilefold.runtime.arrays.reachable import reachable
 
+from .replacements import Replacements
+
 _PLACE = {"loc", "ip"}
 _NAMED, _IS_INSTANCE = "__tilefold_named__", "__tilefold_isinstance__"
 _ADDED: Mapping[str, Any] = MappingProxyType({_IS_INSTANCE: is_instance})
@@ -142,8 +144,10 @@ class ProgramFinder(MetaPathFinder):
         return spec
 
 
-def register_addresses(torch: Any) -> None:
-    """Lets simulated kernels reach the tensors in the host's memory whose `data_ptr()` the program asks for."""
+def register_addresses(torch: Any, replaced: Replacements) -> None:
+    """Lets simulated kernels reach the tensors in the host's memory whose `data_ptr()` the program asks for, until
+    `replaced` is closed.
+    """
     data_ptr = torch.Tensor.data_ptr
 
     @wraps(data_ptr)
@@ -152,7 +156,7 @@ def register_addresses(torch: Any) -> None:
             reachable().add(tensor)
         return data_ptr(tensor)
 
-    torch.Tensor.data_ptr = call
+    replaced.set(torch.Tensor, data_ptr=call)
 
 
 def run_as_main(file: str, package: str | None = None) -> None:

@@ -14,9 +14,9 @@ from tilefold.base.target import Target
 from tilefold.cute.host.streams import torch_module
 from tilefold.runtime.settings import program_arch
 
+from ..replacements import Replacements
 from .host_memory import memory_on_host
 from .launches import MissingGpu, take_the_place_of_gpus
-from .replacements import Replacements
 from .streams import compiler_on_host, streams_on_host
 from .tensors import tensors_on_host
 

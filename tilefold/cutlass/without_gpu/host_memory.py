@@ -16,7 +16,7 @@ import numpy as np
 
 from tilefold.runtime.arrays.reachable import reachable
 
-from .replacements import Replacements
+from ..replacements import Replacements
 
 ALIGN = 256
 """The alignment of allocated memory in bytes (CUDA C++ Programming Guide, Size and Alignment Requirement)."""

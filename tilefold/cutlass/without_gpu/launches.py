@@ -10,7 +10,7 @@ from tilefold.runtime.cuda.driver import CudaError
 from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.options import Cooperative
 
-from .replacements import Replacements
+from ..replacements import Replacements
 
 _TOO_LARGE = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", 720
 

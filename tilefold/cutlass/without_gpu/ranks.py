@@ -20,7 +20,7 @@ import numpy as np
 from tilefold.cute.host.streams import torch_module
 from tilefold.cute.several_devices import meet, multicast, peers, run_on_devices, symmetric, world
 
-from .replacements import Replacements
+from ..replacements import Replacements
 
 
 def run_ranks(count: int, program: Callable[[], None]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
-from .replacements import Replacements
+from ..replacements import Replacements
 
 _ROWS, _COLUMNS, _PART = 128, 4, 32
 """A tile of scales has 128 rows and 4 columns, in which rows r, r + 32, r + 64 and r + 96 are neighbours."""

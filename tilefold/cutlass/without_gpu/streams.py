@@ -13,8 +13,8 @@ from typing import Any
 
 from tilefold.base.target import MAX_THREADS, RESERVED_SHARED_BYTES, STATIC_SHARED_BYTES
 
+from ..replacements import Replacements
 from .launches import MissingGpu
-from .replacements import Replacements
 
 
 class _Stream:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..replacements import Replacements
 from .host_memory import ALIGN
-from .replacements import Replacements
 from .scaled_products import scaled_products_on_host
 
 

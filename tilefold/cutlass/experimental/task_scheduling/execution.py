@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The code of one task: its recorded steps, with the variables and positions that belong to its warps."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from tilefold.builder.control.branches import branch
-from tilefold.builder.control.control_functions import if_
 from tilefold.builder.control.loop_range import make_range
 from tilefold.builder.control.loops import conditional_loop, counted_loop
 from tilefold.builder.control.variables import MISSING, Box, Variable
-from tilefold.builder.instructions import cluster
-from tilefold.builder.pipelines.groups import PipelineUserType, pipeline_error
-from tilefold.builder.pipelines.pipelines import Stages
-from tilefold.builder.pipelines.states import PipelineState, make_pipeline_state
-from tilefold.builder.pipelines.tensor_core_pipelines import MmaCluster
+from tilefold.builder.pipelines.groups import pipeline_error
 from tilefold.builder.scalars.dtypes import DType, Int32
 from tilefold.builder.scalars.values import convert, is_scalar
 
-from .enums import PipelineType, SignalingThreads, TileSchedulerType
+from .enums import TileSchedulerType
 from .memory import ResourceContext
+from .pipeline_sides import PipelineSides
 from .resources import BoundWork, MemoryResource, PipelineConfig, PipelineGroup, TaskLocalVariable, WorkQueue
 from .schedule_builder import Loop, Result, Skippable, Step, TileLoop
 from .task import Task
@@ -88,13 +83,16 @@ class _Now:
     @property
     def stage_idx(self) -> Any:
         """The stage of the work's side."""
-        state = self.execution.side(self.resource, self.fills)
+        state = self.execution.sides.side(self.resource, self.fills)
         return 0 if state is None else state.index
 
     @property
     def barrier(self) -> Any:
         """The mbarrier of a full stage."""
-        pipeline, state = self.execution.pipeline(self.resource), self.execution.side(self.resource, self.fills)
+        pipeline, state = (
+            self.execution.sides.pipeline(self.resource),
+            self.execution.sides.side(self.resource, self.fills),
+        )
         if pipeline is None or state is None:
             raise pipeline_error(f"'{self.resource.name}' has no pipeline", "give it a pipeline_config")
         return pipeline.producer_get_barrier(state)
@@ -115,57 +113,30 @@ class _Now:
 
 
 class Execution:
-    """The code of a task. `followers` are the members of forks but the first ones, whose commits count for all."""
+    """The code of a task: its loops, branches and works; `sides` are those of its pipelines."""
 
     def __init__(
         self,
         task: Task,
         resources: Sequence[MemoryResource],
-        pipelines: Mapping[MemoryResource, Stages],
+        sides: PipelineSides,
         context: ResourceContext,
-        followers: Sequence[MemoryResource],
     ) -> None:
         self.context = context
+        self.sides = sides
         self.loop: tuple[Any, Any, Any] | None = None
         self.tile = Box("the tile")
         self._task = task
         self._resources = resources
-        self._pipelines = pipelines
-        self._followers = followers
         self._scheduler = Box("the scheduler of tiles")
         self._skips = Box("whether a tile is skipped")
         self._slots: dict[TaskLocalVariable, Box] = {}
-        self._states: dict[tuple[MemoryResource, str], Box] = {}
-        self._tokens: dict[tuple[MemoryResource, bool], object] = {}
 
     def build(self) -> None:
         """Builds the code, in the branch of the task's warps."""
         self._steps(self._task.schedule.body)
         for resource in self._task.dst_resources:
-            pipeline, state = self.pipeline(resource), self._states.get((resource, "fill"))
-            if pipeline is not None and state is not None and _config(resource).cluster is not None:
-                self._guarded(resource, True, lambda p=pipeline, s=state: p.producer_tail(_state(s)))
-
-    def pipeline(self, resource: MemoryResource) -> Stages | None:
-        """The pipeline of a resource; None without one."""
-        return self._pipelines.get(resource)
-
-    def side(self, resource: MemoryResource, fills: bool) -> PipelineState | None:
-        """The position of a side of a resource's pipeline: that of its works. None without a pipeline."""
-        if self.pipeline(resource) is None:
-            return None
-        if not fills and _config(resource).advance_on_wait:
-            return _state(self._position(resource, "read"))
-        return _state(self._position(resource, "fill" if fills else "wait"))
-
-    def _position(self, resource: MemoryResource, kind: str) -> Box:
-        """The position by its kind: `fill`; `wait` and `read`, the last stage waited for; and `release`."""
-        key = resource, kind
-        if key not in self._states:
-            side = PipelineUserType.Producer if kind == "fill" else PipelineUserType.Consumer
-            state = make_pipeline_state(side, _config(resource).num_stages)
-            self._states[key] = Box(f"the stage of '{resource.name}'", state)
-        return self._states[key]
+            self.sides.end(resource)
 
     def _prepare(self, body: Sequence[Any]) -> None:
         """Makes the variables and positions that steps of a loop use, before the loop."""
@@ -175,9 +146,7 @@ class Execution:
                 continue
             members = part.resource.members if isinstance(part.resource, PipelineGroup) else (part.resource,)
             for member in members:
-                if self.pipeline(member) is not None:
-                    for kind in ("fill", "wait", "read", "release"):
-                        self._position(member, kind)
+                self.sides.prepare(member)
             for given in (*part.args, *part.kwargs.values(), part.results):
                 for result in _results(given):
                     self._slot(result)
@@ -197,7 +166,7 @@ class Execution:
             for name in vars(resource)
             if not isinstance(getattr(resource, name), _FIXED)
         ]
-        boxes = [self.tile, self._scheduler, self._skips, *self._slots.values(), *self._states.values()]
+        boxes = [self.tile, self._scheduler, self._skips, *self._slots.values(), *self.sides.positions()]
         return [*attributes, *(box for box in boxes if box.get() is not MISSING)]
 
     def _steps(self, body: Sequence[Any]) -> None:
@@ -221,12 +190,12 @@ class Execution:
             stop = stop(self._task, _Now(self, self._resources[0], False).work_tile.tile_idx)
         self._prepare(part.body)
         outer = self.loop
-        self._tokens.clear()
+        self.sides.forget_answers()
 
         def body(number: Any) -> None:
             self.loop = (convert(number, Int32), start, stop)
             self._steps(part.body)
-            self._tokens.clear()
+            self.sides.forget_answers()
 
         counted_loop(make_range(start, stop, step, unroll=part.unroll), body, self._variables())
         self.loop = outer
@@ -237,14 +206,14 @@ class Execution:
         scheduler = queue.create_tile_scheduler()
         self._scheduler.set(scheduler)
         self.tile.set(scheduler.initial_work_tile_info())
-        self._tokens.clear()
+        self.sides.forget_answers()
 
         def body() -> None:
             if part.skip_if is not None:
                 self._skips.set(part.skip_if(queue, self.tile.get()))
             self._steps(part.body)
             self._skips.set(MISSING)
-            self._tokens.clear()
+            self.sides.forget_answers()
 
         def more() -> Any:
             tile: Any = self.tile.get()
@@ -260,9 +229,9 @@ class Execution:
             self._steps(part.body)
             return
         self._prepare(part.body)
-        self._tokens.clear()
+        self.sides.forget_answers()
         branch(skips, lambda: None, lambda: self._steps(part.body), self._variables())
-        self._tokens.clear()
+        self.sides.forget_answers()
 
     def _step(self, step: Step) -> None:
         resource = step.resource
@@ -287,90 +256,26 @@ class Execution:
             return type(argument)(map(self._value, argument))  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         return argument
 
-    def _guarded(self, resource: MemoryResource, fills: bool, act: Any) -> None:
-        """Acts in the blocks of the cluster that are on a side of a pipeline."""
-        config = _config(resource)
-        signals = config.producer_signaling_threads if fills else config.consumer_signaling_threads
-        if config.cluster is None or signals is SignalingThreads.All:
-            act()
-        elif config.kind is PipelineType.ClcFetchAsync:
-            rank: Any = cluster.block_idx_in_cluster()
-            if_(rank == 0, act)
-        else:
-            if_(MmaCluster.of(config.cluster).leads(), act)
-
-    def _try(self, resource: MemoryResource, fills: bool, ask: Callable[[], object]) -> None:
-        """Asks whether a stage may be used, for the next wait in the same loop; a block that is not on the side does
-        not ask, so that in a cluster the wait is without an answer.
-        """
-        if _config(resource).cluster is None:
-            self._tokens[resource, fills] = ask()
-
     def _pass(self, resource: MemoryResource, name: str) -> None:
         """A step of a pipeline, or of a queue."""
-        pipeline = self.pipeline(resource)
         if name == "get_and_advance_work_tile":
-            self._next_tile(resource, pipeline)
+            self._next_tile(resource)
             return
+        pipeline = self.sides.pipeline(resource)
         if pipeline is None:
             return  # a queue of fixed order
-        match name:
-            case "fetch_work_tile":
-                scheduler: Any = self._scheduler.get()
-                bar = pipeline.producer_get_barrier(_state(self._position(resource, "fill")))
-                self._guarded(resource, True, lambda: scheduler.advance_to_next_work(bar))
-            case "try_acquire" | "acquire" | "commit":
-                self._fill(resource, pipeline, name)
-            case _:
-                self._read(resource, pipeline, name)
+        if name == "fetch_work_tile":
+            scheduler: Any = self._scheduler.get()
+            self.sides.fetch(resource, pipeline, scheduler.advance_to_next_work)
+        else:
+            self.sides.step(resource, pipeline, name)
 
-    def _next_tile(self, resource: MemoryResource, pipeline: Stages | None) -> None:
+    def _next_tile(self, resource: MemoryResource) -> None:
         scheduler: Any = self._scheduler.get()
         assert isinstance(resource, WorkQueue)
         if resource.tile_scheduler_config.kind is TileSchedulerType.StaticPersistent:
             scheduler.advance_to_next_work()
         self.tile.set(scheduler.get_current_work())
-
-    def _fill(self, resource: MemoryResource, pipeline: Stages, name: str) -> None:
-        position = self._position(resource, "fill")
-        state, follows = _state(position), any(resource is each for each in self._followers)
-        if name == "try_acquire":
-            self._try(resource, True, lambda: pipeline.producer_try_acquire(state))
-        elif name == "acquire":
-            token = self._tokens.pop((resource, True), None)
-            acquire = partial(Stages.producer_acquire, pipeline) if follows else pipeline.producer_acquire
-            self._guarded(resource, True, lambda: acquire(state, token))
-        else:
-            if not follows:
-                self._guarded(resource, True, lambda: pipeline.producer_commit(state))
-            _state(position).advance()
-
-    def _read(self, resource: MemoryResource, pipeline: Stages, name: str) -> None:
-        waits_ahead, position = _config(resource).advance_on_wait, self._position(resource, "wait")
-        state = _state(position)
-        if name == "try_wait":
-            self._try(resource, False, lambda: pipeline.consumer_try_wait(state))
-        elif name == "wait":
-            token = self._tokens.pop((resource, False), None)
-            self._guarded(resource, False, lambda: pipeline.consumer_wait(state, token))
-            if waits_ahead:
-                self._position(resource, "read").set(state.clone())
-                _state(position).advance()
-        else:
-            released = self._position(resource, "release") if waits_ahead else position
-            self._guarded(resource, False, lambda: pipeline.consumer_release(_state(released)))
-            _state(released).advance()
-
-
-def _config(resource: MemoryResource) -> PipelineConfig:
-    assert resource.pipeline_config is not None
-    return resource.pipeline_config
-
-
-def _state(position: Box) -> PipelineState:
-    state = position.get()
-    assert isinstance(state, PipelineState)
-    return state
 
 
 def _results(given: object) -> Iterator[Result]:

@@ -19,6 +19,7 @@ from tilefold.builder.pipelines.tensor_core_pipelines import (
 from .enums import PipelineGroupMode, PipelineType
 from .execution import Execution
 from .memory import ResourceContext, SmemAllocator, TmemAllocator
+from .pipeline_sides import PipelineSides
 from .resources import BoundWork, MemoryResource, PipelineConfig, PipelineGroup, WorkQueue
 from .schedule_builder import Step
 from .task import Task
@@ -114,7 +115,7 @@ class TaskManager:
         resources = dict.fromkeys(each for task in self.tasks for each in (*task.src_resources, *task.dst_resources))
         for task in self.tasks:
             before = [dict(vars(resource)) for resource in resources]
-            made = Execution(task, tuple(resources), self._pipelines, self._context, followers)
+            made = Execution(task, tuple(resources), PipelineSides(self._pipelines, followers), self._context)
             if_(task.is_selected(), made.build)
             for resource, attributes in zip(resources, before, strict=True):
                 vars(resource).clear()

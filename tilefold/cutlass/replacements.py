@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions and classes of torch and of CUDA that are replaced for a while, on a machine without a GPU.
+"""Functions and classes of torch and of CUDA that are replaced for a while: most of them on a machine without a GPU.
 
 tilefold's own launches ask a `Device`, and the simulator is one. A program's calls of `torch.cuda` and of cuda-python
 ask no device of tilefold, so a program runs unchanged only if they are replaced. `Replacements` is the one place that
