@@ -18,7 +18,7 @@ from ...base.element_types import ElementType
 from ...base.printable import shown
 from ...layout.algebra.core import Layout
 from ..errors import argument_error
-from .library_types import BY_DLPACK, BY_LIBRARY_NAME, BY_TYPESTR, ELEMENTS, ELEMENTS_HINT
+from .library_types import BY_DLPACK, BY_LIBRARY_NAME, BY_NAME_OF_PAIRS, BY_TYPESTR, ELEMENTS, ELEMENTS_HINT
 
 HOST = None
 """The device of an array in the host's memory."""
@@ -254,14 +254,30 @@ def _read_torch(x: Any) -> Array:
         raise ArrayError(f"is on the device {x.device}", "move it to the GPU or to the host")
     if x.is_neg():
         raise ArrayError("is a view that torch negates when reading it", "pass x.resolve_neg()")
+    shape, strides = tuple(x.shape), tuple(x.stride())
+    element = BY_NAME_OF_PAIRS.get(name)
+    if element is not None:
+        shape, strides = _of_pairs(shape, strides)
     return Array(
         int(x.data_ptr()),
-        _known(name).signed_name,
-        tuple(x.shape),
-        tuple(x.stride()),
+        (element or _known(name)).signed_name,
+        shape,
+        strides,
         HOST if place < 0 else place,
         offset=int(x.storage_offset()) * x.element_size() if place < 0 else None,
     )
+
+
+def _of_pairs(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The extents and strides in elements of 4 bits of an array whose elements are pairs of them, along the mode of
+    stride 1. ArrayError where there is no such mode.
+    """
+    ones = [mode for mode, step in enumerate(strides) if step == 1]
+    if not ones:
+        raise ArrayError("has pairs of 4-bit elements in no mode of stride 1", "pass x.contiguous()")
+    fast = next((mode for mode in ones if shape[mode] != 1), ones[-1])
+    doubled = tuple([n * 2 if mode == fast else n for mode, n in enumerate(shape)])
+    return doubled, tuple([1 if mode == fast else 2 * step for mode, step in enumerate(strides)])
 
 
 def _read_interface(interface: Mapping[str, Any], device: int | None, dtype: object) -> Array:

@@ -17,6 +17,10 @@ be treated.
 """
 BY_LIBRARY_NAME: Mapping[str, ElementType] = MappingProxyType({element.library: element for element in _OF_ARRAYS})
 """Element types by their names in NumPy, ml_dtypes and torch."""
+BY_NAME_OF_PAIRS: Mapping[str, ElementType] = MappingProxyType(
+    {f"{element.library}_x2": element for element in _TREATED_AS if element.bits == 4}
+)
+"""Element types of 4 bits by torch's names for types whose elements are pairs of them."""
 BY_DLPACK: Mapping[tuple[int | None, int], ElementType] = MappingProxyType(
     {(element.dlpack, 8 * element.bytes): element for element in _OF_ARRAYS}
 )

@@ -112,6 +112,17 @@ def test_tensor_of_torch() -> None:
     assert array_of("A", fake).device == NOWHERE
 
 
+@pytest.mark.parametrize(("shape", "strides", "expected"), [
+    ((4, 8), (8, 1), Array(0x200, "f4E2M1FN", (4, 16), (16, 1), 0)),
+    ((4, 8, 3), (1, 4, 32), Array(0x200, "f4E2M1FN", (8, 8, 3), (1, 8, 64), 0)),
+    ((1, 4, 8), (1, 8, 1), Array(0x200, "f4E2M1FN", (1, 4, 16), (2, 16, 1), 0)),
+])  # fmt: skip
+def test_pairs_of_torch_are_elements_of_4_bits(
+    shape: tuple[int, ...], strides: tuple[int, ...], expected: Array
+) -> None:
+    assert array_of("A", Tensor(0x200, shape, strides, "float4_e2m1fn_x2")) == expected
+
+
 def _sparse() -> Tensor:
     tensor = Tensor(0x100)
     tensor.layout = "torch.sparse_coo"
@@ -143,6 +154,7 @@ class _Locked:
 REFUSED: list[tuple[Any, str]] = [
     (_negated(), "is a view that torch negates when reading it"),
     (Tensor(0), "has no memory"),
+    (Tensor(0x200, (4, 8), (16, 2), "float4_e2m1fn_x2"), "has pairs of 4-bit elements in no mode of stride 1"),
     (_Locked(), "cannot be read as an array: BufferError: in use$"),
     (_Only(__array_interface__={"shape": (3,), "typestr": "<f4"}), "cannot be read as an array: KeyError: 'data'"),
     (_Only(__array_interface__={"data": None}), "cannot be read as an array: TypeError: cannot unpack"),
