@@ -187,7 +187,8 @@ class NanosleepOp(PtxOp):
 class GridDependencyWaitOp(PtxOp):
     """`ptx.griddepcontrol.wait`: waits until the grids that this one may overlap have ended and their writes are
     visible; returns at once in a launch without overlap (PTX ISA, griddepcontrol). A simulated launch begins when the
-    one before has ended, so it never waits.
+    one before has ended, so it never waits; but reads of what that one has written are races unless they come after a
+    wait, if that one executes `ptx.griddepcontrol.launch_dependents` and this launch may overlap with it.
     """
 
     name = "ptx.griddepcontrol.wait"

@@ -2,7 +2,7 @@
 """The state of a launch that all of its blocks share, its limits, and when its asynchronous operations complete."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
@@ -11,6 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...base.errors import Code
 from ...base.limits import Limits
@@ -20,6 +21,7 @@ from ...base.target import Target
 from ...layout.tma.recipe import PlacedMap
 from ..engine import LaunchConfig
 from ..errors import Dim3
+from ..options import ProgrammaticStreamSerialization
 from .faults import SimulationError, Site
 from .memory.provenance import Fragments, Outside, Tiles
 
@@ -110,6 +112,46 @@ Forgiven: TypeAlias = frozenset[tuple[Code, Site]] | None
 """Faults of some operations, or of all where it is None, that do not end a launch."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Left:
+    """The bytes of an argument as a launch has left them, and which of them it has written."""
+
+    storage: NDArray[Any]
+    content: NDArray[np.uint8]
+    written: NDArray[np.bool_]
+
+    def within(self, storage: NDArray[Any]) -> NDArray[np.bool_] | None:
+        """Which bytes of a storage are written ones; None if the two share none, or if the host has changed some since,
+        for which it has waited for the launch.
+        """
+        raw = storage.view(np.uint8)
+        shift = raw.ctypes.data - self.storage.ctypes.data
+        first, end = max(shift, 0), min(shift + raw.size, self.written.size)
+        if first >= end or not np.array_equal(raw[first - shift : end - shift], self.content[first:end]):
+            return None
+        chosen = np.zeros(raw.size, np.bool_)
+        chosen[first - shift : end - shift] = self.written[first:end]
+        return chosen
+
+
+@dataclass(slots=True, eq=False)
+class Stream:
+    """A stream of launches: its handle, and what the last one has `left` to those that may overlap with it."""
+
+    handle: object = None
+    left: Sequence[Left] = ()
+
+    def of(self, handle: object) -> "Stream":
+        """The stream of the next launch. Nothing is known of the order of launches in different ones."""
+        if handle is not self.handle:
+            self.handle, self.left = handle, ()
+        return self
+
+    def is_overlapped_by(self, config: LaunchConfig) -> bool:
+        """Whether a launch may begin before the last one has ended."""
+        return bool(self.left) and ProgrammaticStreamSerialization() in config.attributes
+
+
 @dataclass(frozen=True, slots=True)
 class PlacedMulticast:
     """Multicast addresses, `size` bytes from `start` on, and the memory of each device that they stand for."""
@@ -187,6 +229,8 @@ class LaunchState:
     """The scopes of the kernel's fences."""
     coming: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
     """The clusters that have not begun: the number of each among those of its size, and its size."""
+    lets_next_begin: bool = False
+    """Whether the kernel lets the next launch begin before its end."""
     pairs: bool = False
     """Whether the kernel has barriers at which only some threads meet or wait: numbered ones, or mbarriers."""
     progress: Reporter | None = None
@@ -229,6 +273,11 @@ class LaunchState:
     def device_of(self, number: Any) -> Any:
         """The device of a block, by its number; or of each of some blocks."""
         return number // self.config.blocks
+
+    @property
+    def agent_before(self) -> int:
+        """The agent of all accesses of the launch before this one, where the two may overlap."""
+        return self.config.blocks * self.devices * self.config.threads + 1
 
     def is_widest(self, scope: str) -> bool:
         """Whether a scope has all threads of the launch."""

@@ -90,6 +90,9 @@ class Ledger:
         arena = self.space.arena
         arena.data[1].reshape(-1, share.granule)[share.written] = share.data
         arena.state[1].reshape(-1, share.granule)[share.written] = READY
+        assert self.space.shadow is not None
+        several = np.zeros(len(share.written), np.int64)
+        self.space.shadow.date(share.written, share.granule, self.launch.clock, several)
         for site, (code, text) in share.remarks.items():
             assert self.space.journal is not None
             self.space.journal.remark(site, text, code)

@@ -22,7 +22,7 @@ from ..engine import Argument, Counters, LaunchConfig, RunResult, sum_counts
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
 from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
-from .launch import Completion, Forgiven, LaunchState, Loads, OutOfStepError, refuse_output
+from .launch import Completion, Forgiven, LaunchState, Loads, OutOfStepError, Stream, refuse_output
 from .memory.memories import Memories
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
@@ -78,12 +78,12 @@ class SimEngine:
     A seed among the `options` also orders clusters where the engine shuffles them (`shuffle_blocks`). A `budget` stands
     for the limits of the options. `completion` says when asynchronous copies arrive at mbarriers. `sink` receives the
     text that the kernel prints; None is stdout. `texts` has the functions for PTX as text. `journal` sees accesses, and
-    `watch` the rules of operations.
-    `forgiven` are faults of operations that do not end a launch. Products of matrix instructions are summed as the
-    tensor cores of `tensor_cores` do, if it is known and the options say so. Kernels that make pointers of numbers
-    reach the host memory that `memory` returns, by its addresses. With `any_fault`, the first fault of warps in step
-    ends a launch by an OutOfStepError, and is not looked for again for its report. `loads` is an unusual way of atomic
-    loads, `multicasts` memory of several devices, and `display` where a long launch shows its `progress`.
+    `watch` the rules of operations. `forgiven` are faults of operations that do not end a launch. Products of matrix
+    instructions are summed as the tensor cores of `tensor_cores` do, if it is known and the options say so. Kernels
+    that make pointers of numbers reach the host memory that `memory` returns, by its addresses. With `any_fault`, the
+    first fault of warps in step ends a launch by an OutOfStepError, and is not looked for again for its report. `loads`
+    is an unusual way of atomic loads, `stream` the one that the launch is in, `multicasts` memory of several devices,
+    and `display` where a long launch shows its `progress`.
     """
 
     options: SimOptions = field(default_factory=SimOptions)
@@ -99,6 +99,7 @@ class SimEngine:
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
     any_fault: bool = False
     loads: Loads | None = None
+    stream: Stream | None = None
     multicasts: Sequence[Multicast] = ()
     display: "Display | None" = field(default_factory=_display_of_process)
     progress: "Progress | None" = None
@@ -207,6 +208,8 @@ class SimEngine:
         """
         if self._is_observed or self._is_together(grids, config) or prod(config.cluster) > 1 or config.threads % WARP:
             return None
+        if self.stream is not None and self.stream.is_overlapped_by(config):
+            return None
         most = max(1, min(config.blocks, _LANES_IN_STEP // config.threads))
         for count in dict.fromkeys((1 << most.bit_length() - 1, 1)):
             try:
@@ -298,6 +301,10 @@ class SimEngine:
             from .reached import reached_by
 
             self.journal.reached = reached_by([part for each in translators for part in each.parts])
+        if self.stream is not None and (self.stream.left or launch.lets_next_begin):
+            from .ordering.stream import left_by
+
+            self.stream.left = tuple(left_by(launch, spaces, bindings))
         counters = Counters(
             MappingProxyType(sum_counts(each.instructions() for each in translators)),
             tuple(access.count() for each in translators for access in each.accesses if access.requests),
@@ -336,6 +343,10 @@ class SimEngine:
         launch.begun = [[] for _ in range(count)]
         for bound in bindings:
             spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
+        if self.stream is not None and self.stream.is_overlapped_by(launch.config):
+            from .ordering.stream import offer
+
+            offer(self.stream, launch, spaces, bindings)
         for multicast in launch.multicasts:
             spaces.global_.arena.remove(multicast.start - spaces.global_.base, multicast.size)
 

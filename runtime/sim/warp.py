@@ -113,7 +113,7 @@ class Block(Holder):
 
     def thread_of(self, agent: int) -> Thread | None:
         """The coordinates of an agent; None for one that is not a thread, or stands for threads of several blocks."""
-        if not agent or agent & ASYNC:
+        if not agent or agent & ASYNC or agent == self.launch.agent_before:
             return None
         block, index = divmod(agent - 1, self.launch.config.threads)
         return self.launch.coordinate(block), self.thread(index)
@@ -122,6 +122,8 @@ class Block(Holder):
         """An agent of a launch in words; the block only where it is another."""
         if not agent:
             return "threads of several blocks"
+        if agent == self.launch.agent_before:
+            return "the launch before this one"
         if agent & ASYNC:
             copy, seat = divmod(agent & ~ASYNC, len(self.launch.begun))
             owner = next((other for other in self.cluster.resident if other.seat == seat), None)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.engine import LaunchConfig, RunResult
     from tilefold.runtime.options import SimOptions
+    from tilefold.runtime.sim.launch import Stream
     from tilefold.runtime.sim.preparation import SimProgram
     from tilefold.tools.export.exporting import Exported
 
@@ -132,17 +133,22 @@ class CompiledKernel(Inspection):
         return f"{MODULE}::{self.name}"
 
     def simulate(
-        self, config: "LaunchConfig", values: Mapping[str, object], stage: str, options: "SimOptions"
+        self,
+        config: "LaunchConfig",
+        values: Mapping[str, object],
+        stage: str,
+        options: "SimOptions",
+        stream: "Stream | None" = None,
     ) -> "RunResult":
         """Runs the kernel on the simulator at a stage. Raises SimulationError, at the user's line."""
-        return self._simulated(stage, options).launch(config, values)
+        return self._simulated(stage, options, stream).launch(config, values)
 
-    def _simulated(self, stage: str, options: "SimOptions") -> "Executable[SimProgram]":
+    def _simulated(self, stage: str, options: "SimOptions", stream: "Stream | None" = None) -> "Executable[SimProgram]":
         """The kernel for the simulator at a stage."""
         from tilefold.driver.devices import simulated
         from tilefold.runtime.sim.sim_engine import SimEngine
 
-        engine = replace(SimEngine(options, texts=self.traced.texts), memory=_reachable)
+        engine = replace(SimEngine(options, texts=self.traced.texts), memory=_reachable, stream=stream)
         self._launched = partial(self.program.simulated_target, stage)
         return simulated(self.program, self.symbol, stage, engine)
 

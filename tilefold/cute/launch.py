@@ -64,7 +64,8 @@ def _simulate(
     values, tensors = on_host(bound)
     resident = max(options.resident, resident_blocks())
     options = replace(options, races=options.races and looks_for_races(), resident=resident)
-    result = built.simulate(config, values, request.stage or "instr", options)
+    stream = devices_of_process().stream(request.stream)
+    result = built.simulate(config, values, request.stage or "instr", options, stream)
     tensors.finish()
     if not options.exact:
         return result

@@ -19,6 +19,7 @@ from tilefold.runtime.options import SimOptions
 if TYPE_CHECKING:
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.cuda import CudaEngine
+    from tilefold.runtime.sim.launch import Stream
     from tilefold.runtime.sim.preparation import SimProgram
     from tilefold.runtime.sim.sim_engine import SimEngine
 
@@ -205,6 +206,17 @@ class Devices:
     stands_for_gpus: bool = False
     watch: Callable[..., None] | None = None
     world: "World | None" = None
+    _stream: "Stream | None" = None
+
+    def stream(self, handle: object) -> "Stream | None":
+        """The stream of a simulated launch; None where several devices run at a time."""
+        if self.world is not None:
+            return None
+        if self._stream is None:
+            from tilefold.runtime.sim.launch import Stream
+
+            self._stream = Stream()
+        return self._stream.of(handle)
 
     def gpu(self, ordinal: int) -> Device:
         """The GPU of a number."""

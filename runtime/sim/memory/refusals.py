@@ -176,6 +176,9 @@ def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conf
         hint = 'give both operations scope "gpu", or "cluster" where all threads are of one cluster'
         if warp.launch.device_of(block_of(warp, agent)) != warp.block.cluster.device:
             hint = 'give both operations scope "sys", which has the threads of all devices'
+    elif agent == warp.launch.agent_before:
+        text = f"race: {verb} {space.name} {where}, which {other} wrote, with no ptx.griddepcontrol.wait in between"
+        hint = "let the thread execute ptx.griddepcontrol.wait first: with use_pdl, the two launches may overlap"
     else:
         did = "wrote" if conflict.with_write else "read"
         text = f"race: {verb} {space.name} {where}, which {other} {did}, with no barrier in between"

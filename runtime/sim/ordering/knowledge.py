@@ -200,6 +200,13 @@ def acquire_map(warp: Warp, address: int) -> None:
         _know_proxies(warp, {acquired_proxy(address): released})
 
 
+def await_launch_before(warp: Warp) -> None:
+    """The active lanes know all accesses of the launch before (PTX ISA, griddepcontrol.wait)."""
+    cluster = (warp.launch.agent_before - 1) // warp.block.cluster.threads
+    own = warp.block.cluster.number, np.zeros(0, np.int64)
+    learn(warp, Clock(*own, earlier=MappingProxyType({cluster: np.array([1])})))
+
+
 def horizon_of(warp: Warp) -> Any:
     """A time before which all active lanes know all accesses of their cluster; where blocks run in step, maybe one for
     each, an array (active, 1).
@@ -253,8 +260,9 @@ def known_by(warp: Warp, clock: Clock, lanes: NDArray[Any], entries: Entries) ->
         if shared.any():
             least = np.minimum.reduceat(times[: cluster.threads], starts)
             until[shared] = least[np.searchsorted(starts, index[shared], "right") - 1]
-    for position in np.flatnonzero(~inside).tolist() if clock.earlier else ():
-        until[position] = _known_earlier(clock, warp, int(entries[position]))
+    if clock.earlier and not inside.all():
+        others, numbers = np.unique(entries[~inside], return_inverse=True)
+        until[~inside] = np.array([_known_earlier(clock, warp, entry) for entry in others.tolist()])[numbers]
     return until
 
 

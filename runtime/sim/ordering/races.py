@@ -81,8 +81,9 @@ class RaceShadow:
         self._read_rows = {width: self._reads.reshape(*shape, count) for width, count in counts.items()}
 
     def _refine(self, width: int) -> None:
-        """Makes the granules as narrow as an access."""
-        parts = self._granule // width
+        """Makes the granules as narrow as an access, if they are wider."""
+        if (parts := self._granule // width) < 2:
+            return
         self._writes, self._reads, self._latest = (widened(x, parts) for x in (self._writes, self._reads, self._latest))
         self._granule = width
         self._covered = {byte + part * width: writes for byte, writes in self._covered.items() for part in range(parts)}
@@ -97,8 +98,7 @@ class RaceShadow:
 
     def written(self, rows: NDArray[Any], width: int) -> NDArray[np.bool_]:
         """Which rows have been written since the shadow began."""
-        if width < self._granule:
-            self._refine(width)
+        self._refine(width)
         return (self.write_rows[width][rows] != 0).any(axis=1)
 
     def since(self, time: int) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
@@ -112,6 +112,7 @@ class RaceShadow:
 
     def date(self, rows: NDArray[Any], width: int, time: int, agents: NDArray[Any]) -> None:
         """Records a write by `agents` at a time without a check, as when a copy that was checked completes."""
+        self._refine(width)
         self.write_rows[width][rows] = ((time << 32) | agents)[:, None]
 
     def attribute(self, warp: "Warp", rows: NDArray[Any], width: int, agent: int) -> None:
@@ -155,8 +156,7 @@ class RaceShadow:
         """The first conflict of the active lanes' accesses with an earlier write. Where it is `over`written, that of an
         asynchronous operation need only be over.
         """
-        if width < self._granule:
-            self._refine(width)
+        self._refine(width)
         entries = self.write_rows[width].take(rows, axis=0)
         ended = (entries & (PROXIED | ASYNC)) != 0 if over else None
         bad = self._unordered(warp, entries & ~SEVERAL, atomic, ended)

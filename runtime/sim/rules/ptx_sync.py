@@ -18,7 +18,7 @@ from ..events import Barrier, Step, Suspending, Suspension, Votes
 from ..faults import site_of
 from ..ordering import asynchronous
 from ..ordering.asynchronous import Source
-from ..ordering.knowledge import meet_lanes
+from ..ordering.knowledge import await_launch_before, meet_lanes
 from ..translate import Rules, Translator
 from ..values import varies
 from ..values.printf import format_values
@@ -222,9 +222,11 @@ def _meet_by(group: Group) -> Step:
     return step
 
 
-def _grid_dependency(op: ptx.GridDependencyWaitOp | ptx.LaunchDependentsOp, t: Translator) -> Step:
+def _launch_dependents(op: ptx.LaunchDependentsOp, t: Translator) -> Step:
+    t.launch.lets_next_begin = True
+
     def step(warp: Warp) -> None:
-        """Nothing happens: a launch begins when the one before has ended, and is counted as executed."""
+        """Nothing happens: a launch begins when the one before has ended; but see `Stream`."""
 
     return step
 
@@ -251,7 +253,7 @@ PTX_SYNC: Rules = {
     ptx.BarArriveOp: _bar_sync,
     ptx.BarRedOp: _bar_red,
     ptx.BarWarpSyncOp: _bar_warp_sync,
-    ptx.GridDependencyWaitOp: _grid_dependency,
-    ptx.LaunchDependentsOp: _grid_dependency,
+    ptx.GridDependencyWaitOp: lambda op, t: await_launch_before,
+    ptx.LaunchDependentsOp: _launch_dependents,
     ptx.PrintfOp: _printf,
 }

@@ -47,6 +47,7 @@ from .streams import StreamSlot
 if TYPE_CHECKING:
     from tilefold.driver.devices import Executable
     from tilefold.runtime.compiled.artifact import Artifact
+    from tilefold.runtime.sim.launch import Stream
     from tilefold.runtime.sim.preparation import SimProgram
 
 
@@ -154,8 +155,8 @@ class LoadedKernel(CompiledKernel):
         )
         return replace(self.compiled, parameters=tuple(parameters))
 
-    def _simulated(self, stage: str, options: SimOptions) -> "Executable[SimProgram]":
-        made = super()._simulated(stage, options)
+    def _simulated(self, stage: str, options: SimOptions, stream: "Stream | None" = None) -> "Executable[SimProgram]":
+        made = super()._simulated(stage, options, stream)
         module = made.code.module.clone()
         for op in module.walk():
             if isinstance(op, EntryOp) and op.arg_layouts is not None:

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Launches of a stream that may begin before the one before them has ended (CUDA C++ Programming Guide, Programmatic
+Dependent Launch). A simulated launch begins when the one before has ended. But results of a launch that executes
+griddepcontrol.launch_dependents count as written by it while the next one runs, until griddepcontrol.wait (PTX ISA,
+griddepcontrol): only those who know of such a wait know the writes.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..launch import LaunchState, Left, Stream
+from ..memory.arena import WIDTHS
+from ..memory.memories import Memories
+from ..preparation import Binding
+from .clocks import PROXIED
+from .races import RaceShadow
+
+
+def offer(stream: Stream, launch: LaunchState, spaces: Memories, bindings: Sequence[Binding]) -> None:
+    """Records the writes of the last launch of a stream for one that may overlap with it."""
+    shadow = spaces.global_.shadow
+    for binding in bindings if shadow is not None else ():
+        for left in stream.left:
+            written = left.within(binding.argument.storage)
+            if shadow is not None and written is not None and written.any():
+                _date(shadow, binding.offset, written, launch.agent_before)
+
+
+def _date(shadow: RaceShadow, start: int, written: NDArray[np.bool_], agent: int) -> None:
+    """Records writes that are older than a launch, of those bytes from `start` on that are `written`. No access behind
+    them lacks a fence of the proxy.
+    """
+    lead = start % WIDTHS[-1]
+    bytes = np.pad(written, (lead, -(lead + len(written)) % WIDTHS[-1]))
+    rows = ((width, bytes.reshape(-1, width)) for width in WIDTHS[::-1])
+    width, parts = next((width, parts) for width, parts in rows if (parts.all(axis=1) == parts.any(axis=1)).all())
+    chosen = (start - lead) // width + np.flatnonzero(parts[:, 0])
+    shadow.date(chosen, width, 0, np.full(len(chosen), PROXIED | agent))
+
+
+def left_by(launch: LaunchState, spaces: Memories, bindings: Sequence[Binding]) -> Iterator[Left]:
+    """What a launch has left of its arguments to one that it lets begin, where its writes are known."""
+    shadow = spaces.global_.shadow
+    if shadow is None or not launch.lets_next_begin:
+        return
+    width, written, _ = shadow.since(1)
+    for binding in bindings:
+        raw = binding.argument.storage.view(np.uint8)
+        first = binding.offset // width
+        inside = written[(written >= first) & (written * width < binding.offset + raw.size)]
+        bytes = np.zeros((-(-(binding.offset + raw.size) // width) - first, width), np.bool_)
+        bytes[inside - first] = True
+        chosen = bytes.reshape(-1)[binding.offset - first * width :][: raw.size]
+        if chosen.any():
+            content = spaces.global_.arena.data[1][binding.offset :][: raw.size, 0]
+            yield Left(binding.argument.storage, content.copy(), chosen.copy())
