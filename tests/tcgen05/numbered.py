@@ -353,6 +353,7 @@ MISTAKES = {
     "a type of another kind": Mistake(38, "block", (_idesc(0x8100010 | 5 << 7),), Code.SIM_DESCRIPTOR, "the type of A has code 5; kind::f16 has 0 (f16), 1 (bf16)"),
     "M = 80": Mistake(38, "block", (_idesc(0x5100010),), Code.SIM_DESCRIPTOR, "M = 80; kind::f16 of one block has 64, 128"),
     "sums of integers": Mistake(38, "block", (_idesc(0x8100020),), Code.SIM_DESCRIPTOR, "the type of D has code 2"),
+    "the other major": Mistake(38, "gemm", (("IDESC = 16 +", "IDESC = 32784 +"),), Code.SIM_DESCRIPTOR, "its atoms of 1024 bytes overlap, as they are 16 bytes apart; the instruction descriptor says that it is MN-major"),
     "a matrix that begins within its swizzle": Mistake(39, "gemm", (("%pa = tile.ptr %sA(0, 0, %s)", "%pa = tile.ptr %sA(1, 0, %s)"),), Code.SIM_DESCRIPTOR, "begins in row 1 of the pattern of its swizzle"),
     "scales in one quarter": Mistake(43, "scales by warps", ((
         '    ptx.tcgen05.st "32x32b" x 4 %factors, %own : vector<4xi32>\n',

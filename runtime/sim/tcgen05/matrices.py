@@ -45,15 +45,22 @@ def shared_matrix(descriptor: int, extent: int, k_bytes: int, bits: int, mn_majo
     leading, stride = given.leading, given.stride
     if not mn_major:
         rows, parts = np.arange(extent)[:, None], np.arange(-(-k_bytes // ROW))
+        used = stride if extent > deep else 0, 0
         places = rows % 8 * width + rows // 8 * stride + parts * (1 if width > 1 else leading)
     else:
         k = k_bytes * 8 // bits
         rows, parts = np.arange(k)[:, None], np.arange(max(1, extent * bits // 8 // ROW))
+        used = stride if k > deep else 0, leading if len(parts) > width else 0
         if width > 1:
             places = parts % width + parts // width * leading + rows % deep * width + rows // deep * stride
         else:
             places = parts * stride + rows % 8 + rows // 8 * leading
     addresses = (given.start + places) * ROW
+    if width > 1 and (near := [distance for distance in used if 0 < distance < deep * width]):
+        major = "MN" if mn_major else "K"
+        problem = f"its atoms of {deep * width * ROW} bytes overlap, as they are {near[0] * ROW} bytes apart; "
+        problem += f"the instruction descriptor says that it is {major}-major"
+        return SharedMatrix(addresses, form.bits, problem)
     if form is Swizzling.BYTES_128_ATOM_32:
         return SharedMatrix(addresses ^ (addresses >> 7 & 3) << 5, form.bits)
     expected = given.start >> 3 & (width - 1)
