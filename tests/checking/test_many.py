@@ -96,6 +96,13 @@ def test_a_clean_program(folder: Path) -> None:
     assert collect([str(folder / "module.py")]) == [str(folder / "module.py")]
 
 
+def test_a_folder_without_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "library.py").write_text("from tilefold import cute\n")
+    (tmp_path / "other.py").write_text("import numpy\n")
+    assert main(["test", str(tmp_path)]) == 1
+    assert capsys.readouterr().out == 'no programs: 1 files in Python have no `if __name__ == "__main__":`\n'
+
+
 def test_the_mark_of_pytest(folder: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-c", os.devnull, "test_kernels.py"],

@@ -31,7 +31,7 @@ examples:
 
 exit status:
   0    every program is clean
-  1    a program has faults, or was refused
+  1    a program has faults, or was refused, or there is none
   3    no faults, but a check is incomplete
 """
 _WORDS = {"clean": "PASSED", "faults": "FAILED", "incomplete": "INCOMPLETE", "error": "ERROR"}
@@ -56,7 +56,7 @@ def execute(args: argparse.Namespace) -> int:
     """Checks the programs; the exit status of the worst verdict."""
     from tilefold.driver.output import progress
     from tilefold.tools.suite.farm import results, workers_at
-    from tilefold.tools.suite.jobs import Job, Outcome, check, collect
+    from tilefold.tools.suite.jobs import Job, Outcome, check, collect, libraries
 
     words = [word for stage in args.stage for word in ("--stage", stage)]
     given = {"--target": args.target, "--fuzz": args.fuzz, "--seed": args.seed}
@@ -76,11 +76,13 @@ def execute(args: argparse.Namespace) -> int:
     outcomes = [found_by_path[job.path] for job in jobs]  # they come in any order
     rows = [] if is_live else [_row(outcome, width) for outcome in outcomes]
     text = "\n".join([*rows, *_summary(outcomes)])
+    if not jobs and (count := libraries(args.paths)):
+        text += f': {count} files in Python have no `if __name__ == "__main__":`'
     if args.json:
         text = json.dumps([asdict(outcome) for outcome in outcomes], indent=2)
     write_output(f"{text}\n", args.output)
     verdicts = {outcome.verdict for outcome in outcomes}
-    return 1 if verdicts & {"faults", "error"} else 3 if "incomplete" in verdicts else 0
+    return 1 if verdicts & {"faults", "error"} or not jobs else 3 if "incomplete" in verdicts else 0
 
 
 def _row(outcome: "Outcome", width: int) -> str:

@@ -60,6 +60,12 @@ def collect(roots: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def libraries(roots: Sequence[str]) -> int:
+    """The number of files in Python below paths that import tilefold or cutlass and run nothing by themselves."""
+    files = (each for root in roots for each in Path(root).rglob("*.py"))
+    return sum(_IMPORTS.search(each.read_text(errors="replace")) is not None for each in files if not _is_program(each))
+
+
 def _is_program(path: Path) -> bool:
     if any(part.startswith(".") for part in path.parts[1:]):
         return False
