@@ -61,8 +61,9 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
         env["PYTHONPATH"] = os.pathsep.join([*filter(None, [env.get("PYTHONPATH")]), *paths])
 
         def start(file: Path, arguments: str) -> subprocess.CompletedProcess[str]:
-            module = ".".join(Path(program.path).relative_to(program.root).with_suffix("").parts)
-            given = ["-m", module] if program.is_module else [str(file.resolve())]
+            given = [str(file.resolve())]
+            if program.is_module:
+                given = ["-m", ".".join(Path(program.path).relative_to(program.root).with_suffix("").parts)]
             if program.call:
                 given = [str(Path(__file__).with_name("call.py")), *given, *shlex.split(program.call)]
             devices = ["--devices", str(program.devices)] if program.devices > 1 else []
