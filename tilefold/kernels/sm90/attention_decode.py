@@ -9,7 +9,7 @@ One warp of a block loads tiles of keys and values by TMA copies. Each of the ot
 every tile, and keeps for its rows the greatest score so far, the sum of exponentials and the unfinished rows of O. At
 the end the warps of a block add up theirs, and then the blocks, which read the shared memory of the others. More blocks
 than a cluster has leave theirs in memory, where the last one adds them up. The order is always the same. Before the
-kernel ahead has ended, the first tiles are brought to the L2 cache.
+kernel ahead has ended, the first tiles are brought to the L2 cache, where they outlast the others (evict_first).
 
 Sequences may have fewer keys than K: `lengths`. Where causal, the last row sees all keys. With a `table` K and V are
 (pages, keys, heads, D), and sequence b has its keys on the pages table[b, 0], table[b, 1] and so on.
@@ -27,6 +27,7 @@ from tilefold.cute.nvgpu import cpasync, warp, warpgroup
 from ..arguments import Array, like, refuse
 from ..softmax_parts import exp2, pipelined, quad_reduce
 from .attention_parts import DEPTHS, NEVER, ROWS, VECTOR, Decode, Memory, Parts, chosen_decode, layout_of_parts
+from .parts import READ_ONCE
 
 
 @cute.kernel(min_blocks=1)
@@ -125,8 +126,9 @@ def decode_kernel(
             place = tile_at(j)
             stage = producer.acquire_and_advance()
             with cute.arch.elect_one():
-                cute.copy(load_k, from_k[place], to_k[None, stage.index], tma_bar_ptr=stage.barrier)
-                cute.copy(load_v, from_v[place], to_v[None, stage.index], tma_bar_ptr=stage.barrier)
+                options = {"tma_bar_ptr": stage.barrier, "cache_policy": READ_ONCE}
+                cute.copy(load_k, from_k[place], to_k[None, stage.index], **options)
+                cute.copy(load_v, from_v[place], to_v[None, stage.index], **options)
             stage.commit()
         producer.tail()
     else:

@@ -21,6 +21,8 @@ ROWS = 64
 """The rows of D that a warpgroup stores at a time."""
 COLUMNS = 16
 """The columns of which a tile has a multiple."""
+READ_ONCE = 0x12F0000000000000
+"""The policy of the L2 cache for data that are read once: they leave the cache before others (evict_first)."""
 BY_ROWS = utils.LayoutEnum.ROW_MAJOR
 
 
@@ -125,10 +127,10 @@ class Stages:
         self.to, self.source = tiles_of(self.atom, whole, shape, self.tensor, rank, share)
         self.mask = mask if share > 1 else None
 
-    def load(self, tile: tuple[Any, ...], stage: Any) -> None:
-        """A thread begins the copy of a tile to a stage."""
-        to = self.to[None, stage.index]
-        cute.copy(self.atom, self.source[(None, *tile)], to, tma_bar_ptr=stage.barrier, mcast_mask=self.mask)
+    def load(self, tile: tuple[Any, ...], stage: Any, policy: int | None = None) -> None:
+        """A thread begins the copy of a tile to a stage, by a policy of the L2 cache if there is one."""
+        to, source = self.to[None, stage.index], self.source[(None, *tile)]
+        cute.copy(self.atom, source, to, tma_bar_ptr=stage.barrier, mcast_mask=self.mask, cache_policy=policy)
 
 
 @cute.jit
