@@ -28,8 +28,8 @@ from benchmarks.timing import Run, load_torch, repeated
 from benchmarks.workloads import compile_ahead
 from tilefold.kernels.replay import Launch
 from tilefold.kernels.sm90.gemm_model import candidates, ranked, table_of, times
-from tilefold.kernels.sm90.products import FEW, MOST_SKINNY, Plan, launch_of, plan_skinny, plan_usual
-from tilefold.kernels.sm90.skinny_model import skinny_candidates
+from tilefold.kernels.sm90.products import Plan, launch_of, plan_skinny, plan_usual
+from tilefold.kernels.sm90.skinny_model import FEW, is_small, skinny_candidates
 
 SAMPLE, MOST, ROUNDS = 250.0, 12, 4
 """Microseconds of a graph, about; the most products of one; the graphs of each configuration."""
@@ -47,14 +47,15 @@ def shapes() -> dict[str, list[Shape]]:
     chosen = random.Random(0)
     drawn = [(8 * chosen.randint(8, 1024), 8 * chosen.randint(8, 1024), 8 * chosen.randint(8, 1024)) for _ in range(64)]
     small = [(_extent(chosen), _extent(chosen), _extent(chosen)) for _ in range(48)]
+    long = [(*(8 * chosen.randint(9, 96) for _ in range(2)), 8 * chosen.randint(64, 1024)) for _ in range(24)]
     layers = [(m, n, k) for n, k in LAYERS for m in TOKENS]
     more, others = (
         [(m, n, k) for n, k in some for m in random.Random(n).sample((1, 8, 32, 64, 128, 512, 1024, 4096), 4)]
         for some in (MORE, OTHERS)
     )
     return {
-        "fit": [*layers, *more, *drawn[:40], *small[:32]],
-        "kept back": [*others, *drawn[40:], *small[32:]],
+        "fit": [*layers, *more, *drawn[:40], *small[:32], *long[:14]],
+        "kept back": [*others, *drawn[40:], *small[32:], *long[14:]],
     }
 
 
@@ -78,12 +79,21 @@ def near(m: int, n: int, k: int, blocks: int, factor: float) -> list[Plan]:
 
 def plans(m: int, n: int, k: int, blocks: int) -> Iterator[Plan]:
     """The launches by all configurations that come into question."""
-    if m > 64:
+    if m > FEW:
         for config in ranked(m, n, k, blocks, 1, len(candidates()), True):
             yield plan_usual(config, m, n, blocks)
-    if m <= MOST_SKINNY or -(-m // 128) * -(-n // 64) < blocks:
+    if is_small(m, n, blocks) or m <= FEW:
         for config in skinny_candidates(m, n, k, blocks):
             yield plan_skinny(config, m, n)
+
+
+def few(m: int, n: int, k: int, blocks: int) -> list[Plan]:
+    """The launches of the kernel for few rows, and those of the usual kernel whose times the model finds shortest."""
+    if m > FEW and not is_small(m, n, blocks):
+        return []
+    usual = ranked(m, n, k, blocks, 1, 3, True) if m > FEW else ()
+    found = [plan_skinny(config, m, n) for config in skinny_candidates(m, n, k, blocks)]
+    return found + [plan_usual(config, m, n, blocks) for config in usual]
 
 
 def launch_for(d: Any, a: Any, b: Any, plan: Plan, sums: Any, ready: Any) -> Launch:
@@ -111,11 +121,17 @@ SUMS, READY = 264 * 256 * 192, 264
 """The memory for sums, in numbers."""
 
 
-def measure(blocks: int, budget: float, most: int, factor: float | None, commit: str) -> dict[str, Any]:
-    """The times by shape and configuration, with that of cuBLAS; with a factor, of those near the shortest."""
+def measure(
+    blocks: int, budget: float, most: int, factor: float | None, commit: str, only_few: bool = False
+) -> dict[str, Any]:
+    """The times by shape and configuration, with that of cuBLAS; with a factor, of those near the shortest; or of the
+    kernel for few rows.
+    """
     torch, began = load_torch(), perf_counter()
     taken = sorted((shape for some in shapes().values() for shape in some if shape[0] <= most), key=math.prod)
-    if factor is None:
+    if only_few:
+        wanted = {shape: found for shape in taken if (found := few(*shape, blocks))}
+    elif factor is None:
         wanted = {shape: list(plans(*shape, blocks)) for shape in taken}
     else:
         wanted = {shape: near(*shape, blocks, factor) for shape in taken if shape[0] > FEW}
@@ -186,9 +202,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=450.0)
     parser.add_argument("--rows", type=int, default=1 << 20, help="the most rows of A of the products that are taken")
     parser.add_argument("--near", type=float, help="only those whose times the model finds within this factor")
+    parser.add_argument("--few", action="store_true", help="the kernel for few rows, where it comes into question")
     parser.add_argument("--commit", default="", help="that of the sources, where they are no checkout")
     args = parser.parse_args()
-    found = measure(132, args.seconds, args.rows, args.near, args.commit)
+    found = measure(132, args.seconds, args.rows, args.near, args.commit, args.few)
     (args.out / "gemm.json").write_text(text_of(found), encoding="utf-8")
     return 0
 

@@ -23,8 +23,8 @@ import numpy as np
 from benchmarks.gemm_choice import shapes
 from tilefold.kernels.sm90 import gemm_model, skinny_model
 from tilefold.kernels.sm90.parts import Config
-from tilefold.kernels.sm90.products import FEW
-from tilefold.kernels.sm90.skinny_model import Skinny
+from tilefold.kernels.sm90.products import USUAL
+from tilefold.kernels.sm90.skinny_model import FEW, Skinny
 
 BLOCKS = 132
 TRUST = 0.5
@@ -159,17 +159,35 @@ def fitted(model: Model, some: Sequence[Shape], known: Points, constants: Any) -
     return constants
 
 
+def has(known: Points, shape: Shape, kind: type) -> bool:
+    """Whether there are times of a kernel for a shape."""
+    return any(isinstance(config, kind) for config in known.get(shape, {}))
+
+
+def _chosen_time(measured: Mapping[Any, float], shape: Shape) -> float:
+    """The time of the configuration that the models choose among those that were measured."""
+    rated: list[tuple[float, float]] = []
+    for model in MODELS.values():
+        some = [config for config in measured if isinstance(config, model.kind)]
+        found = model.times(model.constants)(some, shape)
+        factor = USUAL if model.kind is Config else 1.0
+        rated += [(factor * time, measured[config]) for config, time in zip(some, found, strict=True)]
+    return min(rated)[1]
+
+
 def main() -> None:
     """Fits both models and prints the constants."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gemm_fit", description=__doc__)
     parser.add_argument("file", type=Path, nargs="+")
+    parser.add_argument("--only", choices=MODELS, help="one of the models")
     parser.add_argument("--keep", action="store_true", help="rate the present constants instead of fitting new ones")
     args = parser.parse_args()
     known, sets = merged(args.file), shapes()
     for name, model in MODELS.items():
+        if args.only not in (None, name):
+            continue
         constants: Any = model.constants
-        few = model.kind is Skinny
-        parts = {key: [s for s in some if s in known and (s[0] <= FEW) == few] for key, some in sets.items()}
+        parts = {key: [s for s in some if has(known, s, model.kind)] for key, some in sets.items()}
         if not args.keep:
             constants = fitted(model, parts["fit"], known, constants)
             print({key: x if isinstance(x, float) else dict(x) for key, x in values(constants).items()})
@@ -178,6 +196,11 @@ def main() -> None:
             mean = sum(factors) / len(factors) - 1
             slower = f"slower than the fastest by {mean:.1%}, at most {max(factors) - 1:.1%}"
             print(f"{name}, {len(some)} shapes {key}: {slower}; error of the times {error:.0%}")
+    for key, some in sets.items():
+        both = [s for s in some if s[0] > FEW and has(known, s, Skinny) and has(known, s, Config)]
+        factors = [_chosen_time(known[s], s) / min(known[s].values()) for s in both]
+        slower = f"slower than the fastest by {sum(factors) / len(both) - 1:.1%}, at most {max(factors) - 1:.1%}"
+        print(f"both kernels by the present constants, {len(both)} shapes {key}: {slower}")
 
 
 if __name__ == "__main__":

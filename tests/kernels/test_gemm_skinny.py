@@ -90,7 +90,17 @@ def test_the_choice_is_the_fastest_of_the_model_and_looks_at_few_configurations(
 def test_few_tiles_get_a_cluster_and_uneven_ones_a_stream(module: Any) -> None:
     products = importlib.import_module("tilefold.kernels.sm90.products")
     assert module.chosen_skinny(16, 1024, 8192, 132).splits > 1
-    assert products.plan_of(64, 10240, 8192, 2, True, 132).config.stream == 132
+    stream = products.plan_of(64, 10240, 8192, 2, True, 132)
+    assert (stream.config.stream, stream.config.pair, stream.cluster) == (132, 2, (2, 1, 1))
+
+
+def test_small_products_with_a_long_k_share_it_in_clusters(module: Any) -> None:
+    products = importlib.import_module("tilefold.kernels.sm90.products")
+    for shape in ((144, 88, 1928), (896, 120, 2584), (72, 2496, 7440)):
+        config = products.plan_of(*shape, 2, True, 132).config
+        assert isinstance(config, module.Skinny), shape
+        assert config.splits > 1, shape
+    assert not isinstance(products.plan_of(256, 1024, 8192, 2, True, 132).config, module.Skinny)
 
 
 def streamed(shape: tuple[int, int, int], config: Any, type: int = 0) -> tuple[Any, Any]:
@@ -108,14 +118,26 @@ def streamed(shape: tuple[int, int, int], config: Any, type: int = 0) -> tuple[A
         ((9, 64, 1024), 0, (16, 64, 3, 1, 4, 4)),  # four blocks share a tile
         ((130, 72, 264), 0, (128, 64, 3, 1, 4, 3)),  # two tiles of A
         ((5, 200, 512), 5, (8, 64, 3, 1, 4, 3, True)),
+        ((5, 200, 512), 0, (16, 64, 3, 1, 4, 4, False, 2)),  # a pair of blocks has a tile more than B
+        ((9, 128, 1024), 0, (16, 64, 3, 1, 4, 4, False, 2)),  # both pairs share the tiles
     ],
     ids=str,
 )
-@pytest.mark.sampled(1)
+@pytest.mark.sampled(2)
 def test_streams(module: Any, shape: tuple[int, int, int], type: int, config: tuple[int, ...]) -> None:
     launch, (A, B, D) = streamed(shape, module.Skinny(*config), type)
     launch.run(A, "sim")
     np.testing.assert_array_equal(D, product(A, B, D))
+
+
+def test_two_blocks_load_tiles_of_a_together(module: Any) -> None:
+    check(module, (17, 200, 264), 0, 32, 64, 3, 1, 4, 0, 0, 2)
+
+
+@pytest.mark.parametrize("config", [{"splits": 2}, {"m": 8, "splits": 1}, {"splits": 1, "stream": 3}], ids=str)
+def test_pairs_that_are_refused(module: Any, config: dict[str, int]) -> None:
+    with pytest.raises(TilefoldError, match="pair"):
+        module.Skinny(pair=2, **config)
 
 
 def test_a_stream_needs_memory_and_no_cluster(module: Any) -> None:

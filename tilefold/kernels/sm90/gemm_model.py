@@ -84,10 +84,12 @@ def usual_config(m: int, n: int, takes_turns: bool, cluster: tuple[int, int], sp
 
 
 @cache
-def candidates() -> tuple[Config, ...]:
+def candidates(small: bool = False) -> tuple[Config, ...]:
     """The configurations: all tiles, for those that load much clusters of blocks that share tiles, and blocks that
-    share K.
+    share K; without the large tiles for `small` products.
     """
+    if small:
+        return tuple(config for config in candidates() if config.m * config.n <= SMALL)
     alone = (
         usual_config(*tile, cluster)
         for tile in SUMS for cluster in CLUSTERS
@@ -102,8 +104,8 @@ Table = NDArray[Any]
 
 
 @lru_cache(maxsize=16)
-def _table(blocks: int) -> Table:
-    return table_of(candidates(), blocks)
+def _table(blocks: int, small: bool) -> Table:
+    return table_of(candidates(small), blocks)
 
 
 def table_of(configs: Sequence[Config], blocks: int, constants: Constants = CONSTANTS) -> Table:
@@ -162,16 +164,26 @@ def _together(a: float, b: float, overlap: float) -> float:
     return (a**overlap + b**overlap) ** (1 / overlap)
 
 
-@lru_cache(maxsize=4096)
 def ranked(
     m: int, n: int, k: int, blocks: int, layers: int = 1, count: int = 1, shares_k: bool = False
 ) -> tuple[Config, ...]:
-    """The configurations whose times the model finds shortest, the first one first; of equal ones the largest tile, and
-    clusters along M where M has few tiles. Blocks share K only where a caller says that it has the memory.
+    """The configurations of `rated`."""
+    return tuple(config for _, config in rated(m, n, k, blocks, layers, count, shares_k))
+
+
+@lru_cache(maxsize=4096)
+def rated(
+    m: int, n: int, k: int, blocks: int, layers: int = 1, count: int = 1, shares_k: bool = False
+) -> tuple[tuple[float, Config], ...]:
+    """The configurations whose times the model finds shortest, with these, the first one first; of equal ones the
+    largest tile, and clusters along M where M has few tiles. Blocks share K only where a caller says that it has the
+    memory.
     """
-    configs, found = candidates(), times(_table(blocks), m, n, k, blocks, layers)
+    small = m * n * layers <= blocks * NARROW * NARROW
+    configs, found = candidates(small), times(_table(blocks, small), m, n, k, blocks, layers)
     if not shares_k:
-        found = found[: _alone()]
+        found = found[: _alone(small)]
+    count = min(count, len(found))
     limit = found.min() if count == 1 else np.partition(found, count - 1)[count - 1]
     preferred = (2, 1) if m <= 512 else (1, 2)
 
@@ -180,10 +192,10 @@ def ranked(
         return round(float(found[number]), 3), -config.m * config.n, config.cluster != preferred
 
     near = np.flatnonzero((found <= limit + 1e-3) & (found < inf)).tolist()
-    return tuple(configs[number] for number in sorted(near, key=key)[:count])
+    return tuple((float(found[number]), configs[number]) for number in sorted(near, key=key)[:count])
 
 
 @cache
-def _alone() -> int:
+def _alone(small: bool) -> int:
     """How many configurations share no K; these are the first ones."""
-    return sum(config.splits == 1 for config in candidates())
+    return sum(config.splits == 1 for config in candidates(small))

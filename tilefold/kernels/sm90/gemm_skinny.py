@@ -8,10 +8,13 @@ parts, which it reads from the shared memory of the others, always in the same o
 
 Where tiles are no whole waves, a `stream` of blocks has equal parts of the strips of K of all tiles instead, wherever
 tiles begin. The block with a tile's first strips writes it, and adds the sums that later blocks leave in memory
-(gemm_shared_k.py). These blocks are launched first, and begin with the tile that they share.
+(gemm_shared_k.py). These blocks are launched first, and begin with the tile that they share. The blocks of a `pair`
+have neighbouring tiles of B and load each tile of A together, since many rows of A are as many bytes as B.
 
 One warp loads by TMA copies. Before the kernel ahead has ended, it brings the first tiles of B to the L2 cache,
-which is right even if that kernel writes B.
+which is right even if that kernel writes B. B is read once, so that it leaves the cache before other data. A stream
+lets the next kernel begin at once, so that each multiprocessor gets one of its blocks; others do so when their last
+strips are on their way, which the next kernel's strips would delay.
 """
 
 from collections.abc import Callable
@@ -26,7 +29,7 @@ from tilefold.cute.utils import hopper_helpers
 from ..arguments import Array, refuse
 from .gemm_scaled import ScaledSums
 from .gemm_shared_k import Exchange
-from .parts import ROWS, WARPGROUP, Stages
+from .parts import READ_ONCE, ROWS, WARPGROUP, Stages
 from .skinny_model import VECTOR, Skinny, chosen_skinny
 
 Activation = Callable[[cute.TensorSSA], cute.TensorSSA]
@@ -56,14 +59,19 @@ def skinny_kernel(
     t = cute.arch.thread_idx()[0]
     column, row, rank = cute.arch.block_idx()
     warp, group = (cute.arch.make_warp_uniform(t // threads) for threads in (32, WARPGROUP))
-    cute.arch.griddepcontrol_launch_dependents()
+    which = column % config.pair
+    peers = cute.make_layout((config.pair, 1, 1))
+    mask = cpasync.create_tma_multicast_mask(peers, (which, 0, 0), 0) if config.pair > 1 else None
+    if config.stream:
+        cute.arch.griddepcontrol_launch_dependents()
 
     # shared memory, and the maps of A and B
     dtype = mA.element_type
     depth = 1024 // dtype.bits  # elements in 128 bytes
     shape, by_rows = (config.rows, config.m, depth), utils.LayoutEnum.ROW_MAJOR
     stages_b = Stages(mB, hopper_helpers.make_smem_layout_a(by_rows, shape, dtype, config.stages), (config.rows, depth))
-    stages_a = Stages(mA, hopper_helpers.make_smem_layout_b(by_rows, shape, dtype, config.stages), (config.m, depth))
+    layout_a = hopper_helpers.make_smem_layout_b(by_rows, shape, dtype, config.stages)
+    stages_a = Stages(mA, layout_a, (config.m, depth), config.pair, which, mask)
     acc_type = cute.Int32 if dtype.kind == "int" else cute.Float32
     factor = cute.TFloat32 if dtype == cute.Float32 else dtype
     vector = config.vector
@@ -102,28 +110,33 @@ def skinny_kernel(
     pipe = pipeline.PipelineTmaAsync.create(
         num_stages=config.stages,
         producer_group=pipeline.CooperativeGroup(thread),
-        consumer_group=pipeline.CooperativeGroup(thread, 4),
+        consumer_group=pipeline.CooperativeGroup(thread, 4 * config.pair),
         tx_count=128 * (config.rows + config.m),
+        cta_layout_vmnk=cute.make_layout((1, config.pair, 1, 1)),
         defer_sync=True,
     )
-    pipeline.pipeline_init_arrive((1, 1))
+    pipeline.pipeline_init_arrive((config.pair, 1))
     producer, consumer = pipe.make_participants()
     count, high = cute.ceil_div(mA.shape[1], depth), cute.ceil_div(mA.shape[0], config.m)
     if config.stream > 0:  # the strips of K of the block, counted over all tiles
-        number, strips = config.stream - 1 - column, cute.ceil_div(mB.shape[0], config.rows) * high * count
-        begin, end = begin_of(number, strips, config.stream), begin_of(number + 1, strips, config.stream)
+        streams = config.stream // config.pair
+        number = streams - 1 - column // config.pair
+        strips = cute.ceil_div(mB.shape[0], config.rows * config.pair) * high * count
+        begin, end = begin_of(number, strips, streams), begin_of(number + 1, strips, streams)
     else:
-        number = strips = 0
+        number = strips = streams = 0
         begin, end = count * rank // config.splits, count * (rank + 1) // config.splits
-    pipeline.pipeline_init_wait((1, 1))
+    pipeline.pipeline_init_wait((config.pair, 1))
 
     @cute.jit
     def load(n: Any, m: Any, begin: Any, end: Any):
         """Loads some strips of a tile."""
         for k in cute.range(begin, end):
+            if config.stream == 0 and k == cute.math.max(begin, end - config.stages):
+                cute.arch.griddepcontrol_launch_dependents()
             stage = producer.acquire_and_advance()
             with cute.arch.elect_one():
-                stages_b.load((n, k), stage)
+                stages_b.load((n, k), stage, READ_ONCE)
                 stages_a.load((m, k), stage)
             stage.commit()
 
@@ -133,7 +146,7 @@ def skinny_kernel(
             cpasync.prefetch_descriptor(stages_a.atom)
             first = begin // count if config.stream > 0 else 0
             with cute.arch.elect_one():
-                n = first // high if config.stream > 0 else column
+                n = first // high * config.pair + which if config.stream > 0 else column
                 stop = min(min(end - first * count, count), begin - first * count + config.stages)
                 for k in cute.range(begin - first * count, stop):
                     cute.prefetch(stages_b.atom, stages_b.source[None, n, k])
@@ -143,7 +156,8 @@ def skinny_kernel(
                 while now < end:
                     tile = now // count
                     stop = min((tile + 1) * count, end)
-                    load(tile // high, tile % high, now - tile * count, stop - tile * count)
+                    n = tile // high * config.pair + which
+                    load(n, tile % high, now - tile * count, stop - tile * count)
                     now = stop
             else:
                 load(column, row, begin, end)
@@ -172,16 +186,16 @@ def skinny_kernel(
                 stop = min((tile + 1) * count, end)
                 add_up(now, stop)
                 if now > tile * count:
-                    exchange.leave(acc, number, t)
+                    exchange.leave(acc, number * config.pair + which, t)
                 else:
                     other = number + 1
-                    while begin_of(other, strips, config.stream) < (tile + 1) * count:
-                        exchange.add(acc, other, t)
+                    while begin_of(other, strips, streams) < (tile + 1) * count:
+                        exchange.add(acc, other * config.pair + which, t)
                         other += 1
                     exchange.wait()  # the tile before has been written
                     cute.autovec_copy(acc, to_sums)
                     exchange.wait()
-                    write(tile // high, tile % high)
+                    write(tile // high * config.pair + which, tile % high)
                 now = stop
         else:
             add_up(begin, end)
@@ -223,6 +237,6 @@ def skinny_gemm(
     if config.stream:
         refuse("gemm", "blocks of a stream need memory for sums, which tilefold.kernels.gemm gives them")
     config = replace(config, vector=VECTOR if n % VECTOR == 0 else 1)
-    grid = -(-n // config.rows), -(-m // config.m), config.splits
+    grid, cluster = config.launch(m, n)
     call = skinny_kernel(A, B, D, config, bias, activation)
-    call.launch(grid, 2 * WARPGROUP, cluster=(1, 1, config.splits), use_pdl=True, device=device, **options)
+    call.launch(grid, 2 * WARPGROUP, cluster=cluster, use_pdl=True, device=device, **options)

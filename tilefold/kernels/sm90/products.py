@@ -15,17 +15,17 @@ from ..replay import Launch, Launches
 from ..stream_memory import scratch, zeros
 from .gemm import Activation, chosen_config, empty_kernel, gemm_kernel
 from .gemm_grouped import grouped_launch
-from .gemm_model import ranked
+from .gemm_model import ranked, rated
 from .gemm_scaled import scaled_launch
 from .gemm_skinny import skinny_kernel
 from .parts import WARPGROUP, Config
-from .skinny_model import VECTOR, Skinny, chosen_skinny, is_skinny
+from .skinny_model import FEW, VECTOR, Skinny, chosen_skinny, is_skinny, is_small, rated_skinny
 
 _COLUMN = Dynamic(modes=(0,))
-FEW = 64
-"""The most rows for which the kernel for few rows is chosen: blocks of the usual one share K of few tiles."""
-MOST_SKINNY = 256
-"""The most rows for which the kernel for few rows is measured."""
+USUAL = 1.15
+"""By what factor the usual kernel takes longer for few tiles than its model says, which knows no limit of the bytes
+from the L2 cache to all multiprocessors.
+"""
 MOST_BLOCKS, MOST_SUMS = 160, 192 * 192
 """The most blocks that share K of tiles, and the sums of the largest of these tiles."""
 
@@ -87,6 +87,10 @@ def plan_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) -
     """How a product is computed that has these extents, and elements of so many bytes, by `blocks` multiprocessors."""
     if by_rows and (m <= FEW or (itemsize != 2 and is_skinny(m, n, blocks))):
         return plan_skinny(chosen_skinny(m, n, k, blocks, itemsize, streams=True), m, n)
+    if by_rows and itemsize == 2 and is_small(m, n, blocks):
+        time, few = rated_skinny(m, n, k, blocks, streams=True)
+        (least, usual), *_ = rated(m, n, k, blocks, shares_k=True)
+        return plan_skinny(few, m, n) if time < USUAL * least else plan_usual(usual, m, n, blocks)
     return plan_usual(chosen_config(m, n, k, blocks, itemsize, shares_k=True), m, n, blocks)
 
 
@@ -96,7 +100,7 @@ def plans_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) 
     found = [first]
     if itemsize == 2:
         found += [plan_usual(config, m, n, blocks) for config in ranked(m, n, k, blocks, 1, 3, True)]
-    if by_rows and m <= MOST_SKINNY:
+    if by_rows and is_small(m, n, blocks):
         found.append(plan_skinny(chosen_skinny(m, n, k, blocks, itemsize, streams=True), m, n))
     return list(dict.fromkeys(found))
 
@@ -104,10 +108,8 @@ def plans_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) 
 def plan_skinny(config: Skinny, m: int, n: int) -> Plan:
     """The launch of a configuration for few rows."""
     config = replace(config, vector=VECTOR if n % VECTOR == 0 else 1)
-    grid = -(-n // config.rows), -(-m // config.m), config.splits
-    if config.stream:
-        grid = config.stream, 1, 1
-    return Plan(config, grid, 2 * WARPGROUP, (1, 1, config.splits))
+    grid, cluster = config.launch(m, n)
+    return Plan(config, grid, 2 * WARPGROUP, cluster)
 
 
 def plan_usual(config: Config, m: int, n: int, blocks: int) -> Plan:
