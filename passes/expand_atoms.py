@@ -94,7 +94,7 @@ def _expand(emitter: Emitter, op: AtomCallOp, atom: CopyAtom) -> None:
             bytes = emitter.constant(atom.bits // 8, i32)
             if atom.loads:
                 assert op.mbarrier is not None, "the verifier checks this"
-                emitter.insert(BulkLoadOp(op.dst, op.src, bytes, op.mbarrier, op.policy))
+                emitter.insert(BulkLoadOp(op.dst, op.src, bytes, op.mbarrier, policy=op.policy))
             else:
                 emitter.insert(BulkStoreOp(op.dst, op.src, bytes, op.policy))
         case Custom() | Absent() | AutoMove() | WideMove() | TmaInstruction() | BulkCopy() | TmemCp():

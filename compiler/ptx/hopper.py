@@ -155,10 +155,10 @@ def _bulk_copy(r: Registers, i: Instruction) -> None:
             source = address(r, operands[1], 16, SHARED)
             r.add(ptx.TensorStoreOp(map, coords, source, policy, scatter4="tile::scatter4" in rest))
         case ("shared::cluster" | "shared::cta", "global", "mbarrier::complete_tx::bytes", *rest):
-            _, policy = _optional(r, rest, operands[4:])
+            mask, policy = _optional(r, rest, operands[4:])
             to, source = address(r, operands[0], 16, SHARED), address(r, operands[1], 16, GLOBAL)
             bar = address(r, operands[3], 8, SHARED)
-            r.add(ptx.BulkLoadOp(to, source, r.read(operands[2], i32), bar, policy))
+            r.add(ptx.BulkLoadOp(to, source, r.read(operands[2], i32), bar, mask, policy))
         case ("shared::cluster", "shared::cta", "mbarrier::complete_tx::bytes"):
             to, source = in_cluster(r, operands[0], 16), address(r, operands[1], 16, SHARED)
             r.add(ptx.BulkSendOp(to, source, r.read(operands[2], i32), in_cluster(r, operands[3], 8)))

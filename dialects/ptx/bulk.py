@@ -77,8 +77,11 @@ class BulkOp(PtxOp):
 
 @row
 class BulkLoadOp(BulkOp):
-    """`ptx.cp.async.bulk.load %dst, %src, %bytes, %bar policy %p`: starts copying bytes from global to shared memory;
-    the mbarrier at `bar` counts them when they are there (PTX ISA, cp.async.bulk).
+    """`ptx.cp.async.bulk.load %dst, %src, %bytes, %bar multicast %mask policy %p`: starts copying bytes from global to
+    shared memory; the mbarrier at `bar` counts them when they are there (PTX ISA, cp.async.bulk).
+
+    With a mask, whose bit i stands for the block of rank i in the cluster, the bytes go to the same place in each of
+    these blocks, whose own mbarrier at the place of `bar` counts them.
 
     Preconditions: addresses and size are multiples of 16. Postcondition: the bytes at `dst` are undefined until the
     phase is complete; who waits for it sees them.
@@ -89,12 +92,15 @@ class BulkLoadOp(BulkOp):
     src: SSAValue = operand(GLOBAL)
     bytes: SSAValue = operand(I32)
     bar: SSAValue = operand(SHARED)
+    multicast: SSAValue | None = optional_operand(I16, default=None)
     policy: SSAValue | None = optional_operand(I64, default=None)
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
     traits = traits_def(by_thread(*issued(_BAR, Proxy.ASYNC, *copies("%bytes"), arrives(_BAR))))
-    assembly_format = "$dst `,` $src `,` $bytes `,` $bar (`policy` $policy^)? attr-dict"
+    assembly_format = "$dst `,` $src `,` $bytes `,` $bar (`multicast` $multicast^)? (`policy` $policy^)? attr-dict"
 
     def mnemonic(self) -> str:
-        return f"{BULK_LOAD}{'' if self.policy is None else '.L2::cache_hint'}"
+        to_several = "" if self.multicast is None else ".multicast::cluster"
+        return f"{BULK_LOAD}{to_several}{'' if self.policy is None else '.L2::cache_hint'}"
 
 
 @row

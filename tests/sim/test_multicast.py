@@ -115,6 +115,37 @@ def test_the_tensor_is_read_once() -> None:
     assert counts == {("global", "bulk"): tile, ("shared", "bulk"): tile, ("shared", "multicast"): tile}
 
 
+BULK_STEPS = STEPS.replace(
+    "%own : i32",
+    "%own : i32\n  %a0 = arith.muli %y, %a_row : i32\n"
+    "  %from = ptx.ptr_add %A, %a0 : !ptx.ptr<global>, i32 -> !ptx.ptr<global>",
+)
+BULK = ("%a_row = arith.constant 128 : i32\n" + BEGIN + BULK_STEPS + SYNC).replace(
+    LOAD, "ptx.cp.async.bulk.load %part, %from, %half, %full multicast %mask\n"
+)
+"""The same by copies of contiguous bytes."""
+
+
+@pytest.mark.parametrize("completion", Completion)
+def test_contiguous_bytes_go_to_both_blocks(completion: Completion) -> None:
+    b, result = run(BULK, completion=completion)
+    tiles = np.arange(256 * STAGES).reshape(STAGES, 1, 256)
+    np.testing.assert_array_equal(b, np.broadcast_to(tiles, b.shape))
+    counts = {
+        (access.space, access.kind): access.threads * access.width
+        for access in result.counters.accesses
+        if access.op == "ptx.cp.async.bulk.load"
+    }
+    tile = 1024 * STAGES
+    assert counts == {("global", "bulk"): tile, ("shared", "bulk"): tile, ("shared", "multicast"): tile}
+
+
+def test_a_mask_of_a_block_that_the_cluster_lacks() -> None:
+    text = "the mask 0x0004 names rank 2; the cluster has 2 blocks"
+    with pytest.raises(SimulationError, match=text):
+        run("%other = arith.constant 4 : i16\n" + BULK.replace("multicast %mask", "multicast %other"))
+
+
 # Each mistake: the kernel with it, the codes that a seed or a time of completion leads to, words of the message in the
 # order of blocks, and the cure: a text instead of another.
 MISTAKES: dict[str, tuple[str, set[str], str, tuple[str, str]]] = {

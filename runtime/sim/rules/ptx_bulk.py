@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.spaces import GMEM
+from ....base.errors import Code
+from ....base.spaces import GMEM, SMEM
+from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
 from ....dialects.ptx.effects import proxy_of
 from ....layout.tma.recipe import MapElement
@@ -20,9 +22,9 @@ from ..memory.spaces import Space
 from ..ordering import bulk
 from ..ordering.asynchronous import InFlight, Operation, Source
 from ..ordering.bulk import Change, Reduction
-from ..ordering.cluster import windows_of
+from ..ordering.cluster import map_to_rank, windows_of
 from ..ordering.knowledge import fence_proxy
-from ..ordering.mbarrier import mbarriers_of
+from ..ordering.mbarrier import Mbarrier, mbarriers_of
 from ..translate import Rules, Translator
 from ..values import ValueKind
 from ..warp import Warp
@@ -31,6 +33,10 @@ from .ptx_mbarrier import MBARRIER_BYTES, Barriers
 
 if TYPE_CHECKING:
     from ..exact.patterns import Table
+
+
+_Taken = tuple[Source, NDArray[np.uint8]]
+"""The rows that a copy reads, and their bytes."""
 
 
 class _Copies:
@@ -47,6 +53,8 @@ class _Copies:
         self._masks: dict[int, int] = {}
         self._reads = t.access(op, source.row, "bulk", ptx.BULK_UNIT)
         self._writes = t.access(op, target.row, "bulk", ptx.BULK_UNIT)
+        several = isinstance(op, ptx.BulkLoadOp) and op.multicast is not None
+        self._multicast = t.access(op, SMEM, "multicast", ptx.BULK_UNIT) if several else None
         mask = op.mask if isinstance(op, ptx.BulkStoreOp) else None
         if mask is not None:
             self._writes = t.access(op, target.row, "bulk", 1)
@@ -61,23 +69,32 @@ class _Copies:
             lanes, sources.tolist(), targets.tolist(), (sizes.astype(np.int64) & 0xFFFFFFFF).tolist(), strict=True
         )
 
+    def take(self, warp: Warp, lane: int, address: int, size: int) -> _Taken:
+        """The rows that the copy of a lane reads, and their bytes."""
+        rows = memory.rows_of(self.source, warp, self._reads, lane, address, size, reads=True)
+        content = memory.read(self.source, warp, self._reads, lane, rows)
+        return Source(self.source, rows, ptx.BULK_UNIT, np.full(len(rows), lane)), content
+
     def start(
         self,
         warp: Warp,
         lane: int,
-        source: int,
+        taken: _Taken,
         target: int,
         size: int,
         group: int = 0,
         change: Change | None = None,
         rank: int | None = None,
+        further: bool = False,
     ) -> Operation:
-        """Starts the copy of a lane, or a reduction by a change, maybe to the shared memory of the block of a rank."""
-        read = memory.rows_of(self.source, warp, self._reads, lane, source, size, reads=True)
-        content = memory.read(self.source, warp, self._reads, lane, read)
+        """Starts the copy of a lane, or a reduction by a change, maybe to the shared memory of the block of a rank;
+        `further` blocks of a multicast have an access of their own.
+        """
+        source, content = taken
         if self._writes.width == 1:
-            return self._start_masked(warp, lane, read, target, content, group)
-        written = memory.rows_of(self.target, warp, self._writes, lane, target, size, reads=False)
+            return self._start_masked(warp, lane, source, target, content, group)
+        writes = self._multicast if further and self._multicast is not None else self._writes
+        written = memory.rows_of(self.target, warp, writes, lane, target, size, reads=False)
         if rank is not None:
             written += (rank - warp.block.rank) * (self.target.arena.span // ptx.BULK_UNIT)
         if change is None:
@@ -87,9 +104,8 @@ class _Copies:
             memory.claim_reduction(self.target, warp, self._writes, lane, written, others)
         self.target.hold(warp, written, ptx.BULK_UNIT)
         lanes, groups = np.full(len(written), lane), np.full(len(written), group)
-        reading = Source(self.source, read, ptx.BULK_UNIT, lanes)
         warp.block.cluster.reads_late = True
-        of_all = self.site, self.proxy, warp, lanes, groups, self.target, written, ptx.BULK_UNIT, content, reading
+        of_all = self.site, self.proxy, warp, lanes, groups, self.target, written, ptx.BULK_UNIT, content, source
         return Operation(*of_all) if change is None else Reduction(*of_all, change=change)
 
     def moves(self, lane: int) -> bool:
@@ -97,20 +113,19 @@ class _Copies:
         return self._masks.get(lane, -1) & 0xFFFF != 0
 
     def _start_masked(
-        self, warp: Warp, lane: int, read: NDArray[Any], target: int, content: NDArray[np.uint8], group: int
+        self, warp: Warp, lane: int, source: Source, target: int, content: NDArray[np.uint8], group: int
     ) -> Operation:
         """Starts a copy of some bytes of each unit, which the lane's mask names; others are not accessed."""
         memory.check_aligned(self.target, warp, self._writes, lane, target)
         chosen = np.flatnonzero(self._masks[lane] >> np.arange(ptx.BULK_UNIT) & 1)
-        places = (target + ptx.BULK_UNIT * np.arange(len(read))[:, None] + chosen).ravel()
+        places = (target + ptx.BULK_UNIT * np.arange(len(source.rows))[:, None] + chosen).ravel()
         written = memory.rows_at(self.target, warp, self._writes, lane, places, reads=False)
         bytes = content[:, chosen].reshape(-1, 1)
         memory.claim(self.target, warp, self._writes, lane, written, bytes)
         self.target.hold(warp, written, 1)
         lanes, groups = np.full(len(written), lane), np.full(len(written), group)
-        reading = Source(self.source, read, ptx.BULK_UNIT, np.full(len(read), lane))
         warp.block.cluster.reads_late = True
-        return Operation(self.site, self.proxy, warp, lanes, groups, self.target, written, 1, bytes, reading)
+        return Operation(self.site, self.proxy, warp, lanes, groups, self.target, written, 1, bytes, source)
 
     def window(self, warp: Warp, lane: int, address: int) -> tuple[int, int]:
         """The rank of the block in whose shared memory a lane's copy writes, and the address there. The faults of
@@ -130,33 +145,70 @@ def _select(warp: Warp, site: Site, slots: tuple[int, ...]) -> list[NDArray[Any]
     return values
 
 
+def ranks_of(warp: Warp, site: Site, lane: int, mask: int | None) -> list[int]:
+    """The ranks of the blocks that a load goes to. SimulationError (E3202) for a mask that names others, or none."""
+    size = warp.block.cluster.size
+    if mask is None:
+        return [warp.block.rank]
+    ranks = [rank for rank in range(MAX_CLUSTER) if mask >> rank & 1]
+    if not ranks or ranks[-1] >= size:
+        text = f"the mask {mask & 0xFFFF:#06x} names {f'rank {ranks[-1]}' if ranks else 'no block'}"
+        hint = "bit i stands for rank i: set bits of ranks below the size of the cluster"
+        warp.fault(Code.SIM_OUT_OF_BOUNDS, site, lane, f"{text}; the cluster has {size} blocks", hint)
+    return ranks
+
+
+def mbarrier_at(warp: Warp, barriers: Barriers, lane: int, address: int) -> Mbarrier:
+    """The mbarrier at an address, maybe of a peer, which a copy of the lane completes. The faults of `Barriers.rows`,
+    and as `Reach.note`.
+    """
+    before = warp.mask_state()
+    warp.spread(lane, 1)
+    (row,) = barriers.rows(warp, address=address).tolist()
+    warp.restore(before)
+    return mbarriers_of(warp.block.cluster)[row]
+
+
 def _load(op: ptx.BulkLoadOp | ptx.BulkSendOp, t: Translator) -> Step:
     shared = t.spaces.shared
     copies = _Copies(op, t, shared if isinstance(op, ptx.BulkSendOp) else t.spaces.global_, shared)
-    barriers, change = Barriers(op, op.bar, t, "async"), None
+    barriers, bar, change = Barriers(op, op.bar, t, "async"), t.slot(op.bar), None
     kind = op.kind if isinstance(op, ptx.BulkSendOp) else None
     reduction = None if kind is None else ptx.BULK_REDUCTIONS[kind.data]
+    mask = t.slot(op.multicast) if isinstance(op, ptx.BulkLoadOp) and op.multicast is not None else None
+
+    def start(
+        warp: Warp, lane: int, taken: _Taken, target: int, size: int, barrier: Mbarrier, further: bool = False
+    ) -> None:
+        rank, inner = copies.window(warp, lane, target)
+        if barrier.row * MBARRIER_BYTES // shared.arena.span != rank:
+            barriers.fault(warp, lane, "the mbarrier is not in the block of the bytes that it counts")
+        if size:
+            operation = copies.start(warp, lane, taken, inner, size, change=change, rank=rank, further=further)
+            warp.state(InFlight).loads.append(operation)
+            barrier.add(operation, size)
+            if warp.launch.completion is Completion.EARLY:
+                barrier.land()
 
     def step(warp: Warp) -> None:
         nonlocal change
         if reduction is not None and change is None:
             change = change_of(*reduction, shared.arena.data[ptx.BULK_UNIT], t.launch.exact)
-        places = barriers.rows(warp).tolist()
-        for place, (lane, source, target, size) in zip(places, copies.requests(warp), strict=True):
-            barrier = mbarriers_of(warp.block.cluster)[place]
+        bars = warp.select(warp.registers[bar]).tolist()
+        masks = [None] * warp.active if mask is None else warp.select(warp.registers[mask]).tolist()
+        for at, chosen, (lane, source, target, size) in zip(bars, masks, copies.requests(warp), strict=True):
             if size > ptx.MAX_TRANSACTION:
-                where = barriers.show(warp, place)
+                where = barriers.show(warp, mbarrier_at(warp, barriers, lane, at).row)
                 text = f"copies {size} bytes, but {where} counts up to {ptx.MAX_TRANSACTION}"
                 barriers.fault(warp, lane, text)
-            rank, inner = copies.window(warp, lane, target)
-            if rank != place * MBARRIER_BYTES // shared.arena.span:
-                barriers.fault(warp, lane, "the mbarrier is not in the block of the bytes that it counts")
-            if size:
-                operation = copies.start(warp, lane, source, inner, size, change=change, rank=rank)
-                warp.state(InFlight).loads.append(operation)
-                barrier.add(operation, size)
-                if warp.launch.completion is Completion.EARLY:
-                    barrier.land()
+            if chosen is None:
+                barrier = mbarrier_at(warp, barriers, lane, at)
+                start(warp, lane, copies.take(warp, lane, source, size), target, size, barrier)
+                continue
+            taken = copies.take(warp, lane, source, size)
+            for number, rank in enumerate(ranks_of(warp, copies.site, lane, chosen)):
+                barrier = mbarrier_at(warp, barriers, lane, int(map_to_rank(at, rank)))
+                start(warp, lane, taken, int(map_to_rank(target, rank)), size, barrier, number > 0)
 
     return step
 
@@ -171,8 +223,8 @@ def _store(op: ptx.BulkStoreOp | ptx.BulkReduceOp, t: Translator) -> Step:
             change = change_of(*reduction, t.spaces.global_.arena.data[ptx.BULK_UNIT], t.launch.exact)
         for lane, source, target, size in copies.requests(warp):
             if size and copies.moves(lane):
-                group = int(warp.bulk_groups[lane])
-                warp.state(InFlight).stores.append(copies.start(warp, lane, source, target, size, group, change))
+                group, taken = int(warp.bulk_groups[lane]), copies.take(warp, lane, source, size)
+                warp.state(InFlight).stores.append(copies.start(warp, lane, taken, target, size, group, change))
 
     return step
 

@@ -11,7 +11,6 @@ from xdsl.ir import SSAValue
 
 from ....base.errors import Code
 from ....base.spaces import GMEM, SMEM
-from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
 from ....dialects.ptx.effects import Act, Group, does, proxy_of
 from ....layout.algebra.inttuple import show
@@ -39,10 +38,9 @@ from ..ordering import bulk
 from ..ordering.asynchronous import InFlight, Operation, Source
 from ..ordering.bulk import Change, Reduction
 from ..ordering.cluster import map_to_rank, plain_address, rank_of
-from ..ordering.mbarrier import Mbarrier, mbarriers_of
 from ..translate import Rules, Translator
 from ..warp import Warp
-from .ptx_bulk import change_of
+from .ptx_bulk import change_of, mbarrier_at, ranks_of
 from .ptx_mbarrier import Barriers
 
 
@@ -213,9 +211,9 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
             content = fill_box(placed, box, memory.read(outer, warp, access, lane, read))
             source = Source(outer, read, box.width, np.full(len(read), lane)) if len(read) else None
             places, packing = places_of(placed, address, units), packing_of(placed)
-            for number, rank in enumerate(_ranks(warp, copies, lane, chosen)):
+            for number, rank in enumerate(ranks_of(warp, copies.site, lane, chosen)):
                 where = at if chosen is None else map_to_rank(at, rank)
-                barrier = _mbarrier(warp, barriers, lane, _in_pair(warp, at, rank) if pair else where)
+                barrier = mbarrier_at(warp, barriers, lane, _in_pair(warp, at, rank) if pair else where)
                 rows = memory.rows_at(space, warp, multicast if number else copies.inner, lane, places, reads=False)
                 rows += (rank - warp.block.rank) * (space.arena.span // units)
                 memory.claim(
@@ -243,30 +241,6 @@ def _in_pair(warp: Warp, address: int, rank: int) -> int:
     """
     chosen = rank & ~1 | int(rank_of(warp, address)) & 1
     return int(map_to_rank(plain_address(address), chosen))
-
-
-def _ranks(warp: Warp, copies: _Copies, lane: int, mask: int | None) -> list[int]:
-    """The ranks of the blocks that a load goes to. SimulationError (E3202) for a mask that names others, or none."""
-    size = warp.block.cluster.size
-    if mask is None:
-        return [warp.block.rank]
-    ranks = [rank for rank in range(MAX_CLUSTER) if mask >> rank & 1]
-    if not ranks or ranks[-1] >= size:
-        text = f"the mask {mask & 0xFFFF:#06x} names {f'rank {ranks[-1]}' if ranks else 'no block'}"
-        hint = "bit i stands for rank i: set bits of ranks below the size of the cluster"
-        warp.fault(Code.SIM_OUT_OF_BOUNDS, copies.site, lane, f"{text}; the cluster has {size} blocks", hint)
-    return ranks
-
-
-def _mbarrier(warp: Warp, barriers: Barriers, lane: int, address: int) -> Mbarrier:
-    """The mbarrier at an address, maybe of a peer, which a copy of the lane completes. The faults of `Barriers.rows`,
-    and as `Reach.note`.
-    """
-    before = warp.mask_state()
-    warp.spread(lane, 1)
-    (row,) = barriers.rows(warp, address=address).tolist()
-    warp.restore(before)
-    return mbarriers_of(warp.block.cluster)[row]
 
 
 def _store(op: ptx.TensorStoreOp, t: Translator) -> Step:

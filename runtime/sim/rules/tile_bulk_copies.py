@@ -34,7 +34,7 @@ class BulkMove:
             to, start, size = values
             if mbarrier is None:
                 return BulkStoreOp(to, start, size, policy)
-            return BulkLoadOp(to, start, size, mbarrier, policy)
+            return BulkLoadOp(to, start, size, mbarrier, policy=policy)
 
         types = [GLOBAL, SHARED, i32] if mbarrier is None else [SHARED, GLOBAL, i32]
         self._step, self._slots = as_instruction(op, t, types, instruction)
