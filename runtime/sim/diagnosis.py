@@ -87,6 +87,8 @@ class Diagnosis:
     """Whether some order of the threads has the same execution."""
     newest_after: int | None = None
     """The number of atomic accesses after which all find the newest values; None where there were no more."""
+    atomic_accesses: int = 0
+    """The number of those that may find others."""
     is_cut: bool = False
     """Whether the search ended at its limit of faults."""
 
@@ -161,6 +163,7 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
                 diagnoses, arguments, result.counters.steps, result.exact, journal.reached,
                 outdated=journal.outdated, is_as_in_order=in_order,
                 newest_after=None if communication is None else communication.kept,
+                atomic_accesses=0 if communication is None else communication.count,
             )  # fmt: skip
     return Diagnosis(tuple(findings), None, is_cut=True)
 

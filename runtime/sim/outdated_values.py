@@ -23,6 +23,10 @@ _ATOMIC = (LoadAcquireOp, StoreReleaseOp, AtomOp, RedOp, AtomCasOp)
 _Results: TypeAlias = Mapping[str, Argument]
 _SEEDS = range(5)
 """The choices of outdated values that are tried."""
+_CHOSEN = 3
+"""How many of these are not left to chance."""
+_ACCESSES = 10_000
+"""The number of atomic accesses of all runs so far, after which none is left to chance."""
 _LEAST, _MOST = 24, 72
 """In how many orders of the warps results are looked for that do not depend on outdated values: more than the least
 number while some results have come only once, so that others may still come.
@@ -31,6 +35,8 @@ _RESIDENT = 4
 """The least number of clusters that run at the same time, so that the accesses of several blocks come in turns."""
 _STEPS = 400_000
 """The operations of warps that all these orders may take, about."""
+_ATOMIC_COST = 4
+"""The operations of warps that an atomic access of a lane takes as long as, about."""
 _CLOSE = 1e-2
 """How far floats may differ that were summed in another order."""
 
@@ -62,9 +68,13 @@ def examine_outdated(
         return OutdatedOutcome()
     usual: _Usual | None = None
     newest_after: int | None = None
+    accesses = 0
     for seed in _SEEDS:
+        if seed >= _CHOSEN and accesses > _ACCESSES:
+            break
         other = diagnose(_with(launch, Loads(seed=seed)))
         newest_after = newest_after or other.newest_after
+        accesses += other.atomic_accesses
         if not other.outdated:
             if seed == 0:  # nothing that a load may have found
                 break
@@ -80,7 +90,7 @@ def examine_outdated(
             return OutdatedOutcome((Finding(Code.CHECK_FAILED, text, ORDER, site, note=note),))
         if _same(diagnosis.arguments, other.arguments):
             continue
-        usual = usual or _Usual(launch, max(diagnosis.steps, 1), [diagnosis.arguments])
+        usual = usual or _Usual(launch, _cost(other), [diagnosis.arguments])
         if usual.lack(other.arguments):
             alone = (_results(_with(launch, Loads(seed=seed, site=site))) for site in other.outdated)
             sites = [
@@ -109,10 +119,15 @@ def _examine_late(
             continue
         if (text := wrong(other)) is not None:
             return OutdatedOutcome((Finding(Code.CHECK_FAILED, text, ORDER, moved[0], note=note),))
-        usual = usual or _Usual(launch, max(diagnosis.steps, 1), [diagnosis.arguments])
+        usual = usual or _Usual(launch, _cost(other), [diagnosis.arguments])
         if usual.lack(other.arguments):
             return OutdatedOutcome(depends=tuple(moved))
     return OutdatedOutcome()
+
+
+def _cost(diagnosis: Diagnosis) -> int:
+    """About how many operations of warps a run takes as long as, since atomic accesses run lane by lane."""
+    return max(diagnosis.steps + _ATOMIC_COST * diagnosis.atomic_accesses, 1)
 
 
 def _may_find(launch: DiagnosedLaunch) -> bool:

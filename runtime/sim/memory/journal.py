@@ -103,8 +103,9 @@ class Journal:
         `shared` is that of shared memory.
         """
         self._bytes, self._arena, self._places = 0, arena, places
-        for kept in (self.sightings, self._offsets, self._values, self.remarks, self.wider):
+        for kept in (self.sightings, self._offsets, self._values, self.remarks, self.wider, self.outdated):
             kept.clear()
+        self.communication = None
         if self.watched is not None:
             place, byte = self.watched
             if isinstance(place, str):

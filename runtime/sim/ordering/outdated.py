@@ -28,9 +28,9 @@ from ..launch import Loads
 from ..memory.access import Access, Atomic
 from ..memory.arena import READY, Arena
 from ..memory.journal import Journal
-from ..warp import Warp
-from .clocks import AGENT, Clock
-from .communication import Communication
+from ..warp import Cluster, Warp
+from .clocks import AGENT, Clock, Times
+from .communication import Communication, FirstAccesses, known_clocks
 from .knowledge import active_only, known, known_by, known_until, learn, snapshot
 from .races import RaceShadow
 from .releases import Home, Kept, Releases, home, reaches
@@ -39,6 +39,8 @@ FENCED = "fenced"
 """Where clocks have the accesses before earlier fences of sequential consistency."""
 _MOST = 16
 """The most versions of a place that are kept."""
+_FEW = 32
+"""The most threads that are looked at one by one."""
 
 
 class Versioned(Protocol):
@@ -57,14 +59,35 @@ class Versioned(Protocol):
 
 
 @dataclass(slots=True, eq=False)
+class Seen:
+    """The threads that have accessed a version, each with the time of its first access; those of many threads also by
+    their clusters.
+    """
+
+    agents: dict[int, int] = field(default_factory=dict[int, int])
+    many: FirstAccesses | None = None
+
+    def add(self, cluster: Cluster, agent: int, time: int) -> None:
+        """An access by a thread."""
+        if agent in self.agents:
+            return
+        self.agents[agent] = time
+        if self.many is not None:
+            self.many.add(cluster, agent, time)
+        elif len(self.agents) > _FEW:
+            self.many = FirstAccesses()
+            for other, first in self.agents.items():
+                self.many.add(cluster, other, first)
+
+
+@dataclass(slots=True, eq=False)
 class Version:
-    """Bytes that a place has held, the threads that have read or written them, each with the time of its first access,
-    the releases at the place in the meantime, and whether their write has read the version before. The write and the
+    """Bytes that a place has held, the threads that have read or written them, the releases at the place in the meantime, and whether their write has read the version before. The write and the
     reads are numbered as in `Communication`.
     """
 
     content: NDArray[np.uint8]
-    seen: dict[int, int]
+    seen: Seen
     releases: Kept | None = None
     reads_before: bool = False
     writer: int | None = None
@@ -102,7 +125,7 @@ class Outdated:
         """Before an atomic access to rows: the values that they hold are the first version, unless they are known."""
         for row in dict.fromkeys(rows.tolist()):
             if self._known(space, row, width) is None:
-                first = Version(space.arena.data[width][row].copy(), {}, space.releases.kept(row * width))
+                first = Version(space.arena.data[width][row].copy(), Seen(), space.releases.kept(row * width))
                 is_ready = (space.arena.state[width][row] == READY).all()
                 entries = space.entries(row, width)
                 self._places[id(space.shadow), row, width] = _Place([first] if is_ready else [], entries)
@@ -129,9 +152,10 @@ class Outdated:
         address, versions, releases = row * width, place.versions, space.releases
 
         def is_possible(number: int) -> bool:
+            if number == len(versions) - 1 or not versions[number + 1].reads_before:
+                return True
             content = versions[number].content
-            keeps = how.reads and np.array_equal(how.change(index, content), content)
-            return number == len(versions) - 1 or not versions[number + 1].reads_before or keeps
+            return how.reads and how.change(index, content).tobytes() == content.tobytes()
 
         chosen = self._chosen(warp, place, access.site, 0, agent, is_possible)
         is_newest = chosen == len(versions) - 1
@@ -147,7 +171,7 @@ class Outdated:
 
         release(not how.reads)
         event = self._event(warp, space, 0, agent)
-        seen = {agent: warp.launch.clock}
+        seen = Seen({agent: warp.launch.clock})
         made = Version(how.change(index, before).copy(), seen, releases.kept(address), how.reads, event)
         if (communication := self._communication(space)) is not None and versions:
             for earlier in (versions[chosen].writer, *versions[chosen].readers):
@@ -182,7 +206,7 @@ class Outdated:
             place = self._places[id(space.shadow), row, access.width]
             agent, versions = agents[index], place.versions
             chosen = self._chosen(warp, place, access.site, index, agent)
-            versions[chosen].seen.setdefault(agent, time)
+            versions[chosen].seen.add(warp.block.cluster, agent, time)
             event, communication = self._event(warp, space, index, agent), self._communication(space)
             if event is not None and communication is not None:
                 communication.order(versions[chosen].writer, event)
@@ -251,20 +275,28 @@ class Outdated:
 
     def _least(self, warp: Warp, index: int, agent: int, versions: Sequence[Version]) -> int:
         """The last version to which an access comes before those of an active lane, which finds none before it."""
-        least = max((number for number, version in enumerate(versions) if agent in version.seen), default=0)
-        later = [
-            (number, time << 32 | other & AGENT)
-            for number, version in enumerate(versions[least + 1 :], least + 1)
-            for other, time in version.seen.items()
-        ]
-        if not later:
+        least = max((number for number, version in enumerate(versions) if agent in version.seen.agents), default=0)
+        fenced = known(warp, warp.lane_numbers()[[index]]).proxies.get(FENCED) if self._fences else None
+        clocks: list[tuple[int, Times]] | None = None
+        few: list[tuple[int, int]] = []
+        for number, version in reversed(list(enumerate(versions[least + 1 :], least + 1))):
+            if version.seen.many is None:
+                few += [(number, time << 32 | other & AGENT) for other, time in version.seen.agents.items()]
+                continue
+            if clocks is None:
+                clocks = list(known_clocks(warp, index))
+                clocks += [] if fenced is None else [(fenced.cluster, fenced.times), *fenced.earlier.items()]
+            if version.seen.many.any_known(clocks):
+                least = number
+                break
+        if not few:
             return least
-        entries = np.array([entry for _, entry in later], np.int64)
+        entries = np.array([entry for _, entry in few], np.int64)
         lanes = np.full(len(entries), index)
         until = known_until(warp, lanes, entries)
-        if self._fences and (fenced := known(warp, warp.lane_numbers()[[index]]).proxies.get(FENCED)) is not None:
+        if fenced is not None:
             until = np.maximum(until, known_by(warp, fenced, lanes, entries))
-        return max((later[place][0] for place in np.flatnonzero(entries >> 32 < until)), default=least)
+        return max(least, *(few[place][0] for place in np.flatnonzero(entries >> 32 < until)), 0)
 
     def fence(self, warp: Warp, scope: str) -> None:
         """A fence of sequential consistency of the active lanes: they know what was before earlier ones."""
