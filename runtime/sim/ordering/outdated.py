@@ -244,10 +244,11 @@ class Outdated:
         versions, last = place.versions, len(place.versions) - 1
         if last < 1 or agent in place.looked or self.loads.site not in (None, site):
             return last
-        options = [number for number in range(last) if is_possible(number)]
+        own = next((number for number in range(last, -1, -1) if agent in versions[number].seen.agents), 0)
+        options = [number for number in range(own, last) if is_possible(number)]
         if not options:
             return last
-        least = self._least(warp, index, agent, versions)
+        least = self._least(warp, index, own, versions)
         if not (options := [number for number in options if number >= least]):
             return last
         place.looked.add(agent)
@@ -273,9 +274,10 @@ class Outdated:
         place = self._places.get((id(space.shadow), row, width))
         return place if place is not None and place.entries == space.entries(row, width) else None
 
-    def _least(self, warp: Warp, index: int, agent: int, versions: Sequence[Version]) -> int:
-        """The last version to which an access comes before those of an active lane, which finds none before it."""
-        least = max((number for number, version in enumerate(versions) if agent in version.seen.agents), default=0)
+    def _least(self, warp: Warp, index: int, least: int, versions: Sequence[Version]) -> int:
+        """The last version to which an access comes before those of an active lane, which finds none before it: not
+        before the `least` one.
+        """
         fenced = known(warp, warp.lane_numbers()[[index]]).proxies.get(FENCED) if self._fences else None
         clocks: list[tuple[int, Times]] | None = None
         few: list[tuple[int, int]] = []
