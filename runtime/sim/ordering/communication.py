@@ -93,9 +93,7 @@ class Communication:
     )
     """The times and numbers of the accesses of each thread, by its cluster and its place there."""
     _first: FirstAccesses = field(default_factory=FirstAccesses)
-    _asked: dict[tuple[int, int], dict[int, Times]] = field(
-        default_factory=dict[tuple[int, int], dict[int, Times]]
-    )
+    _asked: dict[tuple[int, int], dict[int, Times]] = field(default_factory=dict[tuple[int, int], dict[int, Times]])
     """What each thread has known at its last access."""
     is_cut: bool = False
     """Whether there were more accesses than are kept."""

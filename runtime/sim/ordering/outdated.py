@@ -82,8 +82,9 @@ class Seen:
 
 @dataclass(slots=True, eq=False)
 class Version:
-    """Bytes that a place has held, the threads that have read or written them, the releases at the place in the meantime, and whether their write has read the version before. The write and the
-    reads are numbered as in `Communication`.
+    """Bytes that a place has held, the threads that have read or written them, the releases at the place in the
+    meantime, and whether their write has read the version before. The write and the reads are numbered as in
+    `Communication`.
     """
 
     content: NDArray[np.uint8]
