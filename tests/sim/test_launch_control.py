@@ -144,6 +144,12 @@ def test_a_mistake_is_found(name: str) -> None:
     assert message in str(found)
 
 
+def test_the_fence_is_missing_for_the_warp_that_asks_too() -> None:
+    text = program(LOOP.replace(FENCE, "")).replace("threads(64)", "threads(32)")
+    found = fault(text, "E3216", grid=(4, 3, 1), block=(32, 1, 1), A=np.zeros(16, np.int32))
+    assert "which thread (31,0,0) read; fence.proxy.async between them is missing" in str(found)
+
+
 def test_each_block_of_a_cluster_asks() -> None:
     """The answer goes to all blocks, so one asks for them."""
     found = fault(

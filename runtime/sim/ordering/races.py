@@ -331,14 +331,14 @@ class RaceShadow:
             bad[bad] = chosen >> 32 >= times_of(fenced, warp, chosen)
         return first_conflict(bad, entries, True, width) if bad.any() else None
 
-    def released_unfenced(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
-        """The first read of rows by the generic proxy, of other warps than that of the active lanes, behind which lies
-        no fence of the proxy that these know.
+    def released_unfenced(self, warp: "Warp", rows: NDArray[Any], width: int, own: bool = False) -> Conflict | None:
+        """The first read of rows by the generic proxy, of other warps than that of the active lanes, or of its `own`
+        lanes, too, behind which lies no fence of the proxy that these know.
         """
         tables = self._read_rows[width][:, rows]
         entries = np.moveaxis(tables, 0, 2).reshape(len(rows), -1)
         bad = (entries & (AGENT | SEVERAL) != 0) & (entries & PROXIED == 0)
-        bad &= ~of_own_warp(warp, entries)
+        bad &= own | ~of_own_warp(warp, entries)
         fenced = known(warp).proxies.get(self._space)
         if fenced is not None and bad.any():
             chosen, lanes = entries[bad], np.nonzero(bad)[0]

@@ -67,11 +67,11 @@ def _start(
     return operations
 
 
-def check_released(space: Space, warp: Warp, access: Access, rows: Lanes) -> None:
-    """SimulationError (E3216) if threads have read the bytes, and no fence of the async proxy follows: an asynchronous
-    store may come before such a read, though an mbarrier orders it after the read.
+def check_released(space: Space, warp: Warp, access: Access, rows: Lanes, own: bool = False) -> None:
+    """SimulationError (E3216) if threads of other warps have read the bytes, or any with `own`, and no fence of the
+    async proxy follows: an asynchronous store may come before such a read, though an mbarrier orders it after the read.
     """
-    conflict = None if space.shadow is None else space.shadow.released_unfenced(warp, rows, access.width)
+    conflict = None if space.shadow is None else space.shadow.released_unfenced(warp, rows, access.width, own)
     if conflict is None:
         return
     row = int(rows[conflict.index])

@@ -61,7 +61,7 @@ def _try_cancel(op: ptx.TryCancelOp, t: Translator) -> Step:
                 rows += (rank - warp.block.rank) * (space.arena.span // ANSWER_BYTES)
                 before = warp.mask_state()
                 warp.spread(lane, 1)
-                check_released(space, warp, access, rows)
+                check_released(space, warp, access, rows, own=True)
                 warp.restore(before)
                 memory.claim(space, warp, access, lane, rows, content)
                 space.hold(warp, rows, ANSWER_BYTES)
