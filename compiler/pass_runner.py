@@ -140,10 +140,18 @@ def run_passes_quickly(
 
 
 def run_pipeline(
-    context: Context, module: ModuleOp, pipeline: Sequence[str], *, source: Source, done: Sequence[str] = ()
+    context: Context,
+    module: ModuleOp,
+    pipeline: Sequence[str],
+    *,
+    source: Source,
+    done: Sequence[str] = (),
+    explain: bool = True,
 ) -> None:
     """Like `run_passes_quickly`, of passes of the pipeline as `pipeline_to` has them. A pass that handles no operation
     of the module is not even loaded.
+
+    Without `explain`, an error is as the pass raised it: to name the pass and the line takes the second run.
     """
     try:
         for text in pipeline:
@@ -155,6 +163,8 @@ def run_pipeline(
     except TimeLimitError:
         raise
     except Exception:
+        if not explain:
+            raise
         passes, before = (parse_passes(",".join(texts), PASSES) for texts in (pipeline, done))
         _run_again(context, passes, before, source)
         raise

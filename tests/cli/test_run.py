@@ -44,8 +44,8 @@ def test_every_stage_runs_and_agrees(tmp_path: Path, capsys: Capture) -> None:
 def test_stages_that_differ_are_an_error(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Program.at
 
-    def wrong(self: Program, stage: str, target: Target | None = None) -> ModuleOp | None:
-        module = real(self, stage, target)
+    def wrong(self: Program, stage: str, target: Target | None = None, *, explain: bool = True) -> ModuleOp | None:
+        module = real(self, stage, target, explain=explain)
         for op in module.walk() if module is not None and stage == "index" else ():
             if isinstance(op, arith.ConstantOp) and isinstance(op.value, FloatAttr):
                 op.properties["value"] = FloatAttr(3.0, op.value.type)

@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The contracts of the stages: `check-stage`, and `check-target` for what a GPU can execute."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.base.target import known_targets
+from tilefold.compiler import pass_runner
 from tilefold.compiler.frontend.diagnostics import ProgramError
+from tilefold.compiler.pass_runner import run_passes
 from tilefold.compiler.pipeline import STAGE_NAMES
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from tests.dialects.samples import programs
-from tests.passes.harness import apply, entry, kernel, lowered
+from tests.passes.harness import apply, entry, kernel, lowered, source_of
+from tilefold.driver.lowering import load
 
 POOL = kernel("%t = gpu.thread_id x\n%c = arith.constant 1 : index\n%0 = arith.addi %t, %c : index")
 
@@ -129,3 +138,23 @@ def test_instructions_of_one_generation(name: str, said: str | None) -> None:
     else:
         error = refusal(text, f"check-target{{target={name}}}")
         assert said in str(error)
+
+
+def test_a_target_is_found_without_telling_why_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes run again to name the pass and the line of a refusal, which is told only where no target is left."""
+    again: list[str] = []
+
+    def noted(context: Context, module: ModuleOp, passes: Sequence[ModulePass], **named: Any) -> None:
+        again.append(str(passes[-1]))
+        run_passes(context, module, passes, **named)
+
+    monkeypatch.setattr(pass_runner, "run_passes", noted)
+    mixed = "%c = arith.constant 1 : index\n%i = arith.index_cast %c : index to i32\n"
+    mixed += "ptx.tcgen05.relinquish_alloc_permit cta_group 1"
+    newer = load(source_of(entry(mixed), "k.cute"))
+    assert (newer.stage, newer.simulated_target("instr").arch, again) == ("index", "sm_100a", [])
+    none = load(source_of(entry(f"%s = ptx.smem.alloc 1024000 align 16\n{mixed}"), "k.cute"))
+    with pytest.raises(ProgramError) as caught:
+        none.simulated_target("instr")
+    assert caught.value.code == "E2103"
+    assert len(again) == 1

@@ -122,8 +122,9 @@ class Program:
             return True
         return STAGE_NAMES.index(stage) > STAGE_NAMES.index(self.stage) or fulfils(self.module, stage)
 
-    def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
-        """The program at a stage, which must not be changed; None if it was written at a later one.
+    def at(self, stage: str, target: Target | None = None, *, explain: bool = True) -> ModuleOp | None:
+        """The program at a stage, which must not be changed; None if it was written at a later one. Without `explain`,
+        errors of passes are as `run_pipeline` leaves them.
 
         Raises ProgramError if a pass refuses the program, TilefoldError (E4003) for an unknown stage, PtxError (E1009)
         if the PTX of stage `ptx` has an instruction that is not supported.
@@ -145,7 +146,7 @@ class Program:
             start, done = self._stages.get((STAGE_NAMES[nearest], arch), (self.module, ()))
             passes = pipeline_to(stage, arch, STAGE_NAMES[nearest])
             module = start.clone()
-            run_pipeline(self.context, module, passes, source=self.source, done=done)
+            run_pipeline(self.context, module, passes, source=self.source, done=done, explain=explain)
             self._stages[stage, arch] = module, (*done, *passes)
         return self._stages[stage, arch][0]
 
@@ -178,24 +179,32 @@ class Program:
         """
         if self.target is not None:
             return self.target
-        refused: TilefoldError | None = None
+        refused: tuple[Code, str] | None = None
         passed = STAGE_NAMES[STAGE_NAMES.index(self.stage) + 1 : STAGE_NAMES.index(stage)] if by_stages else ()
         checked_first = self.stage in (STAGE_NAMES[0], stage)
         for arch in capable_targets(self.module, SIMULATED) if checked_first else SIMULATED:
             try:
-                for name in passed:
-                    self.at(name, Target(arch))
-                if self.at(stage, Target(arch)) is self.module:  # no pass on the way has checked it
-                    run_pipeline(self.context, self.module, [f"check-target{{target={arch}}}"], source=self.source)
-            except TilefoldError as error:
-                if error.code not in (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
+                self._lower_for(arch, (*passed, stage), explain=False)
+            except Exception as error:
+                known = error if isinstance(error, TilefoldError) else error.__cause__
+                code = known.code if isinstance(known, TilefoldError) else None
+                if code is None or code not in (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
+                    self._lower_for(arch, (*passed, stage))
                     raise
-                if refused is None or (refused.code, error.code) == (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
-                    refused = error
+                if refused is None or (refused[0], code) == (Code.TARGET_TOO_OLD, Code.TARGET_SHARED_MEMORY):
+                    refused = code, arch
             else:
                 return Target(arch)
         assert refused is not None, "there is a target"
-        raise refused
+        self._lower_for(refused[1], (*passed, stage))
+        raise AssertionError("a program is refused for the same target again")
+
+    def _lower_for(self, arch: str, stages: Sequence[str], *, explain: bool = True) -> None:
+        """The program at these stages for a target, which has all that it needs. TilefoldError where it has not."""
+        for stage in stages:
+            if self.at(stage, Target(arch), explain=explain) is self.module:  # no pass on the way has checked it
+                check = f"check-target{{target={arch}}}"
+                run_pipeline(self.context, self.module, [check], source=self.source, explain=explain)
 
     @cached_property
     def tensor_cores(self) -> Target | None:
@@ -346,17 +355,8 @@ class Program:
             chosen = [name + option if name == TO_SIMULATOR[0] else name for name in passes]
             run_pipeline(self.context, module, chosen, source=self.source)
             text = None if self.text is None else f"{','.join(chosen)}\n{self.text}"
-            self._devices[key] = Program(
-                self.source,
-                module,
-                self.context,
-                self.target,
-                self.cached,
-                text,
-                self.lines,
-                self.assembler,
-                self.assertions,
-            )
+            own = self.lines, self.assembler, self.assertions
+            self._devices[key] = Program(self.source, module, self.context, self.target, self.cached, text, *own)
         return self._devices[key]
 
     @property

@@ -83,7 +83,7 @@ class PtxProgram(Program):
     def has(self, stage: str) -> bool:
         return stage == PTX_STAGE
 
-    def at(self, stage: str, target: Target | None = None) -> ModuleOp | None:
+    def at(self, stage: str, target: Target | None = None, *, explain: bool = True) -> ModuleOp | None:
         return self.module if stage == PTX_STAGE else None
 
     def reached(self, stage: str, target: Target | None = None) -> ModuleOp:
