@@ -2,6 +2,7 @@
 """`tilefold bisect` says what the assembler leaves out of a kernel."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,14 +38,20 @@ def test_the_assembler_keeps_what_has_effects(name: str, arch: str) -> None:
         assert not assembler_changes(program, kernel, target)
 
 
+@cache
+def hgemm() -> tuple[EntryOp, str]:
+    """The kernel of an example, and its machine code."""
+    program, target = example("hgemm.cute"), Target("sm_80")
+    (entry,) = program.entries(target)
+    return entry, disassemble(program.cubin(target).code)
+
+
 @pytest.mark.parametrize(
     ("operation", "mnemonic"),
     [("BAR", "bar.sync"), ("LDGSTS", "cp.async.cg"), ("HMMA", "mma.sync"), ("LDSM", "ldmatrix"), ("STG", "st.global")],
 )
 def test_what_it_drops_is_named(operation: str, mnemonic: str) -> None:
-    program, target = example("hgemm.cute"), Target("sm_80")
-    text = disassemble(program.cubin(target).code)
-    (entry,) = program.entries(target)
+    entry, text = hgemm()
     assert not find_dropped(entry, text)
     (line,) = find_dropped(entry, re.sub(rf"\b{operation}\b", "NOP", text))
     assert line.startswith(f"the machine code has nothing for {mnemonic}")

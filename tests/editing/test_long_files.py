@@ -23,6 +23,7 @@ TEXTS: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.sampled(2)
 def test_names_take_time_as_their_number(name: str) -> None:
     def read(count: int) -> None:
         document = Document("long.cute", TEXTS[name](count))
@@ -41,7 +42,8 @@ def test_words_that_are_offered_are_the_nearest() -> None:
     assert words[0].text == f"!A{COUNT - 1}"
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8", "utf-32"])
+@pytest.mark.sampled(1)
 def test_places_on_a_line_of_any_letters_take_time_as_their_number(encoding: str) -> None:
     line = '%a, "\U0001f600 \u00e9", '
     codec = PositionCodec(encoding)

@@ -60,7 +60,7 @@ EXAMPLES = {
 
 @pytest.mark.parametrize("stage", ["cute", "index", "instr"])
 @pytest.mark.parametrize("name", EXAMPLES)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(3)
 def test_examples(name: str, stage: str, runs: list[int]) -> None:
     program = load(Workload(name, f"examples/{name}", EXAMPLES[name]).source())
     module = program.at(stage)
