@@ -64,6 +64,7 @@ _WARP_WIDE: tuple[tuple[int, int, int, tuple[Shape, ...], _Types, tuple[MmaOpera
     (80, 80, 71, ((8, 8, 128), (16, 8, 128), (16, 8, 256)), _B1, _AND),
     (89, 89, 84, ((16, 8, 32),), _FP8, _PLAIN),
     (89, 89, 87, ((16, 8, 32),), _FP8_F16, _PLAIN),
+    (89, 89, 87, ((16, 8, 16),), _FP8 + _FP8_F16, _PLAIN),
     (90, 90, 78, ((16, 8, 4), (16, 8, 8), (16, 8, 16)), _F64, _PLAIN),
 )
 _WITH_SPARSE_A: tuple[tuple[int, int, int, tuple[int, ...], _Types, tuple[MmaOperation, ...]], ...] = (

@@ -207,3 +207,23 @@ def test_saturation_behind_the_types() -> None:
         body = f"{STORE_LANE} mov.u32 %r2, 0x7F7F7F7F; mov.u32 %r3, 0x7FFFFFF0; {mma.format(*words)}"
         tilefold.load_ptx(kernel(f"{body} st.global.u32 [%d4], %r5;"))["k"](a).launch(1, 32)
         assert a.tolist() == [2**31 - 1] * 32
+
+
+def test_products_of_8_bit_floats_with_the_smaller_extent() -> None:
+    """m16n8k16, whose A and B have 16 elements of 1 byte in a row: registers as those of s8."""
+    a, b = (np.random.default_rng(n).integers(-3, 4, (rows, 16)) for n, rows in ((0, 16), (1, 8)))
+    lanes, i = np.arange(32)[:, None], np.arange(8)
+    bytes_a = a[lanes // 4 + 8 * (i // 4), lanes % 4 * 4 + i % 4].astype(ml_dtypes.float8_e4m3fn)
+    bytes_b = b[lanes // 4, lanes % 4 * 4 + i[:4]].astype(ml_dtypes.float8_e5m2)
+    words = np.concatenate([np.ascontiguousarray(x).view(np.uint32) for x in (bytes_a, bytes_b)], axis=1)
+    given, out = np.pad(words, ((0, 0), (0, 1))).ravel(), np.zeros(128, np.float32)
+    body = f"""{LOAD_PAIR.replace("SIZE", "16")} ld.global.v4.b32 {{%r2, %r3, %r4, %r5}}, [%d4];
+        mov.f32 %f1, 0f3F800000; mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32 {{%f2, %f3, %f4, %f5}},
+        {{%r2, %r3}}, {{%r4}}, {{%f1, %f1, %f1, %f1}}; st.global.v4.f32 [%d5], {{%f2, %f3, %f4, %f5}};"""
+    text = (
+        kernel(body, ".param .u64 A, .param .u64 B").replace(".version 8.0", ".version 8.7").replace("sm_80", "sm_90")
+    )
+    tilefold.load_ptx(text)["k"](given, out).launch(1, 32)
+    d = a @ b.T + 1
+    j = np.arange(4)
+    assert out.reshape(32, 4).tolist() == d[lanes // 4 + 8 * (j // 2), lanes % 4 * 2 + j % 2].tolist()
