@@ -75,6 +75,7 @@ def test_warps_have_roles() -> None:
     [
         ("ptx.wgmma.mma_async, to ptx.bar.sync", 640, "wgmma.mma_async"),
         ("ptx.wgmma.mma_async, to ptx.bar.sync", 30, "wgmma"),
+        ("ptx.wgmma.mma_async, to ptx.bar.sync", 22, ""),  # m and w are wide
         ("ptx.cp.async.bulk.tensor.load, to ptx.mbarrier.wait", 60, "tensor.load"),
         ("to ptx.bar.sync", 640, "to bar.sync"),
         ("to ptx.bar.sync", 8, ""),

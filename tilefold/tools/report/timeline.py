@@ -23,7 +23,9 @@ MAX_LOSSES = 20
 
 _WARPGROUP = 4
 _BULK = "cp.async.bulk"
-_LETTER = 3.4
+_INDENT = 2
+"""The columns before a name."""
+_LETTER = 4.2
 """The columns of a letter."""
 _MOST_LETTERS = 28
 
@@ -185,7 +187,7 @@ def _label(act: Act, columns: int) -> str:
         return ""
     name = act.text.partition(", to ")[0].replace("ptx.", "")
     parts = name.split(".")
-    room = min(columns / _LETTER, _MOST_LETTERS)
+    room = min((columns - _INDENT) / _LETTER, _MOST_LETTERS)
     return next((text for text in (name, ".".join(parts[-2:]), parts[0]) if 2 < len(text) < room), "")
 
 
