@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arithmetic on pairs of Float32: two instructions each, which sm_100 has as one. `rnd` is the rounding, "rn" alone or
-the member of an enumeration with this value: TilefoldError (E5002) for another. And pairs that become 8-bit floats.
+"""Arithmetic on pairs of Float32: two instructions each, which sm_100 has as one. `rnd` is the rounding, "rn", "rz",
+"rm" or "rp", or the member of an enumeration with such a value: TilefoldError (E5002) for another. `ftz` takes
+subnormal numbers as 0 (PTX ISA, add, sub, mul and fma). And pairs that become 8-bit floats.
 """
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from xdsl.dialects import arith, vector
@@ -14,18 +16,37 @@ from ..scalars.casts import in_vector
 from ..scalars.dtypes import Float32, Int32, as_dtype
 from ..scalars.values import Scalar, convert, wrap
 from ..tracing.state import insert_value
+from .inline import inline_ptx
 from .math import exp, fma
 
 Pair: TypeAlias = tuple[Any, Any]
 
 
-def _check_rounding(rnd: object, ftz: bool) -> None:
-    if ftz:
-        hint = "leave ftz out, or write cute.arch.inline_ptx"
-        raise TilefoldError(Code.BUILD_VALUE, "pairs keep their subnormal numbers", hint)
-    if getattr(rnd, "value", rnd) not in (None, "rn"):
-        hint = "leave rnd out, or write cute.arch.inline_ptx"
-        raise TilefoldError(Code.BUILD_VALUE, f"pairs are rounded to the nearest, not by {rnd!r}", hint)
+_ROUNDINGS = ("rn", "rz", "rm", "rp")
+
+
+def _suffix(rnd: object, ftz: bool) -> str:
+    """The rounding and `.ftz` as instructions have them; empty for the nearest with subnormal numbers."""
+    word = getattr(rnd, "value", rnd) or "rn"
+    if word not in _ROUNDINGS:
+        hint = f"write one of {', '.join(_ROUNDINGS)}"
+        raise TilefoldError(Code.BUILD_VALUE, f"pairs have no rounding {rnd!r}", hint)
+    return "" if word == "rn" and not ftz else f".{word}{'.ftz' * ftz}"
+
+
+def _by_parts(name: str, plain: Callable[..., Any], pairs: Sequence[Pair], rnd: object, ftz: bool) -> Pair:
+    """An instruction on the first numbers of pairs and on the second ones: `plain`, or with a rounding of its own the
+    instruction `name` as text.
+    """
+    suffix = _suffix(rnd, ftz)
+    if not suffix:
+        return plain(*(pair[0] for pair in pairs)), plain(*(pair[1] for pair in pairs))
+    registers = ", ".join(f"${number}" for number in range(len(pairs) + 1))
+    text, letters = f"{name}{suffix}.f32 {registers};", ",".join(["=f", *("f" for _ in pairs)])
+    first, second = (
+        inline_ptx(text, letters, *(convert(pair[at], Float32) for pair in pairs), results=Float32) for at in (0, 1)
+    )
+    return first, second
 
 
 def calc_packed_f32x2_op(
@@ -44,20 +65,17 @@ def calc_packed_f32x2_op(
 
 def fma_packed_f32x2(src_a: Pair, src_b: Pair, src_c: Pair, *, rnd: object = None, ftz: bool = False) -> Pair:
     """`a * b + c` of pairs, rounded once."""
-    _check_rounding(rnd, ftz)
-    return fma(src_a[0], src_b[0], src_c[0]), fma(src_a[1], src_b[1], src_c[1])
+    return _by_parts("fma", fma, (src_a, src_b, src_c), rnd, ftz)
 
 
 def mul_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool = False) -> Pair:
     """The products of pairs."""
-    _check_rounding(rnd, ftz)
-    return src_a[0] * src_b[0], src_a[1] * src_b[1]
+    return _by_parts("mul", operator.mul, (src_a, src_b), rnd, ftz)
 
 
 def add_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool = False) -> Pair:
     """The sums of pairs."""
-    _check_rounding(rnd, ftz)
-    return src_a[0] + src_b[0], src_a[1] + src_b[1]
+    return _by_parts("add", operator.add, (src_a, src_b), rnd, ftz)
 
 
 def exp_packed_f32x2(src_a: Pair) -> Pair:
@@ -67,8 +85,7 @@ def exp_packed_f32x2(src_a: Pair) -> Pair:
 
 def sub_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool = False) -> Pair:
     """The differences of pairs."""
-    _check_rounding(rnd, ftz)
-    return src_a[0] - src_b[0], src_a[1] - src_b[1]
+    return _by_parts("sub", operator.sub, (src_a, src_b), rnd, ftz)
 
 
 def pack_float8(a: Scalar, b: Scalar, c: Scalar, d: Scalar, dtype: object) -> Any:

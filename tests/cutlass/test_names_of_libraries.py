@@ -160,6 +160,22 @@ def test_instructions_by_private_names() -> None:
     assert (f[64:] == t + 5 + np.where(t < 3, 0.5, 0)).all()
 
 
+@cute.kernel
+def rounded_pairs(f: cute.Tensor, rnd: cute.Constexpr) -> None:
+    third, tiny = cute.Float32(1 / 3), f[0]
+    f[0], f[1] = cute.arch.add_packed_f32x2((third, -third), (2.0**23, -(2.0**23)), rnd=rnd)
+    f[2], f[3] = cute.arch.mul_packed_f32x2((tiny, tiny), (1.0, -1.0), rnd=rnd, ftz=True)
+    f[4], f[5] = cute.arch.fma_packed_f32x2((third, -third), (1.0, 1.0), (2.0**23, -(2.0**23)), rnd=rnd)
+
+
+@pytest.mark.parametrize(("rnd", "up"), [("rm", (0, -1)), ("rp", (1, 0)), ("rz", (0, 0)), (None, (0, 0))])
+def test_pairs_have_the_roundings_of_instructions(rnd: str | None, up: tuple[int, int]) -> None:
+    f = np.full(6, 1e-40, np.float32)
+    rounded_pairs(f, rnd).launch(grid=1, block=1, device="sim")
+    wanted = [2**23 + up[0], -(2**23) + up[1]]
+    assert f.tolist() == [*wanted, 0, 0, *wanted]
+
+
 def test_types_in_objects() -> None:
     class Argument:
         def __get_mlir_types__(self) -> list[Any]:

@@ -154,7 +154,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a kind of shift": (lambda x: cute.arch.shf(x, x, 1, "left"), "no kind 'left'"),
     "a kind of match": (lambda x: cute.arch.match_sync(-1, x, "some"), "no kind 'some'"),
     "a reduction of floats": (lambda x: cute.arch.warp_redux_sync(cute.Float32(x), "add"), "no floats by 'add'"),
-    "a rounding": (lambda x: cute.arch.add_packed_f32x2((1.0, 1.0), (1.0, 1.0), rnd="rm"), "not by 'rm'"),
+    "a rounding": (lambda x: cute.arch.add_packed_f32x2((1.0, 1.0), (1.0, 1.0), rnd="up"), "no rounding 'up'"),
 }
 
 
