@@ -23,6 +23,7 @@ from ..tracing.state import current, emit
 from .arch import APPROXIMATIONS, approx
 from .cluster_texts import cluster_operation
 from .memory_texts import memory_operation
+from .register_texts import register_text
 from .stored_texts import stored_text
 from .warp_texts import warp_operation
 
@@ -66,7 +67,8 @@ def inline_ptx(
     `prmt`), conversions, comparisons, `selp` and `vote.sync`, one after the other, also under a predicate (`@p`), on
     special registers and on those that the text declares:
     `{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; }`. Such a text may end with a store to global
-    memory of a register, or of a vector of some.
+    memory of a register, or of a vector of some. Texts with `tcgen05.mma` make descriptors of integers, elect a lane,
+    and may wait for an mbarrier in a loop; a text without braces declares registers that later texts use.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected PTX as text, got {type(text).__name__}")
@@ -94,6 +96,8 @@ def inline_ptx(
         values = warp_operation(text, operands, types) if values is None else values
     if values is None and sim is None and not types:
         values = _stored(text, constraints, operands)
+        if values is None and _letters(operands) == [letter.strip() for letter in constraints.split(",") if letter]:
+            values = register_text(text, operands)
     if values is None:
         args = [_operand(operand) for operand in operands]
         made = emit(InlineOp(text, constraints, args, [dtype.ir for dtype in types])).results
@@ -141,6 +145,11 @@ def _by_access(
 def _letter(type: Attribute) -> str:
     """The constraint of a register that holds a type; a type that none holds is refused with the text."""
     return make_constraint(type) or "r"
+
+
+def _letters(operands: Sequence[Any]) -> list[str]:
+    """The constraints of operands."""
+    return [_letter(_operand(operand).type) for operand in operands]
 
 
 def _operand(x: Any) -> Any:
