@@ -133,6 +133,11 @@ class _TensorCoreStages(Stages):
         """Whether the block issues the multiplications of its pair; True for a block by itself."""
         return self.mma_cluster.leads()
 
+    @property
+    def cta_group(self) -> CtaGroup:
+        """The blocks that multiply together."""
+        return self.mma_cluster.group
+
     def _commit(self, at: Address, mask: object) -> None:
         commit(at, mask, self.mma_cluster.group)
 
