@@ -62,7 +62,7 @@ class SmemAllocator:
         align = _aligned(element, byte_alignment)
         if isinstance(placed, ComposedLayout) and isinstance(placed.inner, Swizzle):
             align = max(align, element.bits * (1 << placed.inner.base + placed.inner.shift + placed.inner.bits) // 8)
-        return make_smem_tensor(placed, element, align)
+        return make_smem_tensor(placed, element, align).swizzled_by(layout)
 
     def allocate_array(
         self,

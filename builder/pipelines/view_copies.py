@@ -117,7 +117,7 @@ def _load(
         mask, place, cluster_shape = create_tma_multicast_mask(layout, coord, mode), coord[mode], layout.shape
         blocks = make_layout(size(layout[mode]))
     make = make_tiled_tma_atom_A if tile.operand in ("A", "SFA") else make_tiled_tma_atom_B
-    info = make(op, whole_of(src), _from_0(dst.layout), tile.tiler, tile.tiled_mma, cluster_shape)
+    info = make(op, whole_of(src), _from_0(dst.ir_type.layout.data), tile.tiler, tile.tiled_mma, cluster_shape)
     rows, depth = (size(part) for part in dst.layout.shape[0])
     tiles = zipped_divide(on_coordinates(src, info.tma_tensor), (rows, depth))
     to, source = tma_partition(info.atom, place, blocks, group_modes(dst, 0, 3), group_modes(tiles, 0, 2))
@@ -131,7 +131,7 @@ def _load(
 
 def tma_store(src: Tensor, dst: Tensor, *, cta_v_map: Any) -> None:
     """Stores a tile of shared memory to a view of a tensor in global memory; a warp calls it."""
-    info = make_tiled_tma_atom(CopyBulkTensorTileS2GOp(), whole_of(dst), _from_0(src.layout), cta_v_map)
+    info = make_tiled_tma_atom(CopyBulkTensorTileS2GOp(), whole_of(dst), _from_0(src.ir_type.layout.data), cta_v_map)
     part = on_coordinates(dst, info.tma_tensor)
     source, to = tma_partition(info.atom, 0, make_layout(1), group_modes(src, 0, 2), group_modes(part, 0, 2))
     tma_copy(info.atom, source, to, None, None, None)

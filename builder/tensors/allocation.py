@@ -58,7 +58,8 @@ def make_smem_tensor(layout: object, dtype: object, alignment: int = 128) -> Ten
     `alignment` is that of its first byte.
     """
     element = as_dtype(dtype)
-    return Tensor(allocate(element, SMEM, alignment, as_layout(layout)), element)
+    held = as_layout(layout)
+    return Tensor(allocate(element, SMEM, alignment, held), element).swizzled_by(held)
 
 
 def fill(tensor: Tensor, value: object) -> None:

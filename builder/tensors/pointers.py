@@ -97,7 +97,12 @@ def make_tensor(iterator: Pointer | CoordPointer | tuple[Any, ...], layout: obje
     `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
     TilefoldError for a swizzle of memory that is not shared memory of the kernel from its beginning on.
     """
-    plain, iterator = as_layout(layout), pointed(iterator)
+    plain = as_layout(layout)
+    made = _tensor_of(pointed(iterator), plain)
+    return made.swizzled_by(plain) if isinstance(made, Tensor) else made
+
+
+def _tensor_of(iterator: Any, plain: LayoutLike) -> Tensor | CoordTensor:
     if isinstance(iterator, tuple):
         iterator = _counting_from(iterator).iterator
     if isinstance(iterator, CoordPointer):
@@ -131,12 +136,22 @@ def make_tensor(iterator: Pointer | CoordPointer | tuple[Any, ...], layout: obje
         isinstance(swizzled, ComposedLayout)
         and isinstance(swizzled.inner, Swizzle)
         and isinstance(held, ComposedLayout)
-        and held.offset == swizzled.offset
+        and (held.offset == swizzled.offset or _begins_a_period(held, swizzled))
     ):
         return _swizzled_at(iterator, swizzled, swizzled.inner)  # with other modes, which begins where the tensor does
     attribute, operands = split_layout(swizzled)
     made = emit(MakeTensorOp.inferred([source.ssa, operands], {"layout": attribute}))
     return Tensor(made.results[0], source.element_type)
+
+
+def _begins_a_period(held: ComposedLayout, layout: ComposedLayout) -> bool:
+    """Whether the first element of a tensor in the layout `held` begins a period of its swizzle, which another layout
+    has too: then both count from one place.
+    """
+    swizzle, step = held.inner, getattr(held.offset, "div", held.offset)
+    if swizzle != layout.inner or not isinstance(swizzle, Swizzle) or layout.offset != 0 or type(step) is not int:
+        return False
+    return step % (1 << (swizzle.y_mask | swizzle.z_mask).bit_length()) == 0
 
 
 def _counting_from(coord: tuple[Any, ...]) -> CoordTensor:

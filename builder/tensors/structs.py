@@ -170,7 +170,7 @@ class Range:
         Raises TilefoldError for a layout that does not fit the member.
         """
         element = self.kind.dtype if dtype is None else as_dtype(dtype)
-        return alias(self._all(), in_elements(swizzle, layout, element), element)
+        return alias(self._all(), in_elements(swizzle, layout, element), element).swizzled_by(layout)
 
     def __getitem__(self, index: object) -> Any:
         return self._all()[index]

@@ -38,6 +38,7 @@ from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_mode
 from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import product, rank
 from ...layout.algebra.inttuple import wrap as modes_of
+from ...layout.algebra.swizzle import Swizzle
 from ..scalars import casts
 from ..scalars.dtypes import DType, Index, dtype_of
 from ..scalars.values import MOST, Int, convert, wrap
@@ -62,7 +63,7 @@ from .coordinates import (
 class AnyTensor:
     """The base of all things with views: a `Tensor`, or a `CoordTensor`."""
 
-    __slots__ = ("_layout", "ssa")
+    __slots__ = ("_layout", "is_swizzled_by_layout", "ssa")
     __array_ufunc__ = None  # NumPy does not look for numbers in it
 
     def __init__(self, ssa: SSAValue) -> None:
@@ -71,6 +72,7 @@ class AnyTensor:
             raise TilefoldError(Code.BUILD_VALUE, f"the class {type(self).__name__} does not make tensors", hint)
         self.ssa = ssa
         self._layout: LayoutLike | None = None
+        self.is_swizzled_by_layout = False
 
     @property
     def ir_type(self) -> Any:
@@ -80,7 +82,7 @@ class AnyTensor:
     @property
     def layout(self) -> Any:
         """The layout: from a coordinate to the number of the element, counted from the iterator. Its run-time integers
-        are values.
+        are values. The swizzle of shared memory is the iterator's, unless the tensor was made with a composed layout.
         """
         if self._layout is None:
             self._layout = self._with_values()
@@ -88,6 +90,8 @@ class AnyTensor:
 
     def _with_values(self) -> LayoutLike:
         layout: LayoutLike = self.ir_type.layout.data
+        if isinstance(layout, ComposedLayout) and isinstance(layout.inner, Swizzle) and not self.is_swizzled_by_layout:
+            layout = layout.outer
         if isinstance(layout, ComposedLayout):
             return layout
         shape = replaced_leaves(layout.shape, partial(self._scalar, DimOp))
@@ -215,7 +219,15 @@ class Elements(AnyTensor):
 
     def like(self, ssa: SSAValue) -> Self:
         """A tensor of the same kind, and of the same type of elements."""
-        return type(self)(ssa, self._dtype)
+        made = type(self)(ssa, self._dtype)
+        made.is_swizzled_by_layout = self.is_swizzled_by_layout
+        return made
+
+    def swizzled_by(self, layout: object) -> Self:
+        """This tensor, whose swizzle is that of its layout if `layout` is composed, and else that of its iterator."""
+        made = self.like(self.ssa)
+        made.is_swizzled_by_layout = isinstance(layout, ComposedLayout)
+        return made
 
     @property
     def element_type(self) -> DType:

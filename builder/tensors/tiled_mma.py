@@ -37,6 +37,7 @@ from ..tracing.state import checked, current
 from ..tracing.stateful import Stateful
 from .allocation import make_rmem_tensor
 from .coordinates import as_layout, check_static, tuples
+from .descriptors import Descriptors
 from .mma_atoms import RegisterScales, ScaledAtom, WarpgroupAtom
 from .modes import relaid
 from .nvgpu import MatrixOp
@@ -151,11 +152,13 @@ class _Parts(ABC):
         return self._mma.type.tiled_mma.partition_shape(operand, extents)
 
     def make_fragment_A(self, input: object) -> Tensor:
-        """Registers for a thread's part of A, or for a part of a shape: (MMA,MMA_M,MMA_K,...)."""
+        """Registers for a thread's part of A, or for a part of a shape: (MMA,MMA_M,MMA_K,...); `Descriptors` of A that
+        the instruction finds in shared memory.
+        """
         return self._fragment(MakeFragmentAOp, input)
 
     def make_fragment_B(self, input: object) -> Tensor:
-        """Registers for a thread's part of B, or for a part of a shape: (MMA,MMA_N,MMA_K,...)."""
+        """The same for a part of B: (MMA,MMA_N,MMA_K,...)."""
         return self._fragment(MakeFragmentBOp, input)
 
     def make_fragment_C(self, input: object) -> Tensor:
@@ -173,6 +176,8 @@ class _Parts(ABC):
             message = f"expected a thread's part of a tensor, or its shape, got {type(part).__name__}"
             raise TilefoldError(Code.BUILD_VALUE, message, "take it by partition_A, partition_B or partition_C")
         made = Tensor(emit_inferred(op, [self._mma.value(), part.ssa, None], {}))
+        if self._mma.type.atom.atom.operand(op.OPERAND).named is Named.DESCRIPTOR:
+            return Descriptors(made.ssa, part.element_type if isinstance(part, Tensor) else None)
         held = part.element_type if isinstance(part, Tensor) else None
         return Tensor(made.ssa, held) if held is not None and held.ir == tensor_type(made).element_type else made
 

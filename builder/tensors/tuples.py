@@ -143,10 +143,10 @@ def prepend_ones(t: object, up_to_rank: int | None = None) -> Any:
 
 def get_nonswizzle_portion(layout: Any) -> Any:
     """The layout without its swizzle; also for a tensor."""
-    return plain_layout(layout.layout if isinstance(layout, AnyTensor) else layout)
+    return plain_layout(layout.ir_type.layout.data if isinstance(layout, AnyTensor) else layout)
 
 
 def get_swizzle_portion(layout: object) -> Any:
     """The swizzle of a layout or a tensor; None if it is plain."""
-    layout = layout.layout if isinstance(layout, AnyTensor) else layout
+    layout = layout.ir_type.layout.data if isinstance(layout, AnyTensor) else layout
     return layout.inner if isinstance(layout, ComposedLayout) else None

@@ -8,7 +8,8 @@ from tilefold.builder.control.builtin import is_instance
 
 from tilefold import cute
 from tilefold.cute import utils
-from tilefold.cute.nvgpu import warp, warpgroup
+from tilefold.cute.nvgpu import tcgen05, warp, warpgroup
+from tilefold.cute.utils import blackwell_helpers
 from tilefold.cutlass.mlir.dialects import cute as dialect
 from tilefold.cutlass.mlir.dialects import cute_nvgpu, llvm
 
@@ -61,6 +62,27 @@ def test_a_partition_by_swizzled_addresses_is_the_partition() -> None:
     np.testing.assert_array_equal(swizzled, plain)
 
 
+def test_a_stage_takes_its_swizzle_into_its_layout() -> None:
+    @cute.kernel
+    def move(x: cute.Tensor, stage: cute.Int32):
+        kind = warpgroup.SmemLayoutAtomKind.K_SW128
+        layout: Any = cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, cute.Float16), (8, 64, 3), (0, 1, 2))
+        s = utils.SmemAllocator().allocate_tensor(cute.Float16, layout.outer, 1024, swizzle=layout.inner)
+        t, _, _ = cute.arch.thread_idx()
+        for part, from_ in ((s[None, None, 1], 0), (s[None, None, stage], 4)):
+            other = _in_its_layout(part)
+            for i in cute.range_constexpr(4):
+                other[from_ + i, t] = x[from_ + i, t]
+        cute.arch.sync_threads()
+        for i in cute.range_constexpr(8):
+            x[i, t] = -s[i, t, 1] if cute.const_expr(i < 4) else -s[i, t, stage]
+
+    x = np.arange(1, 513, dtype=np.float16).reshape(8, 64)
+    given = x.copy()
+    move(x, 2).launch(grid=1, block=64)
+    np.testing.assert_array_equal(x, -given)
+
+
 def test_a_pointer_knows_its_swizzle_and_the_alignment_behind_it() -> None:
     seen: list[Any] = []
 
@@ -76,6 +98,51 @@ def test_a_pointer_knows_its_swizzle_and_the_alignment_behind_it() -> None:
 
     look(np.zeros(4, np.float32)).launch(grid=1, block=8)
     assert seen == [cute.make_swizzle(3, 4, 3), 1024, 16, 16, 0]
+
+
+def test_the_layout_of_a_tensor_with_a_swizzled_pointer_is_plain() -> None:
+    seen: list[str] = []
+
+    @cute.kernel
+    def look(x: cute.Tensor):
+        kind = warpgroup.SmemLayoutAtomKind.K_SW128
+        layout: Any = cute.tile_to_shape(warpgroup.make_smem_layout_atom(kind, cute.Float16), (64, 64, 2), (0, 1, 2))
+        allocator = utils.SmemAllocator()
+        s = allocator.allocate_tensor(cute.Float16, layout.outer, 1024, swizzle=layout.inner)
+        by_layout = allocator.allocate_tensor(cute.Float16, layout, 1024)
+        stage = s[None, None, 1]
+        again = cute.make_tensor(stage.iterator, stage.layout)
+        seen.extend(str(t.layout) for t in (s, stage, again, by_layout, by_layout[None, None, 0], _in_its_layout(s)))
+
+    look(np.zeros(4, np.float32)).launch(grid=1, block=1)
+    stage = "((8,8),(64,1)):((64,512),(1,0))"
+    whole = "((8,8),(64,1),(1,2)):((64,512),(1,0),(0,4096))"
+    assert seen == [whole, stage, stage, *(f"S<3,3,3> o 0 o {x}" for x in (whole, stage, whole))]
+
+
+def test_descriptors_count_units_of_16_bytes() -> None:
+    seen: list[str] = []
+
+    @cute.kernel
+    def look(x: cute.Tensor, kind: cute.Constexpr):
+        major = tcgen05.OperandMajorMode(kind)
+        of_group = tcgen05.CtaGroup.ONE
+        mma = blackwell_helpers.make_trivial_tiled_mma(
+            cute.Float16, major, major, cute.Float32, of_group, (128, 128)
+        )  # fmt: skip
+        layout = blackwell_helpers.make_smem_layout_b(mma, (128, 128, 128), cute.Float16, 3)
+        s = utils.SmemAllocator().allocate_tensor(cute.Float16, layout.outer, 1024, swizzle=layout.inner)
+        part = mma.make_fragment_B(s)
+        seen.extend(str(t.layout) for t in (s, part, part[None, None, None, 1], part[None, 0, None, 2]))
+
+    for kind in ("K", "MN"):
+        look(np.zeros(4, np.float32), kind).launch(grid=1, block=32)
+    assert seen == [
+        "((128,16),1,(4,2),3):((64,1),0,(16,8192),16384)", "(1,1,(4,2),3):(0,0,(2,1024),2048)",
+        "(1,1,(4,2)):(0,0,(2,1024))", "(1,(4,2)):(0,(2,1024))",
+        "(((64,2),16),1,8,3):(((1,8192),64),0,1024,16384)", "(1,1,8,3):(0,0,128,2048)", "(1,1,8):(0,0,128)",
+        "(1,8):(0,128)",
+    ]  # fmt: skip
 
 
 def test_a_tensor_of_coordinates_is_a_tensor_to_programs() -> None:
