@@ -35,10 +35,10 @@ class Builder:
     `convert` makes a value of a type of a number or a value: types come before the values that they make. `line` is the
     place of rewritten code, for lines that no frame of the user's executes; None looks at the frames. `unbound` has the
     reason and a hint for each variable that control flow left without a value; `texts` has the functions that the
-    simulator executes in place of PTX texts, `registers` the fragments of registers that texts declare for later ones.
-    `threads` is the number of threads of a block, None where it is unknown. `contract` says whether sums of products
-    are rounded once. `host` is the host function that launches the kernel, or that is executed itself. One thread of
-    each warp executes the blocks `elected`. `at_end` adds operations.
+    simulator executes in place of PTX texts, `registers` those of the kernel that texts declare. `threads` is the
+    number of threads of a block, None where it is unknown. `contract` says whether sums of products are rounded once.
+    `host` is the host function that launches the kernel, or that is executed itself. One thread of each warp executes
+    the blocks `elected`. `at_end` adds operations.
     """
 
     block: Block
