@@ -33,12 +33,11 @@ class Builder:
     """A kernel under construction: operations go to the end of `block`.
 
     `convert` makes a value of a type of a number or a value: types come before the values that they make. `line` is the
-    place of rewritten code, for lines that no frame of the user's executes; None looks at the frames. `unbound` has the
-    reason and a hint for each variable that control flow left without a value; `texts` has the functions that the
-    simulator executes in place of PTX texts, `registers` those of the kernel that texts declare. `threads` is the
-    number of threads of a block, None where it is unknown. `contract` says whether sums of products are rounded once.
-    `host` is the host function that launches the kernel, or that is executed itself. One thread of each warp executes
-    the blocks `elected`. `at_end` adds operations.
+    place of rewritten code, None for that of the user's frame. `unbound` has the reason and a hint for variables that
+    control flow left without a value; `texts` has functions that the simulator executes in place of PTX texts,
+    `registers` those of the kernel that texts declare. `threads` is the number of threads of a block, None if unknown.
+    `contract` says whether sums of products are rounded once. `host` is the host function that launches the kernel, or
+    runs itself. One thread of each warp executes the blocks `elected`. `at_end` adds operations.
     """
 
     block: Block
