@@ -142,7 +142,8 @@ def _staged(part: Any, major: OperandMajorMode, dtype: Any, stages: int) -> Layo
     kind = get_smem_layout_atom_ab(major, dtype, (product(rows) * more, product(depth) * deeper))
     atom = umma.make_smem_layout_atom(kind, dtype)
     order = (1, 2, 3) if major is OperandMajorMode.K else (2, 1, 3)
-    return tensor_memory.tile_to_mma_shape(atom, (*part, stages), order)
+    staged = tensor_memory.tile_to_mma_shape(atom, (*part, stages), order)
+    return coalesce(staged, ((1, 1), 1, 1, 1))  # the stages are one mode of one stride, as programs read it
 
 
 def make_smem_layout(

@@ -9,10 +9,9 @@ bytes, for tf32.
 from typing import Any
 
 from ...base.errors import Code, LayoutError
-from ..algebra.coalesce import coalesce
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
 from ..algebra.divide import logical_divide, tiled_divide
-from ..algebra.inttuple import congruent, flatten_to_tuple, product_each, repeat_like
+from ..algebra.inttuple import congruent, flatten_to_tuple, product_each
 from ..algebra.modes import compose_parts
 from ..algebra.product import tile_to_shape
 from ..algebra.recast import recast_layout
@@ -74,15 +73,14 @@ def select_umma_mode(major: str, val_bits: int, extent_mn: int, extent_k: int) -
 
 def tile_to_mma_shape(atom: LayoutLike, shape: Any, order: Any = None) -> Any:
     """A layout of shared memory for a part of an operand of `shape` ((MN,K),RestMN,RestK,...), tiled from `atom` in the
-    order of the modes of the operand that `order` says. A mode of stages has one extent and one stride.
+    order of the modes of the operand that `order` says.
 
     Raises `LayoutError` if the atom does not divide the operand.
     """
     tile, rest = shape[0], shape[1:3]
     operand = tuple(zip(tile, rest, strict=True)) + tuple(shape[3:])
     tiled = tile_to_shape(atom, operand) if order is None else tile_to_shape(atom, operand, order)
-    divided = tiled_divide(tiled, product_each(tile))
-    return coalesce(divided, (repeat_like(tile, 1), *(1 for _ in shape[1:])))
+    return tiled_divide(tiled, product_each(tile))
 
 
 def swizzling_of(layout: LayoutLike, val_bits: int) -> Swizzling:
