@@ -56,10 +56,10 @@ class Capability:
     """The GPUs of a compute capability, 90 for 9.0, and the capacity of its multiprocessors: threads, blocks, and KiB
     of shared memory (CUDA C++ Programming Guide, Technical Specifications per Compute Capability).
 
-    `ptx_version` is the PTX ISA version that is written for them: at least what they and their instructions need (PTX
-    ISA, Release Notes). LLVM 22 writes these and nvJitLink 13 assembles them. `suffixes` are those of targets: `a` has
-    the features of this GPU alone, `f` those of its family. `units` are the multiprocessors of a common GPU: T4, A100,
-    A40, Jetson Orin, L40S, H100, B200, B300, Jetson Thor, RTX PRO 6000, GB10.
+    `ptx_version` is the PTX ISA version that is written for them: at least the version that they and their instructions
+    need (PTX ISA, Release Notes). LLVM 22 writes these and nvJitLink 13 assembles them. `suffixes` are those of
+    targets: `a` has the features of this GPU alone, `f` those of its family. `units` are the multiprocessors of a
+    common GPU: T4, A100, A40, Jetson Orin, L40S, H100, B200, B300, Jetson Thor, RTX PRO 6000, GB10.
     """
 
     sm: int

@@ -41,8 +41,8 @@ def parse_operand(
     expected: str,
     more: bool = False,
 ) -> None:
-    """Parses an operand that is defined before, of a type of one of `kinds`, or `more` of them with commas between; a
-    ParseError names the `expected` text.
+    """Parses an operand that is defined before and has a type of one of `kinds`, or `more` of them with commas between;
+    a ParseError names the `expected` text.
     """
     start = parser.pos
     operands: list[UnresolvedOperand] = []
@@ -82,7 +82,7 @@ class Operand(CustomDirective):
 
 @irdl_custom_directive
 class Defined(Operand):
-    """`%value`, of the type of its definition, which stands before it."""
+    """`%value`, whose type is that of its definition, which stands before it."""
 
     operand: OperandDirective
     definition: TypeDirective

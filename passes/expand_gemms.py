@@ -74,7 +74,7 @@ class _Operand:
     layout: LayoutLike
 
     def at(self, emitter: Emitter, coords: Sequence[SSAValue]) -> "_Operand":
-        """The view of the first modes, at a coordinate of the last ones; of a single mode, of its submodes."""
+        """The view of the first modes at a coordinate of the last ones; a single mode counts by its submodes."""
         inner, count = plain_layout(self.layout), len(self.layout) - len(coords)
         kept = inner[0] if count == 1 else join([inner[i] for i in range(count)])
         moving = [(at, mode) for at, mode in zip(coords, list(inner)[count:], strict=True) if _moves(mode)]

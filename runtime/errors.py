@@ -22,5 +22,5 @@ class ArgumentTypeError(LaunchError, TypeError):
 
 
 def argument_error(name: str, problem: str, hint: str = "", kind: type[LaunchError] = LaunchError) -> LaunchError:
-    """The error (E3106), of a kind, for an argument; the problem goes on from "argument 'A' "."""
+    """The error (E3106) for an argument, as an exception of `kind`; the problem goes on from "argument 'A' "."""
     return kind(Code.RUN_ARGUMENT, f"argument '{name}' {problem}", hint)

@@ -23,7 +23,7 @@ class Given(Protocol):
 
 
 def value_words(parameters: Iterable[Given]) -> list[str]:
-    """The names of a kernel's values, in their order: of a tensor its address, then the `?` of its layout."""
+    """The names of a kernel's values, in their order: a tensor's address, then the `?` of its layout."""
     words: list[str] = []
     for parameter in parameters:
         words.append(parameter.name)
@@ -43,7 +43,7 @@ def _unknown(tree: object, path: str) -> Iterator[str]:
 
 
 def place_map(recipe: MapRecipe, values: Mapping[str, Any], words: Mapping[str, str]) -> PlacedMap:
-    """The tensor map of a launch, of the values of parameters by their names in the recipe.
+    """The tensor map of a launch, from the values of parameters by their names in the recipe.
 
     LaunchError (E0322) for a tensor that no map describes, with the argument by its `words`, and its mode.
     """

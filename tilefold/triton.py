@@ -149,7 +149,7 @@ def _place_of(name: str, value: object) -> int:
 
 
 def _type_of(name: str, value: object) -> str:
-    """The type of an argument as Triton names it. LaunchError (E3106) for one that is none."""
+    """The type of an argument as Triton names it. LaunchError (E3106) for other arguments."""
     if is_array(value):
         element = ELEMENTS[array_of(name, value).dtype]
         if element.kind == "float":  # of 8 bits by the bits of the exponent; those of NVIDIA are finite

@@ -97,7 +97,7 @@ _UNDECIDED: Mapping[str, tuple[str, str]] = MappingProxyType({
 
 
 def decide(test: object, kind: str) -> Any:
-    """A condition that Python decides: of an `assert`, a comprehension, a guard of `match`. Raises TilefoldError
+    """A condition of an `assert`, a comprehension or a guard of `match`, which Python decides. Raises TilefoldError
     (E5003) for a value of the kernel.
     """
     if isinstance(test, Value):
@@ -126,7 +126,7 @@ def choose(test: object, then: Thunk, otherwise: Thunk) -> Any:
 
 
 def contains(item: Any, items: Any) -> Any:
-    """`item in items`: of a value of the kernel, or among such, whether it equals one of them."""
+    """`item in items`: for values of the kernel, whether `item` equals one of `items`."""
     if isinstance(items, range) and isinstance(item, Value):
         items = make_range(items.start, items.stop, items.step)
     if isinstance(items, Range):

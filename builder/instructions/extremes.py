@@ -12,9 +12,9 @@ from .math import where
 
 
 def fmax(a: object, b: object, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
-    """The larger of two Float32; of a number and NaN the number, or NaN with `nan`. With `abs` the larger magnitude,
-    whose sign bit is the exclusive or of both, also of zeros and NaN; with `ftz` subnormal numbers are zeros of their
-    sign (PTX ISA, max: `.xorsign.abs`).
+    """The larger of two Float32. Beside NaN the result is the number, or NaN with `nan`. With `abs` the larger
+    magnitude, whose sign bit is the exclusive or of both, also of zeros and NaN; with `ftz` subnormal numbers are zeros
+    of their sign (PTX ISA, max: `.xorsign.abs`).
     """
     return _extreme("max", a, b, abs, nan, ftz)
 
@@ -25,7 +25,7 @@ def fmin(a: object, b: object, *, abs: bool = False, nan: bool = False, ftz: boo
 
 
 def maximum(a: object, b: object, ftz: bool = False) -> Any:
-    """The larger of two; of a number and NaN the number. With `ftz`, of Float32, subnormal numbers are zeros."""
+    """The larger of two; beside NaN the number. With `ftz`, subnormal Float32 are zeros."""
     return fmax(a, b, ftz=True) if ftz else math.maximum(a, b)
 
 

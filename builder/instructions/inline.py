@@ -106,7 +106,7 @@ def inline_ptx(
 
 
 def _stored(text: str, constraints: str, operands: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Emits a text that ends with a store as what it is, and returns no values; None for another text."""
+    """Emits the operation of a text that ends with a store, and returns no values; None for another text."""
     parts, letters = stored_text(text, len(operands)), [letter.strip() for letter in constraints.split(",")]
     if parts is None or len(letters) != len(operands):
         return None

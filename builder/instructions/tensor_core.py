@@ -29,7 +29,7 @@ def alloc_tmem(num_columns: "Int | int", smem_ptr_to_write_address: object, is_t
     """Allocates 32, 64, 128, 256 or 512 columns of tensor memory; their address goes to shared memory. It waits until
     as many are free (PTX ISA, tcgen05.alloc).
 
-    A whole warp executes it; of a pair of blocks, one warp in each.
+    A whole warp executes it, in a pair one warp of each block.
     """
     slot = address_of(smem_ptr_to_write_address).ssa
     emit(ptx.TensorAllocOp(_blocks(is_two_cta), slot, convert(num_columns, Int32).ssa))
@@ -59,7 +59,7 @@ def pointer_to(place: object) -> Pointer:
 
 def dealloc_tmem(tmem_ptr: Pointer, num_columns: "Int | int", is_two_cta: bool | None = None) -> None:
     """Frees columns as `alloc_tmem` has allocated them, after all their uses (PTX ISA, tcgen05.dealloc). A whole warp
-    executes it; of a pair of blocks, one warp in each.
+    executes it, in a pair one warp of each block.
     """
     cell = address_of(tmem_ptr).ssa
     emit(ptx.TensorDeallocOp(_blocks(is_two_cta), cell, convert(num_columns, Int32).ssa))

@@ -137,7 +137,7 @@ class TMAStorePipeline(Stateful):
         arch.barrier(barrier_id=self.barrier_id, number_of_threads=self.arv_count)
 
     def commit_sync(self) -> None:
-        """Lets copies see what the threads wrote to the stage."""
+        """Makes the threads' writes to the stage visible to copies."""
         arch.fence_proxy("async.shared", space="cta")
         arch.barrier(barrier_id=self.barrier_id, number_of_threads=self.arv_count)
 

@@ -329,7 +329,7 @@ class PipelineAsyncUmma(_StagesOfThreads):
 
     @property
     def _scope(self) -> str | None:
-        """The scope of waits for a full stage: of a pair, multiplications read what threads of both blocks wrote."""
+        """The scope of waits for a full stage: multiplications of a pair read what threads of both blocks wrote."""
         return "cluster" if self.mma_cluster.is_paired else None
 
     def consumer_wait(self, state: PipelineState, try_wait_token: object = None) -> None:

@@ -27,7 +27,7 @@ from ..tensors.views import on_coordinates, whole_of, zipped_divide
 
 
 class OperationTypeEnum(Enum):
-    """The operations at the sides of a pipeline; of a load, whether a block of its own, or a pair loads."""
+    """The operations at the sides of a pipeline. A load names who loads: a block on its own, or a pair."""
 
     SM90_TMA_LOAD = "load"
     SM90_TMA_LOAD_MULTICAST = "load for several blocks"
@@ -76,7 +76,7 @@ def tma_load(
     update_expect_tx: bool = True,
 ) -> None:
     """Loads a tile of an operand, a view of a tensor in global memory, to a stage of shared memory; a warp calls it.
-    The mbarrier, of a pair that of the block that leads, is told the bytes, unless `update_expect_tx` is False.
+    The mbarrier expects the bytes, unless `update_expect_tx` is False; a pair uses that of the block that leads.
     """
     _load(src, dst, mbar, cta_v_map, tma_operation_type, update_expect_tx)
 

@@ -136,7 +136,7 @@ class Tcgen05SmemDesc(Int):
         layout: Any = Tcgen05SmemSwizzle.NONE,
         base_offset: int = 0,
     ) -> "Tcgen05SmemDesc":
-        """The descriptor of a matrix that begins at an address, of these distances in bytes and this form."""
+        """The descriptor of a matrix with these distances in bytes and this form, which begins at an address."""
         code = layout.value if isinstance(layout, Enum) else int(layout)
         op = ptx.TensorDescriptorOp(address(start_address).ssa, leading_byte_offset >> 4, stride_byte_offset >> 4, code)
         made = wrap(emit(op).results[0])

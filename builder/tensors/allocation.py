@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Memory that a kernel allocates, of a block or of a thread, and filling it."""
+"""Memory that a kernel allocates for a block or a thread, and filling it."""
 
 from typing import Any
 
@@ -103,7 +103,7 @@ def _differ_in_rank(src: Tensor, dst: Tensor) -> bool:
 
 
 def _in_bytes(tensor: Tensor) -> Tensor:
-    """A tensor itself, or, of a fragment of predicates, registers of that layout for its elements as bytes."""
+    """A tensor itself; for a fragment of predicates, registers of that layout with its elements as bytes."""
     type = tensor_type(tensor)
     if not type.is_predicate:
         return tensor

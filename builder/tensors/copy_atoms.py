@@ -75,7 +75,7 @@ def make_copy_atom(
     store: str = "",
     **attributes: object,
 ) -> CopyAtom:
-    """A copy atom: of an instruction of `nvgpu`, or by CuTe's name, for elements of a type.
+    """A copy atom for elements of a type, from an instruction of `nvgpu` or a name of CuTe's.
 
     `num_bits_per_copy` is the width of one execution, where the instruction leaves it open. `load` and `store` are
     cache hints in PTX's words: `load="L1::no_allocate"`. For `CopyG2ROp` and `CopyR2GOp` they are named by attributes:

@@ -38,7 +38,7 @@ _TOGETHER = 4
 
 
 def make_ptr(dtype: object, value: Scalar, mem_space: object = None, assumed_align: int | None = None) -> Pointer:
-    """A pointer to elements of a type at an address that is a number, of the kernel or of Python; see
+    """A pointer to elements of a type at an address, which is a number of the kernel or of Python; see
     `cute.runtime.make_ptr`. A generic pointer keeps the memory of the pointer that it is made of. Raises TilefoldError
     (E5002) for a memory without such addresses, and for an alignment that is not a power of two.
     """

@@ -32,7 +32,7 @@ def load_reduced(atom: CopyAtom, reduction: str, src: Tensor, dst: object) -> No
         case TmemLoad(shape, num, False), (Tensor() as held, Tensor() as reduced):
             pass
         case _:
-            text = "a load that reduces has two fragments: of the values, and of a reduction for each execution"
+            text = "a load that reduces has two fragments: one for the values, one for a reduction of each execution"
             raise TilefoldError(Code.BUILD_VALUE, text, "cute.copy(tiled, src, (values, reduced))")
     dtype, number = held.element_type, 1
     if dtype.bits != _BITS or tensor_type(src).space.data is not spaces.TMEM:

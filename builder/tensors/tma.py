@@ -178,7 +178,7 @@ def tiled_tma_atom(
 
 
 def _stage(smem: Any, tiler: Any) -> Any:
-    """The layout of one tile in shared memory, of a layout that may have further modes, those of stages."""
+    """The layout of one tile in shared memory; the given layout may have further modes for stages."""
     modes = len(wrap(tiler))
     if len(smem) <= modes or plain_layout(smem).size == _size(tiler):
         return smem

@@ -64,7 +64,7 @@ def _opaque(w: FunctionWriter, op: ptx.CpAsyncOp) -> str:
 def _policy(
     w: FunctionWriter, op: ptx.LoadOp | ptx.StoreOp | ptx.CpAsyncOp, index: int
 ) -> tuple[str, list[str], list[str]]:
-    """The additions for a policy, operand `index`, at the end of the text, of the arguments and of the constraints."""
+    """The text, the arguments and the constraints that a policy, operand `index`, adds."""
     return ("", [], []) if op.policy is None else (f", ${index}", [w.typed(op.policy)], ["l"])
 
 

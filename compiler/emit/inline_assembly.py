@@ -23,7 +23,7 @@ def effect(text: str, letters: Sequence[str], given: Sequence[str], returned: st
 def register(type: Attribute, op: Operation) -> tuple[str, str]:
     """The LLVM type in which a value is in a register, and the constraint that asks for it.
 
-    Pointers and scalar f32 and f64 are themselves; everything else is the integer of its size, of a byte that of 16
+    Pointers and scalar f32 and f64 are themselves; everything else is the integer of its size, and a byte that of 16
     bits.
     """
     if value_bytes(type) == 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Machine code as text, by the program nvdisasm: of the package nvidia-cuda-nvdisasm, of a toolkit, or in PATH."""
+"""Machine code as text, by the program nvdisasm from the package nvidia-cuda-nvdisasm, a toolkit, or PATH."""
 
 import os
 import shlex

@@ -53,8 +53,8 @@ _HEADERS = {
     **dict.fromkeys(("limits.h", "climits"), _LIMITS),
     **dict.fromkeys(("stdint.h", "cstdint"), _INTEGERS),
 }
-"""What kernels use of headers that nvcc includes by itself or that come with a compiler for the host. NVRTC has none;
-each stands in where no folder has the header.
+"""The names that kernels use from headers that nvcc includes by itself or that come with a compiler for the host. NVRTC
+has none; each stands in where no folder has the header.
 """
 
 

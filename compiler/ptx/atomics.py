@@ -17,7 +17,7 @@ _VECTORS = ("v2", "v4", "v8")
 
 
 def atomic(r: Registers, i: Instruction) -> None:
-    """atom and red: of integers and floats, of a vector for each element (PTX ISA, atom: vector types)."""
+    """atom and red for integers, floats, and the elements of vectors (PTX ISA, atom: vector types)."""
     words = [word for word in i.modifiers if word not in _VECTORS]
     order = next((word for word in words if word in ("relaxed", "acquire", "release", "acq_rel")), None)
     scope = next((word for word in words if word in SCOPES), None)

@@ -199,7 +199,7 @@ def _to_space(r: Registers, i: Instruction) -> None:
 
 
 def _in_space(r: Registers, i: Instruction) -> None:
-    """isspacep: of an address that knows its memory, or of a number."""
+    """isspacep, for an address that knows its memory, or a number."""
     space = SPACES.get(i.modifiers[0])
     pointer = address_of(r, i.operands[1])
     if i.modifiers[0] in ("const", "param"):  # such an address has no number that others know

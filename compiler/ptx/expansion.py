@@ -2,8 +2,8 @@
 """Calls of functions and jumps through tables, which the operations do not have: calls are inlined, and `brx.idx`
 becomes a chain of branches (PTX ISA, call, ret, brx.idx).
 
-A parameter of a call is a register, of a structure one for each part, if all accesses name it and agree on the parts;
-otherwise it is memory of the thread.
+A parameter of a call is a register, or one for each part of a structure, if all accesses name it and agree on the
+parts; otherwise it is memory of the thread.
 """
 
 from collections.abc import Mapping, Sequence
@@ -327,7 +327,7 @@ class _Expansion:
     def _choose(
         self, call: Instruction, target: Register, lists: list[tuple[Operand, ...]], callers: tuple[str, ...]
     ) -> None:
-        """A call of the function whose address a register holds: of each that it may be, behind a comparison."""
+        """A call of the function whose address a register holds: a comparison and a call for each that it may be."""
         behind, plain = self._around(call), replace(call, guard=None)
         self.count += 1
         end = Label(f"after choice {self.count}", call.place)

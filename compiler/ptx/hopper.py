@@ -34,7 +34,7 @@ _GROUPS = ("cta_group::1", "cta_group::2")
 
 
 def _barrier_at(r: Registers, operand: Operand) -> SSAValue:
-    """The address of an mbarrier, of the own block or of the cluster."""
+    """The address of an mbarrier in the own block or the cluster."""
     if isinstance(operand, Address) and not isinstance(operand.base, Integer):
         pointer = address_of(r, operand.base)
         if pointer is not None and pointer.type == SHARED_CLUSTER:

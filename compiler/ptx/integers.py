@@ -97,7 +97,7 @@ def _byte(r: Registers, operand: Operand, most: int) -> SSAValue:
 
 
 def _field(r: Registers, i: Instruction) -> None:
-    """bfe: bits beyond the register are those of its sign, of an unsigned one zero."""
+    """bfe: bits beyond a signed register repeat its sign, beyond an unsigned one they are zero."""
     type = i.modifiers[-1]
     bits, signed = TYPE_BITS[type], type[0] == "s"
     target, source, at, length = i.operands

@@ -19,7 +19,7 @@ _PLAIN = ("global", "acc::f32", "acc::f16", "v2", "v4", "v8")
 
 
 def _multimem(r: Registers, i: Instruction) -> None:
-    """multimem: one access to the memory of all devices, of all elements of a vector."""
+    """multimem: one access of all elements of a vector to the memory of all devices."""
     form, *words = i.modifiers
     type = words[-1]
     order = next((word for word in words if word in _ORDERS and word != "weak"), None)

@@ -22,7 +22,7 @@ _READS_RESULT = (("wgmma", "mma_async"),)
 
 
 def registers_in(operand: Operand) -> Iterator[Register]:
-    """The registers of an operand, of an address that by which it is computed."""
+    """The registers of an operand; for an address, the register from which it is computed."""
     match operand:
         case Register():
             yield operand

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The parameters of inlined calls, as registers or as memory of the thread; and the names of what is inlined (PTX ISA,
-call, Function Declarations and Definitions).
+"""The parameters of inlined calls, as registers or as memory of the thread; and the names of inlined functions (PTX
+ISA, call, Function Declarations and Definitions).
 """
 
 from collections.abc import Mapping

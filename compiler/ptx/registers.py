@@ -105,7 +105,7 @@ class Registers:
         self.stored: dict[tuple[SSAValue, int], str] = {}
         """Addresses of variables that are in memory: the variable, by the address of its place and a distance."""
         self.results: dict[str, SSAValue] = {}
-        """What calls of the device's functions return, by their parameters."""
+        """The results of calls of the device's functions, by their parameters."""
         self.read_names: set[str] = set()
         """The registers that some instruction reads."""
         self.homes: Mapping[str, tuple[Vector, int]] = {}

@@ -69,7 +69,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes or halves of a register, of a video instruction: `%r1.b0`, `%r1.h10`; also of its opposite."""
+    """Bytes or halves of a register in a video instruction, `%r1.b0`, `%r1.h10`, or of its negation."""
 
     register: Register
     parts: str
@@ -186,7 +186,7 @@ class Variable:
     scalar: str = ""
     """The type of a variable that is no array."""
     attribute: str = ""
-    """What else the text says of it: `.attribute(.managed)`."""
+    """Its other attributes in the text: `.attribute(.managed)`."""
 
     @property
     def plain_name(self) -> str | None:
@@ -247,7 +247,7 @@ class Module:
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     """The functions that other names stand for."""
     options: tuple[str, ...] = ()
-    """What the text says behind the target, such as `texmode_independent`."""
+    """The words behind the target in the text, such as `texmode_independent`."""
 
     def function(self, name: str) -> Function | None:
         """A function by its name, or by one that stands for it."""

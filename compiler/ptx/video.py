@@ -37,8 +37,8 @@ def _clamp_to(r: Registers, value: SSAValue, bits: int, *, signed: bool) -> SSAV
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What an instruction says: its operation, the number of parts, whether the result and the operands are signed,
-    whether it saturates, the second operation, and other words: of a shift, a comparison or a product.
+    """The modifiers of an instruction: its operation, the number of parts, whether the result and the operands are
+    signed, whether it saturates, the second operation, and other words: of a shift, a comparison or a product.
     """
 
     kind: str

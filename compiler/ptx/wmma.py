@@ -91,7 +91,7 @@ def _sums(shape: _Shape, type: str) -> Iterator[list[_Place]]:
 
 @dataclass(frozen=True, slots=True)
 class _Fragment:
-    """A fragment of a load or a store: the elements of each register, the bits of what an access moves and how many
+    """A fragment of a load or a store: the elements of each register, the bits that an access moves and how many
     elements that is, the number of registers, whether rows and columns are exchanged, and the elements of a row or
     column where no stride is given.
     """

@@ -53,7 +53,7 @@ def refuse_slower(log: str, ptx: str, entries: Sequence[EntryOp], source: Source
 def _place_messages(
     log: str, ptx: str, entries: Sequence[EntryOp], source: Source
 ) -> Iterator[tuple[AssemblerWarning, Place | None]]:
-    """Each message with its place: of the line of PTX that it names, else of its kernel or the only one. One about
+    """Each message with its place: the line of PTX that it names, else its kernel or the only one. One about
     calls has the place of each of them.
     """
     files = source_files(entries)

@@ -148,7 +148,7 @@ class GetLeavesOp(PureOp):
 
 @irdl_op_definition
 class GetScalarsOp(PureOp):
-    """The integers of a value as i32 or i64: of a layout the shape's, then the stride's; of a basis its factor and the
+    """The integers of a value as i32 or i64: a layout's shape, then its stride; a basis's factor and the
     mode indices of its path.
 
     With `only_dynamic`, only those that are not static.

@@ -160,7 +160,7 @@ def _check_coord(coord: Any, value: Any) -> None:
 
 @irdl_op_definition
 class SliceOp(PureOp):
-    """The modes of a value that the underscores of a coordinate keep; of a composed layout, with the rest's offset.
+    """The modes of a value that the underscores of a coordinate keep; a composed layout keeps the rest's offset.
 
     Of a swizzled layout the swizzle and the offset are kept only where CuTe C++ keeps them.
 

@@ -31,7 +31,7 @@ def _check_nesting(a: Tree, b: Tree) -> None:
 
 
 class SumOp(PureOp):
-    """The base of `tuple_add` and `tuple_sub`: both operands are of one kind; of the longer, the last elements stay."""
+    """The base of `tuple_add` and `tuple_sub`: both operands are of one kind; the last elements of the longer one stay."""
 
     lhs = operand_def(IntTupleOrShape)
     rhs = operand_def(IntTupleOrShape)
@@ -141,7 +141,7 @@ class CeilDivOp(AlgebraOp):
 
 
 def _ceil_div_tile(value: Tree, tile: Tree) -> Any:
-    """How many tiles cover a shape: of a layout by its size, of a tuple mode by mode; modes beyond it stay."""
+    """How many tiles cover a shape: a layout counts by its size, a tuple mode by mode; modes beyond it stay."""
     if isinstance(tile, tuple):
         modes = wrap(value)
         if len(tile) > len(modes):

@@ -36,7 +36,7 @@ def map_integers(f: Callable[[Any], Any], value: Value) -> Any:
 
 
 def integers(value: Value, *, paths: bool = False) -> Iterator[Any]:
-    """The integers of a value, from left to right: of a layout first the shape's, of a basis its factor.
+    """The integers of a value, from left to right: a layout's shape first, a basis's factor.
 
     With `paths`, a basis's factor is followed by the mode indices of its path, outermost first. In a composed
     layout, those of the outer layout come first, then the offset's, then the inner function's. A swizzle has none: its
@@ -84,7 +84,7 @@ def is_static_value(value: Value) -> bool:
 
 
 def public(value: Value) -> Any:
-    """`value` as a type of the public IR can hold it: of a dynamic integer the width is known, its divisors are not."""
+    """`value` as a type of the public IR can hold it, which knows the width of a dynamic integer but not its divisors."""
     return map_integers(lambda x: Unknown(64 if x.width > 32 else 32) if type(x) is Unknown else x, value)
 
 

@@ -60,7 +60,7 @@ class FuncOp(gpu.FuncOp):
 
 
 class ReturnOp(gpu.ReturnOp):
-    """`gpu.return`: the end of a function of a device program; of a kernel, that of its thread."""
+    """`gpu.return`: the end of a function of a device program; in a kernel, the end of its thread."""
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:

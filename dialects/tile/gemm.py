@@ -107,7 +107,7 @@ class GemmOp(IRDLOperation):
 
     @property
     def mma_atom(self) -> MmaAtomAttr:
-        """The atom: of the tiled MMA, of the operation, or UniversalFMA. `LayoutError` if its types have none."""
+        """The atom of the tiled MMA, of the operation, or UniversalFMA. `LayoutError` if its types have none."""
         if self.tiled_mma is not None:
             return cast("TiledMmaType", self.tiled_mma.type).atom
         if self.atom is not None:

@@ -24,7 +24,7 @@ class TmemAllocOp(TileOp):
     on. The first warp of the block allocates, and the block gives up its permit: two blocks of a multiprocessor that
     allocate twice could wait for each other. So a kernel has one such operation.
 
-    Preconditions: all threads of the block execute it, of a pair those of both blocks; it waits for them.
+    Preconditions: all threads of the block execute it, in a pair those of both blocks; it waits for them.
     """
 
     name = "tile.tmem_alloc"
@@ -56,7 +56,7 @@ class TmemAllocOp(TileOp):
 class TmemDeallocOp(TileOp):
     """`tile.tmem_dealloc %x`: the end of the columns of `tile.tmem_alloc`. All must have ended before the kernel does.
 
-    Preconditions: all threads of the block execute it, of a pair those of both blocks, after their uses of the columns
+    Preconditions: all threads of the block execute it, in a pair those of both blocks, after their uses of the columns
     are over: multiplications by a wait for their commit, loads and stores by `ptx.tcgen05.wait`. It waits for them.
     """
 

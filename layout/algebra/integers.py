@@ -117,7 +117,7 @@ class Unknown:
 
 
 def divisor(x: Any) -> int:
-    """The largest number known to divide an integer: of a static one, itself."""
+    """The largest number known to divide an integer; a static one divides itself."""
     return x.div if isinstance(x, Unknown) else x
 
 

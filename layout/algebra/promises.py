@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Whether a layout that has `?` can be seen another way for all values that its promises allow.
 
-The algebra assumes conditions that it cannot decide: of a composition, that extents divide each other. So the
+The algebra assumes conditions that it cannot decide. A composition assumes that extents divide each other. So the
 composition is repeated and checked with values in place of the `?`. Where it fails for some value, it fails for one of
 the first multiples of the divisor: of the numbers up to n, all divide n for n <= 2 only.
 """

@@ -83,7 +83,7 @@ class MmaAtom(Displayed):
         return self.contract.has(Role.SCALE_A)
 
     def operand(self, name: str) -> Operand:
-        """The operand "D", "A", "B" or "C"; of an instruction that updates D, that is C too."""
+        """The operand "D", "A", "B" or "C"; an instruction that updates D has it as C, too."""
         role = Role(name)
         return self.contract.operand(Role.D if role is Role.C and not self.contract.has(role) else role)
 

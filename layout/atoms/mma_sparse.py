@@ -68,7 +68,7 @@ def selectors(layout: Layout) -> int:
 def _layout(rows: int, k: int, element: str) -> Layout:
     """(thread, value) to the places in A, of 16 rows for each warp, that a register describes: eight chunks.
 
-    Of elements of 8 or 4 bits these are of one row: of rows 0 to 7 in thread 0 of a quad, of the others in thread 1;
+    With elements of 8 or 4 bits these are of one row: rows 0 to 7 in thread 0 of a quad, the others in thread 1;
     where K has more, the other half of it is two threads on. Of wider elements they are of two rows, 8 apart; thread 1
     has the other half of K, if there is one.
     """

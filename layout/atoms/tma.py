@@ -49,7 +49,7 @@ class TmaFacts:
 
     @property
     def name(self) -> str:
-        """CuTe's name; of the reductions, CuTe names only the addition."""
+        """CuTe's name; CuTe names only the add reduction."""
         if self.by_rows:
             verb = "LOAD_MULTICAST" if self.multicast else "LOAD" if self.loads else "STORE"
             return f"SM100_TMA_{verb}_2D_{'GATHER' if self.loads else 'SCATTER'}{ROWS}"

@@ -113,7 +113,7 @@ def _facts(match: re.Match[str], name: str) -> UmmaFacts:
 
 
 def _kind(family: str, values: int, ultra: bool, sparse: bool) -> str:
-    """The kind of PTX; of the two for 4-bit elements, that with fewer types of scale factors where it has them."""
+    """The kind of PTX. Two have 4-bit elements; this is the one with fewer types of scale factors where it has them."""
     if family.startswith("MXF4"):
         return "mxf4nvf4" if ultra or values != (64 if sparse else 32) else "mxf4"
     return next(kind.name for kind in UMMA_KINDS.values() if kind.family == family)

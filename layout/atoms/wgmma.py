@@ -74,7 +74,7 @@ def _registers(k: int, bits: int) -> Layout:
 def wgmma(n: int, types: tuple[str, str, str], a_space: Space, majors: tuple[Major, Major],
           operation: MmaOperation, is_sparse: bool = False) -> MmaAtom:  # fmt: skip
     """The atom of wgmma.mma_async of shape 64 x `n` x (256 bits of A), of the types of D, A and B; A is in registers or
-    in shared memory, B in shared memory. Of a sparse A, half of its elements are there, so that K is twice as large.
+    in shared memory, B in shared memory. A sparse A has half of its elements there, so that K is twice as large.
 
     `majors` are the contiguous modes of A and B in shared memory; only 16-bit elements may have MN. Raises
     `LayoutError` (E0304) for types, an `n` or majors that PTX does not have.

@@ -165,7 +165,7 @@ class Evaluator:
         return OPERATIONS[node.function.name]
 
     def _arguments(self, node: Call, operation: Operation) -> tuple[Any, ...]:
-        """The arguments of a call, of the right kinds; template arguments come after the first."""
+        """The arguments of a call, checked for the right kinds; template arguments come after the first."""
         given: Sequence[Expression] = (*node.arguments[:1], *node.modes, *node.arguments[1:])
         least, most = operation.arity()
         if len(given) < least or (most is not None and len(given) > most):

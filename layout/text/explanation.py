@@ -89,7 +89,7 @@ class Explanation:
 
 
 def shown(x: Any) -> str:
-    """The canonical text of an argument or a result; of a tiled copy, its tile."""
+    """The canonical text of an argument or a result; a tiled copy shows its tile."""
     if x is None or isinstance(x, tuple | int | Swizzle | Layout | ComposedLayout):
         return to_text(x)
     return f"tiled copy of {shown(x.layout_tv)}" if isinstance(x, TiledCopy) else str(x)

@@ -52,7 +52,7 @@ class Literal(Node):
 
 @dataclass(frozen=True, slots=True)
 class Name(Node):
-    """A name of a value or, before arguments, of an operation."""
+    """A name: of an operation before arguments, else of a value."""
 
     name: str
 

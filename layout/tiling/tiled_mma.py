@@ -218,7 +218,7 @@ def _fragment(threads: Any) -> tuple[None, Any]:
 
 
 def make_tiled_mma(atom: MmaAtom, atom_layout: Layout | None = None, permutation: Sequence[Tiler] = ()) -> TiledMma:
-    """The tiled MMA of `atom`, one by default; missing modes of the layout are 1, of the permutation None."""
+    """The tiled MMA of `atom`, one by default. Missing modes of the layout are 1, those of the permutation None."""
     layout: Layout = append(atom_layout or Layout(1, 0), 3)
     m, n, k = (*permutation, None, None, None)[:3]
     return TiledMma(atom, layout, (m, n, k))

@@ -82,7 +82,7 @@ class _Addressed:
 
 
 def memory_accesses(entry: EntryOp) -> list[MemoryAccess]:
-    """The accesses of a kernel at stage `instr`, in its order; of an asynchronous copy the one to global memory
+    """The accesses of a kernel at stage `instr`, in its order; an asynchronous copy has the one to global memory
     first.
     """
     x, y, z = entry.block

@@ -22,7 +22,7 @@ def multiplies_by_warpgroups(entry: EntryOp) -> bool:
 
 
 def find_calls(entry: EntryOp) -> Iterator[Operation]:
-    """The operations of a kernel with multiplications by warpgroups that are calls: of the device's printf, or of the
+    """The operations of a kernel with multiplications by warpgroups that call the device's printf, or the
     assembler's subroutines for f64. Emission writes other quotients and roots without a call.
     """
     if multiplies_by_warpgroups(entry):

@@ -147,7 +147,7 @@ def _static(emitter: Emitter, type: CuteType) -> SSAValue:
 
 
 def gather(emitter: Emitter, kind: CuteType, value: object) -> SSAValue:
-    """The value as an operand of the program again, of the type that the operation's result has."""
+    """The value as an operand of the program again, with the type of the operation's result."""
     return _static(emitter, kind) if kind.is_static else _part(emitter, kind, value)
 
 

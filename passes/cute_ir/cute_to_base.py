@@ -209,7 +209,7 @@ def _extract(emitter: Emitter, value: SSAValue, path: Path, type: Attribute) -> 
 
 
 def _printed_integers(emitter: Emitter, value: SSAValue, kind: CuteType) -> list[SSAValue]:
-    """The dynamic integers of a value in the order of its text: of a composed layout, the inner function's first."""
+    """The dynamic integers of a value in the order of its text; a composed layout begins with the inner function's."""
     if not isinstance(kind, ComposedLayoutType):
         return _fields(emitter, value, kind.data)
     groups: list[list[SSAValue]] = []

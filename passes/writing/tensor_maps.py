@@ -114,7 +114,7 @@ class TensorMaps:
         is_form: bool = False,
     ) -> MapRecipe:
         """The recipe of a map; with `is_form` of one at the beginning of the argument, or of any argument for a tensor
-        that is none.
+        that is not one.
         """
         tensor: SSAValue = op.tensor
         offset: LaunchValue = 0

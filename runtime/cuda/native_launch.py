@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A launch as machine code, for arguments that are torch tensors of known shapes, numbers and constants.
 
-It compares what the function of [direct](direct.py) compares, and calls that function for all else: other arguments,
-attributes, streams that are objects, and statuses of the driver. Of each tensor it reads device, element type, shape,
-strides and address in one call of DLPack's C functions (`DLPackExchangeAPI` in dlpack.h, DLPack 1.3), where torch has
-them. One function ([native_launch.ll](native_launch.ll)) serves all kernels; LLVM makes it in some 20 ms, so a launch
-becomes native after it has been repeated.
+It makes the same comparisons as the function of [direct](direct.py), and calls that function for all else: other
+arguments, attributes, streams that are objects, and statuses of the driver. Of each tensor it reads device, element
+type, shape, strides and address in one call of DLPack's C functions (`DLPackExchangeAPI` in dlpack.h, DLPack 1.3),
+where torch has them. One function ([native_launch.ll](native_launch.ll)) serves all kernels; LLVM makes it in some 20
+ms, so a launch becomes native after it has been repeated.
 """
 
 import ctypes
@@ -154,7 +154,7 @@ def _native(text: Comparison, prepared: Prepared, grid: object, otherwise: Launc
 
 
 def _fill_tensor(entry: _Entry, tensor: Tensor, exchange: _Exchange, kept: list[object]) -> bool:
-    """Notes what a tensor must be like; whether DLPack tells of it as torch does."""
+    """Notes the expected tensor; returns whether DLPack describes it as torch does."""
     given, array = tensor.given, tensor.array
     read, rank = _read(exchange, given), len(array.shape)
     modes = (ctypes.c_int64 * max(2 * rank, 1))(*array.shape, *array.strides)
@@ -201,7 +201,7 @@ def _keeping_maps(
 
 
 def _read(exchange: _Exchange, tensor: object) -> _DLTensor:
-    """What DLPack tells of a tensor. ValueError if it has nothing to tell."""
+    """DLPack's description of a tensor. ValueError if it has none."""
     made = _DLTensor()
     read = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_DLTensor))(exchange.read)
     if read(tensor, ctypes.byref(made)):

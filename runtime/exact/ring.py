@@ -96,7 +96,7 @@ LN2 = log(2)
 
 
 def sqrt(x: int) -> int:
-    """The square root that is a square itself; of an element without one, that of -x times a symbol."""
+    """The square root that is a square itself; an element without one has that of -x times a symbol."""
     if x % PRIME == 0:
         return symbol("sqrt", x) if x else 0
     if pow(x, (PRIME - 1) // 2, PRIME) != 1:

@@ -256,7 +256,7 @@ class Graph:
         groups.append(group)
 
     def _next(self, groups: list[Group], everything: Bools) -> Group:
-        """The group that goes on: one that can, of those the one that has paused least, and is first in the text. One
+        """The group that goes on: among those that can, the one that has paused least and is first in the text. One
         that lanes of other groups have to meet first waits for these, which may go round a loop.
         """
 
@@ -268,7 +268,7 @@ class Graph:
         return min(groups, key=order)
 
     def _lacks_lanes(self, group: Group, everything: Bools) -> bool:
-        """Whether a group is about to meet lanes, of those that have not returned, that may not be in it."""
+        """Whether a group is about to meet lanes that have not returned and may not be in it."""
         node = self.nodes[group.node]
         if not node.meets or node.mask is None:
             return node.meets

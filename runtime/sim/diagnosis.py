@@ -229,7 +229,7 @@ class _BothSeen:
 
 
 def _near(launch: DiagnosedLaunch, fault: SimulationError) -> dict[str, Any]:
-    """The place for a fault of a byte that nothing writes: of the write next to it, or of the read."""
+    """The place for a fault of a byte that nothing writes: the write next to it, or the read."""
     journal = Neighbours(fault.at)
     with suppress(SimulationError):
         launch.run(None, journal)
@@ -259,7 +259,7 @@ def _wrapped(launch: DiagnosedLaunch, fault: SimulationError) -> tuple[Site, str
 
 
 def _earlier(sightings: Sequence[Sighting], fault: SimulationError) -> Sighting | None:
-    """The access before that of a fault which conflicts with it: of the thread that the fault names, if it is there."""
+    """The earlier access that conflicts with that of a fault, by the thread that the fault names if it is there."""
     mine = next((sighting for sighting in sightings if _is_of(sighting, fault)), None)
     if mine is None:
         return None

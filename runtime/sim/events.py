@@ -73,7 +73,7 @@ class Until:
     cause: Callable[[bool], str] = lambda others_wait: ""
     """Why the wait has no end, in words, as far as it shows, by whether other warps wait elsewhere."""
     has_begun: Callable[[], bool] = lambda: False
-    """Whether a part of what it waits for has come, so that it shows what is missing."""
+    """Whether a part of the awaited work has come, so that it shows the missing part."""
 
 
 BODIES_BETWEEN_PAUSES = 64

@@ -214,7 +214,7 @@ def _shown(value: Value, lane: int) -> str:
 
 
 def _wide(value: Value) -> NDArray[np.float64]:
-    """Numbers in double precision; of a vector, its lanes first."""
+    """Numbers in double precision; the lanes of a vector come first."""
     return np.asarray(value).astype(np.float64)
 
 

@@ -189,7 +189,7 @@ class SimEngine:
             return None
 
     def _explain(self, fault: SimulationError, grids: Sequence[Grid], config: LaunchConfig) -> None:
-        """Lets the hint of a fault, of the use of an unwritten byte, say who writes it too late."""
+        """Makes the hint of a fault about an unwritten byte name the operation that writes it too late."""
         from .late_writes import late_write, sightings_of
         from .memory.journal import Journal
 

@@ -237,7 +237,7 @@ class Warp(Holder):
 
     @property
     def is_whole(self) -> bool:
-        """Whether all 32 lanes are active; of warps in step, of each that has active lanes."""
+        """Whether all 32 lanes are active; for warps in step, all of each warp that has active lanes."""
         return self.active == WARP * self.warps
 
     @property

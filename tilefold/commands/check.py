@@ -170,7 +170,7 @@ def _examine_as_written(
     args: argparse.Namespace, given: argparse.Namespace, stages: tuple[str, ...]
 ) -> "Iterator[Examination]":
     """The launches of CUDA C++ without optimisation, where faults are visible that the optimiser drops with the values
-    that no one uses. Only faults count: the optimised code is what runs. `given` are the arguments of the command.
+    that no one uses. Only faults count, since the optimised code runs. `given` are the arguments of the command.
     """
     from tilefold.tools.checking.check import Outcome
 

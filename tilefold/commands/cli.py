@@ -85,7 +85,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of the command line; of the subcommands, only those that `arguments` names get their options."""
+    """The parser of the command line; only the subcommands that `arguments` names get their options."""
     parser = _Parser(
         prog="tilefold",
         description="A compiler for CuTe-style GPU kernels, whose programs run at every stage of lowering.",

@@ -55,7 +55,7 @@ class _AccessOp(Tcgen05Op):
 
     @property
     def distance(self) -> int:
-        """The columns between the halves of the warp, of the shape that has them."""
+        """The columns between the halves of the warp, for the shape that has them."""
         return 0 if self.offset is None else self.offset.value.data
 
     def spelled(self, verb: str, packing: str) -> str:
@@ -226,8 +226,8 @@ class TmaCopySharedOp(GroupOp):
     this descriptor, to tensor memory (PTX ISA, tcgen05.cp). Rows become lanes; `unpack` ("b4x16_p64" or
     "b6x16_p32") puts elements of 4 or 6 bits into bytes.
 
-    Preconditions: one thread executes it; of a pair, that of one block. Postcondition: a `ptx.tcgen05.mma` of the same
-    pipe sees it; others after a `ptx.tcgen05.commit`.
+    Preconditions: one thread executes it, in a pair a thread of one block. Postcondition: a `ptx.tcgen05.mma` of the
+    same pipe sees it; others after a `ptx.tcgen05.commit`.
     """
 
     name = "ptx.tcgen05.cp"

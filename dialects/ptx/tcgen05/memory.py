@@ -38,7 +38,7 @@ class TensorAllocOp(GroupOp):
     """`ptx.tcgen05.alloc cta_group 1 %slot, %columns`: allocates 32, 64, 128, 256 or 512 columns of tensor memory, and
     writes their address to shared memory (PTX ISA, tcgen05.alloc). It waits until as many are free.
 
-    Preconditions: all lanes of a warp execute it; of a pair, one warp in each block. No later allocation of a block is
+    Preconditions: all lanes of a warp execute it, in a pair one warp of each block. No later allocation of a block is
     larger than an earlier one, and none comes after `ptx.tcgen05.relinquish_alloc_permit`.
     """
 
@@ -61,7 +61,7 @@ class TensorDeallocOp(GroupOp):
     """`ptx.tcgen05.dealloc cta_group 1 %address, %columns`: frees the columns that one `ptx.tcgen05.alloc` has
     allocated (PTX ISA, tcgen05.dealloc). All must be free before the kernel ends.
 
-    Preconditions: all lanes of a warp execute it; of a pair, one warp in each block; all uses of the columns are over.
+    Preconditions: all lanes of a warp execute it, in a pair one warp of each block; all uses of the columns are over.
     """
 
     name = "ptx.tcgen05.dealloc"

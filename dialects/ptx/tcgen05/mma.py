@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Multiplications that one thread issues for its block or a pair of blocks, and what tells of their completion (PTX
+"""Multiplications that one thread issues for its block or a pair of blocks, and the signals of their completion (PTX
 ISA, 5th Generation Tensor Core Instructions: tcgen05.mma, tcgen05.commit).
 
 The tensor core reads shared memory by the async proxy, and reads and writes tensor memory. A multiplication comes after
@@ -164,8 +164,8 @@ class TensorMmaOp(TensorMmaBase):
     that keep their D, a bit each. `scale_d 3` divides D by 2**3 before the addition, of f16 and tf32. `ashift` shifts
     the rows of A, which is in tensor memory. `collector "a::fill"` keeps A near the tensor core.
 
-    Preconditions: one thread executes it; of a pair, that of one block. Postcondition: until a `ptx.tcgen05.commit` of
-    the thread has arrived, nobody writes A and B, and D is used only by further multiplications of the same shape.
+    Preconditions: one thread executes it, in a pair a thread of one block. Postcondition: until a `ptx.tcgen05.commit`
+    of the thread has arrived, nobody writes A and B, and D is used only by further multiplications of the same shape.
     """
 
     name = "ptx.tcgen05.mma"

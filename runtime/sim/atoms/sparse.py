@@ -62,7 +62,7 @@ def invalid(codes: Array, chunk: Chunk, ordered: bool) -> NDArray[np.bool_]:
 
 @lru_cache(maxsize=256)
 def _sources(layout: Layout, size: int, rows: int, select: int) -> tuple[Array, Array]:
-    """Of each chunk (rows, chunks) the thread whose register describes it, and the position of its lowest bit."""
+    """The thread whose register describes each chunk (rows, chunks), and the position of the chunk's lowest bit."""
     threads, values = int(layout[0].size), int(layout[1].size)
     places = distances(layout).reshape(threads, values, order="F")[:, ::size]
     row, chunk = places % rows, places // rows // size
@@ -97,7 +97,7 @@ class Metadata:
 
     @property
     def _sources(self) -> tuple[Array, Array]:
-        """Of each chunk the thread whose register describes it, and the position of its lowest bit."""
+        """The thread whose register describes each chunk, and the position of the chunk's lowest bit."""
         layout = self.atom.contract.operand(Role.METADATA).layout
         return _sources(layout, self.chunk.size, self.atom.shape[0], self.select)
 

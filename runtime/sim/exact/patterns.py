@@ -137,7 +137,7 @@ class Table:
             self.of(values.dtype).keep(values)
 
     def tensors(self, arguments: Mapping[str, Argument]) -> dict[str, ExactArray]:
-        """The storages of tensors among the arguments of a launch as numbers, of those that have floats."""
+        """The storages of tensors with floats among the arguments of a launch, as numbers."""
         given = {name: value.storage for name, value in arguments.items() if isinstance(value, TensorArgument)}
         return {name: self.numbers(storage) for name, storage in given.items() if is_floating(storage.dtype)}
 

@@ -159,7 +159,7 @@ class Journal:
         return next(offset for placed, offset in self._places if placed is storage)
 
     def history(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """The offsets of all bytes that were written, in ascending order, and their values, of each byte in the order
+        """The offsets of all bytes that were written, in ascending order, and the values of each byte in the order
         of time. Equal for two launches that write the same, in whatever widths and order of bytes.
         """
         if not self._offsets:

@@ -125,7 +125,7 @@ class Watch:
         return f"{who} was in {self.launch.site}, after {self.launch.steps} steps"
 
     def _refuse(self, stuck: Sequence[Warp]) -> None:
-        """Raises the fault of warps that go round forever, of those that wait for memory first."""
+        """Raises the fault of warps that go round forever, first that of warps that wait for memory."""
         stuck = sorted(stuck, key=lambda warp: warp.agents[0])
         waiting = [warp for warp in stuck if warp in self._looks]
         first = waiting[0] if waiting else stuck[0]

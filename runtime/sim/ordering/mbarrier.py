@@ -170,7 +170,7 @@ class Mbarrier:
         return int(known(warp, np.array([lane])).times[self.maker]) > self.made
 
     def track(self, arrival: Arrival | Transfer, warp: Warp, lanes: NDArray[np.int64]) -> None:
-        """Counts an arrival, or bytes, of an operation that lanes of a warp have begun, once it is complete."""
+        """Counts the arrival or bytes of an operation that lanes of a warp have begun, once it is complete."""
         self.arrivals.append(arrival)
         if self.is_ordered:
             now = executed(warp, lanes)
@@ -204,7 +204,7 @@ class Mbarrier:
                 warp.fault(Code.SIM_MBARRIER, arrival.site, lane, problem)
 
     def is_complete(self, parity: int) -> bool:
-        """Whether the phase of a parity is complete, of the current one and the one before."""
+        """Whether the phase of a parity is complete; it is the current one or the one before."""
         return self.phase % 2 != parity
 
     def _check_waits(self) -> None:
@@ -285,7 +285,7 @@ class Mbarrier:
         return "a release is missing: no thread has ever arrived here"
 
     def has_begun(self, warp: Warp, parity: int) -> bool:
-        """Whether some of what the current phase needs has come, or phases have ended before a warp looked for one."""
+        """Whether a part of the current phase has come, or phases have ended before a warp looked for one."""
         return self.pending < self.expected or bool(self.bytes) or bool(self.passed(warp, parity))
 
     def passed(self, warp: Warp, parity: int) -> str:

@@ -5,7 +5,7 @@
 The simulator executes one access after the other, so that a load finds the newest value, and a write comes last in the
 coherence order of its place. Where a launch looks for outdated values, it keeps the versions that a place has held. A
 load may return a version unless the thread knows a later one: it has read or written that itself, or the causality
-order has an access to it before the load. Of two threads that execute `fence.sc`, the later one knows what the earlier
+order has an access to it before the load. If two threads execute `fence.sc`, the later one knows what the earlier
 one did before. A write may as well come right behind such a version in the coherence order: memory then keeps the
 newest value, and a later load may find the write as an outdated one.
 
@@ -302,7 +302,7 @@ class Outdated:
         return max(least, *(few[place][0] for place in np.flatnonzero(entries >> 32 < until)), 0)
 
     def fence(self, warp: Warp, scope: str) -> None:
-        """A fence of sequential consistency of the active lanes: they know what was before earlier ones."""
+        """A fence of sequential consistency by the active lanes: they know everything before earlier fences."""
         own = home(warp)
         now = snapshot(warp, warp.lane_numbers())
         before = now.joined(now.proxies.get(FENCED))

@@ -135,7 +135,7 @@ def missing_edge(warp: Warp, lane: int, agent: int, time: int) -> str:
 
 
 _IDIOM = (
-    "; a fence of each thread before a barrier releases what that thread has written only for its own flags: the "
+    "; a fence of each thread before a barrier releases the writes of that thread only for its own flags: the "
     "thread that writes this flag must fence after the barrier"
 )
 """For kernels in which all threads fence, meet at a barrier, and one of them tells other blocks by a relaxed atomic."""

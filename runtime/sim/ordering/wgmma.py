@@ -144,7 +144,7 @@ class WgmmaShare:
     executed: Clock | None
     """The knowledge of the warp when it executed it, where races are looked for."""
     metadata: NDArray[np.uint32] | None = None
-    """Those of a sparse A, of the lanes."""
+    """The metadata of a sparse A, in the registers of the lanes."""
     is_committed: bool = False
 
     @property

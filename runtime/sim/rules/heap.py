@@ -3,7 +3,7 @@
 and discard, which makes bytes undefined (PTX ISA, discard).
 
 An allocation lies behind a gap that no access may touch, and memory that was freed is not given again, so that an
-access beyond an allocation, or after free, is a fault as elsewhere. The gap holds what the heap knows of it.
+access beyond an allocation, or after free, is a fault as elsewhere. The gap holds the heap's record of it.
 """
 
 from dataclasses import dataclass

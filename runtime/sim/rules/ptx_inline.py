@@ -69,7 +69,7 @@ class _Registers:
     halves: set[tuple[str, str, bool]]
 
     def statements(self, part: str, site: Site) -> list[_Statement] | None:
-        """The statements of a part of the text, which has no predicate; None for what is not known."""
+        """The statements of a part of the text, which has no predicate; None for an unknown one."""
         declaration, known, moved = _DECLARATION.fullmatch(part), _INSTRUCTION.fullmatch(part), _moves(part)
         if declaration is not None:
             self.declared |= set(re.split(r"\s*,\s*", declaration[1]))

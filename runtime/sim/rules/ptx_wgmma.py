@@ -55,7 +55,7 @@ class Operands:
 
 
 class WgmmaRule:
-    """The multiplications by one operation of the program, of an atom whose A and B have these signs."""
+    """The multiplications by one operation of the program, whose atom has A and B of these signs."""
 
     def __init__(
         self, op: Operation, atom: MmaAtom, signs: tuple[int, int], t: Translator, select: int | None = None

@@ -58,7 +58,7 @@ def same(warp: Warp, value: Value) -> int:
 
 @lru_cache(maxsize=256)
 def _cells(shape: str, count: int, packed: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The lanes and columns, (lanes of the warp, registers[, 2]), of a shape executed `count` times."""
+    """The lanes and columns of a shape executed `count` times, (lanes of the warp, registers[, 2])."""
     form = shape_named(shape)
     found = [[form.cell(t, j) for j in range(count * form.registers)] for t in range(WARP)]
     lanes, columns = np.moveaxis(np.array(found), 2, 0)

@@ -182,8 +182,8 @@ class Parts:
 
 
 class Memory:
-    """What each of the blocks that share the keys of some rows by memory leaves there: the rows of O, the greatest
-    scores and the sums. The block that is the last to say so adds them up in the order of the keys.
+    """The results that each of the blocks which share the keys of some rows leaves in memory: the rows of O, the
+    greatest scores and the sums. The block that is the last to say so adds them up in the order of the keys.
     """
 
     def __init__(self, config: Decode, depth: int, left: Any, ready: Any, group: Any) -> None:

@@ -15,7 +15,7 @@ from tilefold.runtime.errors import Dim3
 from tilefold.runtime.sim.timeline import Event
 
 COLUMNS = 640
-"""How many parts of its time a row tells apart."""
+"""How many parts of its time a row distinguishes."""
 MAX_ROWS = 24
 """The warps that are drawn, of whole blocks; those of the first block even where it has more."""
 MAX_LOSSES = 20
