@@ -220,7 +220,7 @@ def trace(
     the kernel; everything else is given to the function as it is. `bounds` are the kernel's. Raises ProgramError, at
     the user's line, for errors in the kernel; other exceptions of the function go through.
 
-    It runs in a context of its own, so that an interrupt leaves no kernel behind that is being built.
+    It runs in a context of its own, so that an interrupt leaves no half-built kernel.
     """
     return copy_context().run(_trace, function, arguments, bounds, name, contract)
 

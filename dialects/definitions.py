@@ -117,7 +117,7 @@ def some_text(value: str | None) -> StringAttr | None:
 
 
 def flag(value: bool) -> UnitAttr | None:
-    """A property that is there or not."""
+    """A property that is present or absent."""
     return UnitAttr() if value else None
 
 

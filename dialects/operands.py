@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Directives of assembly formats for operands without a type behind them: it is that of the operand's definition, or
+"""Directives of assembly formats for operands without a type after them: it is that of the operand's definition, or
 the only one that the operand can have.
 """
 

@@ -219,7 +219,7 @@ def _depth(value: SSAValue) -> int:
 
 def _cost(terms: Sum, kept: Set[Digit]) -> int:
     """About how many instructions a sum takes: one for each factor of its products, and those of its digits, each
-    once, but for those that are there already.
+    once, but for existing ones.
     """
     steps: dict[Digit, int] = {}
     for digit in {digit for product in terms for digit in product}:

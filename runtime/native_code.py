@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions as machine code of the processor at hand, which LLVM makes while the program runs."""
+"""Functions as machine code of this machine's processor, which LLVM makes while the program runs."""
 
 from collections.abc import Mapping
 from importlib import import_module

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The common parts of branches and loops of the kernel: the leaves of variables that they hand on, conditions, and
+"""The common parts of branches and loops of the kernel: the leaves of variables that they pass on, conditions, and
 building their blocks.
 
 A leaf has a common type on all paths, or a message where the types differ. Numbers of Python take the type of the

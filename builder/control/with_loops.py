@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Loops of the kernel as `with` statements, whose bodies hand on values by `yield_out`."""
+"""Loops of the kernel as `with` statements, whose bodies pass on values by `yield_out`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -61,7 +61,7 @@ def while_generate(inputs: Sequence[object], condition: Callable[..., object]) -
 
 def yield_out(args: Sequence[Any] = ()) -> None:
     """The end of the body of `while_generate`: the values of the next iteration. Without values, that of
-    `for_generate`, which hands on the variables that the body sets.
+    `for_generate`, which passes on the variables that the body sets.
     """
     if not args:
         return

@@ -229,9 +229,9 @@ def store(
     ss: str | None = None,
 ) -> None:
     """Writes the element at a pointer, or the elements of a vector in their own type. Where `sem` is "release", the
-    access is `store_release`; where it is "relaxed", it tells of earlier writes only behind a fence. Cache operators
-    (wb, cg, cs, wt) and priorities as those of `load`.
-    TilefoldError (E5002) for another order, and for caches or a vector with an order; (E0317) for an unknown word.
+    access is `store_release`; where it is "relaxed", it makes earlier writes visible only after a fence. Cache
+    operators (wb, cg, cs, wt) and priorities as those of `load`. TilefoldError (E5002) for another order, and for
+    caches or a vector with an order; (E0317) for an unknown word.
     """
     _check_order(sem, _RELEASING)
     hint = _hint(sem, cop, level1_eviction_priority, None)

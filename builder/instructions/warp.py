@@ -165,7 +165,7 @@ def warp_redux_sync(
 
 class Elected(Bool):
     """The result of `elect_one`; `with` on it is a branch of the kernel. In functions that are not rewritten the branch
-    hands on no variables: a value that is made in it is not used after it.
+    passes on no variables: a value that is made in it is not used after it.
     """
 
     __slots__ = ("_branch",)

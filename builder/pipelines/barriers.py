@@ -71,7 +71,7 @@ def arrive(barrier_id: object, num_threads: int) -> None:
 
 
 def agent_sync(agent: Agent, is_relaxed: bool = False) -> None:
-    """Waits for all threads of the block, or of the cluster; with `is_relaxed` no writes are handed on. Raises
+    """Waits for all threads of the block, or of the cluster; with `is_relaxed` no writes are passed on. Raises
     TilefoldError (E5011) for a single thread.
     """
     if agent is Agent.ThreadBlockCluster:

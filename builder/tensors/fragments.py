@@ -281,7 +281,7 @@ def store(tensor: Elements, value: Any) -> None:
 
 
 class Home:
-    """Registers in which control flow hands on a fragment: one path writes it, the next reads it."""
+    """Registers in which control flow passes on a fragment: one path writes it, the next reads it."""
 
     def __init__(self, like: Vec) -> None:
         self.shape = like.shape

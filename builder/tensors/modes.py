@@ -142,7 +142,7 @@ def domain_offset(coord: object, tensor: object) -> Any:
     """The tensor from a coordinate on: its layout, starting there. The kernel must not access elements beyond its end.
 
     A coordinate may be negative, as for a tensor whose first tile is the incomplete one, or beyond the end of
-    one in shared memory, for a part that lies behind it: elements that are not there must not be accessed. None is the
+    one in shared memory, for a part that lies after it: missing elements must not be accessed. None is the
     beginning of a mode. The arguments may also stand in the other order. Raises TilefoldError (E5002) without a tensor,
     and (E0215) for a coordinate beyond the end of another tensor.
     """

@@ -85,7 +85,7 @@ class Packed:
 
 
 def load_packed(tensor: Elements) -> Packed:
-    """The elements of a tensor of 4 bits each that lie one behind the other. TilefoldError (E0319) for others."""
+    """The elements of a tensor of 4 bits each that lie one after the other. TilefoldError (E0319) for others."""
     type = tensor_type(tensor)
     layout = type.layout.data
     flat = coalesce(layout) if isinstance(layout, Layout) and is_fully_static(layout.shape) else None

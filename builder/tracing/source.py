@@ -95,7 +95,7 @@ def place_of_code(code: CodeType, at: int, names: "dict[str, Any] | None" = None
 
 
 def place_of_line(file: str, line: int) -> Place:
-    """The beginning of a line of a file, with its text where the file is at hand."""
+    """The beginning of a line of a file, with its text if the file can be read."""
     return Place(file, line, 1, text=linecache.getline(file, line).rstrip("\r\n"))
 
 

@@ -31,7 +31,7 @@ def _yielded_values(w: FunctionWriter, block: Block, parent: Operation, count: i
 
 
 def join_paths(w: FunctionWriter, joined: Sequence[SSAValue], paths: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """Appends a phi for each value that several paths hand on, given the label of each path and its values."""
+    """Appends a phi for each value that several paths pass on, given the label of each path and its values."""
     for index, value in enumerate(joined):
         incoming = ", ".join(f"[ {values[index]}, %{label} ]" for label, values in paths)
         w.define(value, f"phi {w.type(value)} {incoming}")

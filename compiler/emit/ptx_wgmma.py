@@ -46,7 +46,7 @@ class Words:
             self.values.append(f"{type} {value if word == type else self._w.temp(f'bitcast {word} {value} to {type}')}")
 
     def tie(self, text: str, letters: Sequence[str] = (), given: Sequence[str] = ()) -> None:
-        """Writes assembly that takes and returns the words, and takes other operands behind them."""
+        """Writes assembly that takes and returns the words, and takes other operands after them."""
         w, count = self._w, len(self.values)
         returned = self.types[0] if count == 1 else f"{{ {', '.join(self.types)} }}"
         constraints = [*(f"={letter}" for letter in self.letters), *map(str, range(count)), *letters]

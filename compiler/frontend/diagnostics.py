@@ -27,7 +27,7 @@ class Severity(Enum):
 class Place:
     """A place in a file: line and column from 1; `end` is the column after the marked text; `text` the whole line.
 
-    `text` is empty when the file is not at hand.
+    `text` is empty when the file cannot be read.
     """
 
     file: str

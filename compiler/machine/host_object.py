@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Object files for the processor at hand, which programs in C link: a function that computes numbers, and data.
+"""Object files for this machine's processor, which programs in C link: a function that computes numbers, and data.
 
 The function is a kernel of one thread, whose text for NVPTX is made for the processor: its parameters are those of a
 launch, and all its state spaces are the machine's memory.

@@ -101,7 +101,7 @@ class _Expansion:
         return replace(function, body=tuple(body), registers=self.registers, variables=variables)
 
     def _add(self, function: Function, parameters: Mapping[str, str], prefix: str, callers: tuple[str, ...]) -> str:
-        """Appends the body of a function whose parameters have these names here; the label behind it."""
+        """Appends the body of a function whose parameters have these names here; the label after it."""
         names = dict(parameters)
         self.registers[CARRY] = "pred"
         for name, type in function.registers.items():

@@ -37,7 +37,7 @@ _SUMS = (("s32",), ("u32",), ("s64",), ("u64",))
 
 
 _ALIGNED = 1024
-"""More than the lowest bits of an address, as a number, that its alignment tells of."""
+"""A number greater than the lowest bits of an address that its alignment determines."""
 
 
 def rounded_by(instruction: Instruction) -> int | None:

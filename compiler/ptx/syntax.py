@@ -54,7 +54,7 @@ class Float:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A label, a variable or a function, by its name, and bytes behind it."""
+    """A label, a variable or a function, by its name, and bytes after it."""
 
     name: str
     offset: int = 0

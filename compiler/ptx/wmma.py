@@ -3,7 +3,7 @@
 Multiply-and-Accumulate Instructions).
 
 PTX does not say which lane has which element of a fragment. Here a fragment is that of the `mma.sync` with 16 rows and
-8 columns, twice where the shape has more rows or columns, one behind the other. A product with 8 rows and 32 columns is
+8 columns, twice where the shape has more rows or columns, one after the other. A product with 8 rows and 32 columns is
 that of the transposed matrices. Where `wmma` has more registers, they hold the same again.
 """
 

@@ -31,7 +31,7 @@ def _check_nesting(a: Tree, b: Tree) -> None:
 
 
 class SumOp(PureOp):
-    """The base of `tuple_add` and `tuple_sub`: both operands are of one kind; the last elements of the longer one stay."""
+    """The base of `tuple_add` and `tuple_sub`: both operands are of one kind; the last elements of the longer stay."""
 
     lhs = operand_def(IntTupleOrShape)
     rhs = operand_def(IntTupleOrShape)

@@ -84,7 +84,7 @@ def is_static_value(value: Value) -> bool:
 
 
 def public(value: Value) -> Any:
-    """`value` as a type of the public IR can hold it, which knows the width of a dynamic integer but not its divisors."""
+    """`value` as a type of the public IR can hold it, which keeps the width of a dynamic integer, not its divisors."""
     return map_integers(lambda x: Unknown(64 if x.width > 32 else 32) if type(x) is Unknown else x, value)
 
 

@@ -115,7 +115,7 @@ class TensorLoadOp(TmaCopyOp):
     With `pair` (`.cta_group::2`), the mbarrier is one of either block of the destination's pair: of the one whose rank
     is as even or odd as that of the block that `bar` is in. `ptx.pair.leader` has the place in the even one.
 
-    With `gather4`, the coordinates are a column and the numbers of four rows, whose parts come one behind the other.
+    With `gather4`, the coordinates are a column and the numbers of four rows, whose parts come one after the other.
     The map has two dimensions and boxes of one row. Rows outside the tensor are as elements outside it.
 
     Preconditions: `dst` is a multiple of 128; where the map swizzles, the swizzle applies to the address in shared

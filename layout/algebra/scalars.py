@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Integers that are known only at run time: those of a tensor that fill the `?` in the layout of a parameter, and one
-that counts as dynamic although its value is at hand.
+that counts as dynamic although its value is known.
 """
 
 import operator

@@ -74,7 +74,7 @@ class MmaAtom(Displayed):
 
     @property
     def stored_k(self) -> int:
-        """The elements of a row of A that are there: K, or half of it."""
+        """The stored elements of a row of A: K, or half of it."""
         return self.shape[2] // (2 if self.is_sparse else 1)
 
     @property

@@ -2,9 +2,9 @@
 """Matrix instructions with a sparse A, of which registers or shared memory have half of the elements, and metadata the
 places of these (PTX ISA, Sparse matrix storage; CuTe's mma_traits_sm90_gmma_sparse.hpp, mma_traits_sm120_sparse.hpp).
 
-A row of A falls into chunks. A chunk of 4 elements has 2 that are there, of which an index of 2 bits each names the
-place; a chunk of 8 elements of 4 bits has 2 pairs; one of 2 elements of tf32 has one, whose index is 0b0100 or 0b1110.
-So 4 bits describe a chunk, from the lowest bits of the register on.
+A row of A falls into chunks. A chunk of 4 elements stores 2, and an index of 2 bits names the place of each; it names
+the place; a chunk of 8 elements of 4 bits has 2 pairs; one of 2 elements of tf32 has one, whose index is 0b0100 or
+0b1110. So 4 bits describe a chunk, from the lowest bits of the register on.
 
 The layout of the metadata maps (thread, value) to the places in A (M,K) that the 32 bits of the thread's register
 describe. Threads with the same places are alternatives, among which the sparsity selector chooses.

@@ -53,7 +53,7 @@ class _Loaded(Memoised[bool]):
 
 
 def _handed_on(entry: EntryOp) -> Iterator[Sequence[SSAValue]]:
-    """The values that paths hand on to each result of a branch, and to each value that a loop carries."""
+    """The values that paths pass on to each result of a branch, and to each value that a loop carries."""
     for op in entry.walk():
         match op:
             case scf.IfOp() if op.output:

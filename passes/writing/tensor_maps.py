@@ -53,7 +53,7 @@ def update_tensor_map(emitter: Emitter, op: UpdateTensorMapOp, tensor: Address, 
 
 
 def _takes_form(op: Operation) -> bool:
-    """Whether an operation copies a map to memory, or works on one that is there."""
+    """Whether an operation copies a map to memory, or works on one in memory."""
     in_memory = isinstance(op, CopyTensorMapOp | UpdateTensorMapOp)
     return in_memory or (isinstance(op, TmaCallOp) and op.descriptor is not None)
 

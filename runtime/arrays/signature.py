@@ -33,7 +33,7 @@ else:
 
 
 ALIGN = 16
-"""The greatest alignment that is looked for, in bytes: that of the widest access of most GPUs."""
+"""The greatest alignment that counts, in bytes: that of the widest access of most GPUs."""
 
 
 @dataclass(frozen=True, slots=True, init=False)

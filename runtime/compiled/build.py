@@ -32,7 +32,7 @@ class Build:
     artifacts: tuple[Artifact, ...]
 
     def artifact(self, kernel: str) -> Artifact:
-        """The kernel of this name, which is there."""
+        """The kernel of this name, which must exist."""
         return next(artifact for artifact in self.artifacts if artifact.kernel == kernel)
 
     def to_bytes(self) -> bytes:

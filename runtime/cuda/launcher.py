@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which of a kernel's launches serves the arguments at hand: the last one most likely, else one of those before.
+"""Chooses the launch of a kernel that fits the arguments: most likely the last one, else an earlier one.
 
 Each launch itself checks whether the arguments have its types ([direct](direct.py)); the tables here only say which
 launches to ask. Arguments without a prepared launch go to `resolve`, which checks everything and prepares.

@@ -32,7 +32,7 @@ from .sim_engine import SimEngine
 from .unwritten import COVER, Elements, Stores, least_store
 
 MOST = 20
-"""The most faults of one launch that are looked for."""
+"""The most faults that one launch reports."""
 
 FORGIVABLE = frozenset({Code.SIM_RACE, Code.SIM_UNINITIALISED, Code.SIM_CONSTANT, Code.SIM_PHASE}) | FAULTS
 """Faults after which a launch can go on: the access takes place, undefined bytes read as 0, and numbers stay."""

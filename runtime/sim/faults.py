@@ -98,7 +98,7 @@ class SimulationError(TilefoldError):
 
 
 class UndefinedReadError(Exception):
-    """A thread reads unwritten bytes in a run that cannot tell whether anything depends on it."""
+    """A thread reads unwritten bytes in a run that cannot decide whether anything depends on them."""
 
 
 def _coordinate(c: Dim3) -> str:

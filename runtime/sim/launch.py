@@ -191,7 +191,7 @@ class LaunchState:
     since they depend on the order of the warps. 0 where warps run one after the other.
     """
     races: bool = True
-    """Whether accesses that nothing orders are looked for, so that clocks record the order of accesses."""
+    """Whether the launch checks that accesses are ordered, so that clocks record their order."""
     shares: bool = False
     """Whether several processes may share out its clusters."""
     trace: "Trace | None" = None
@@ -202,7 +202,7 @@ class LaunchState:
     loads: Loads | None = None
     """How atomic loads find their values, where that is not the usual way."""
     numbers: bool = False
-    """Whether numbers that go wrong are looked for."""
+    """Whether the launch checks for numbers that go wrong."""
     tensor_cores: Target | None = None
     """The target whose tensor cores sum the products of matrix instructions; None sums in f64."""
     tensor_fences: bool = True

@@ -316,7 +316,7 @@ def test_the_mode_of_a_tensor_without_a_map() -> None:
      r"stored box begins at the coordinates \(4,-4\), before the tensor"),
     (Case("u16", "uint16", (33, 20), (1, 40), (16, 16), (24, 8)),
      Case("u16", "uint16", (32, 20), (1, 40), (16, 16), (24, 8)),
-     r"ends the rows of the tensor, of 66 bytes(.|\n)*GPUs write the 14 bytes behind them too"),
+     r"ends the rows of the tensor, of 66 bytes(.|\n)*GPUs write the 14 bytes after them too"),
 ])  # fmt: skip
 @pytest.mark.parametrize("operation", ["ptx.cp.async.bulk.tensor.store", 'ptx.cp.reduce.async.bulk.tensor "add"'])
 def test_stores_that_gpus_do_otherwise_are_refused(wrong: Case, right: Case, said: str, operation: str) -> None:

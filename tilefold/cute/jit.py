@@ -98,7 +98,7 @@ class UserOp(JitFunction[P, R]):
 
 
 def dsl_user_op(function: Callable[P, R]) -> JitFunction[P, R]:
-    """Makes a function a part of the kernels that call it, whose calls may hand on `loc=loc, ip=ip`."""
+    """Makes a function a part of the kernels that call it, whose calls may pass on `loc=loc, ip=ip`."""
     known: Any = function
     return known if isinstance(function, JitFunction) else UserOp(function, preprocessor=False)
 

@@ -14,7 +14,7 @@ _ABSENT = object()
 
 
 class Replacements(ExitStack):
-    """What has been replaced. Closing it, as the end of `with` does, brings everything back, the last one first."""
+    """The replaced names. Closing it, as the end of `with` does, restores them, the last one first."""
 
     def set(self, owner: Any, **values: object) -> None:
         """Gives names of a module, a class or an object other values."""

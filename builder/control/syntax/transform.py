@@ -79,7 +79,7 @@ def _name(node: ast.Attribute | ast.Name) -> str:
 
 
 def _without_places(function: ast.FunctionDef) -> None:
-    """Drops the arguments `loc=loc` and `ip=ip` of calls, by which programs hand on a place in an IR: it is known."""
+    """Drops the arguments `loc=loc` and `ip=ip` of calls, by which programs pass a place in an IR: it is known."""
     for node in ast.walk(function):
         if isinstance(node, ast.Call):
             node.keywords = [given for given in node.keywords if not _is_place(given)]

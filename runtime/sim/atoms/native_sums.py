@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The function that sums products as tensor cores do (`AlignedSum`), as machine code of the processor at hand.
+"""The function that sums products as tensor cores do (`AlignedSum`), as machine code of this machine's processor.
 
 A sum looks at each product three times. NumPy takes some 10 ns a product for that, twenty times as long as for the
 multiplication of matrices. LLVM, which the compiler needs anyway, makes a function in some 100 ms, once in a process;

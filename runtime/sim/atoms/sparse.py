@@ -2,7 +2,7 @@
 """Multiplications with a sparse A: metadata say which elements of a row of A are there, and a product is taken of each
 of these with the element of B at its place. Other elements of B do not take part, not even infinities.
 
-So a row of D is that of a dense multiplication of the elements that are there and of the elements of B that they
+So a row of D is that of a dense multiplication of the stored elements and of the elements of B that they
 select. The sums are those of the dense instructions of half the K: on an H200, all bits of mma.sp and wgmma.sp are
 (tests/cuda/test_sparse_sums.py).
 """
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = NDArray[Any]
 SparseProduct: TypeAlias = Callable[[Array, Array, Array, Array], Array]
-"""D (M,N) of the elements (M,K/2) of A that are there, their places in K, B (K,N), and C (M,N) in the type of D."""
+"""D (M,N) of the stored elements (M,K/2) of A, their places in K, B (K,N), and C (M,N) in the type of D."""
 
 _HINT = "let each chunk of A name two different elements, in the threads that the sparsity selector says"
 
 
 def selected(codes: Array, chunk: Chunk) -> Array:
-    """The places in K (rows, K/2) of the elements that are there, by the descriptions (rows, chunks) of chunks."""
+    """The places in K (rows, K/2) of the stored elements, by the descriptions (rows, chunks) of chunks."""
     rows, chunks = codes.shape
     if chunk.size == 2:
         within = (codes >> 3)[..., None]  # 0b0100 and 0b1110 name halves of an element
@@ -173,7 +173,7 @@ def sparse_executor(
 
 @lru_cache(maxsize=256)
 def stored_places(atom: MmaAtom) -> Array:
-    """Where each element (M, K/2) of A that is there is among the raveled values (threads, values)."""
+    """The position of each stored element (M, K/2) of A among the raveled values (threads, values)."""
     (m, _, k), layout = atom.shape, atom.layout_a
     threads, values = int(layout[0].size), int(layout[1].size)
     places = distances(layout).reshape(threads, values, order="F")[:, ::2]

@@ -32,7 +32,7 @@ def rows_of(space: Space, warp: Warp, access: Access, lane: int, address: int, s
     if size % BULK_UNIT:
         text = f"the size of a bulk copy is {size} bytes, which is not a multiple of {BULK_UNIT}"
         warp.fault(Code.SIM_MISALIGNED, access.site, lane, text, f"copy a multiple of {BULK_UNIT} bytes")
-    # the first row beyond the memory is a fault, so that those behind it need no place, of whatever size the copy is
+    # the first row beyond the memory is a fault, so that later rows need no place, whatever the size of the copy
     end = min(address + size, max(address, space.base + space.arena.span) + BULK_UNIT)
     return rows_at(space, warp, access, lane, np.arange(address, end, BULK_UNIT), reads)
 

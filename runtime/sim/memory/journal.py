@@ -66,7 +66,7 @@ class Journal:
     outdated: dict[Site, str] = field(default_factory=dict[Site, str])
     """The accesses that have found outdated values, each with its place."""
     communication: "Communication | None" = None
-    """The order of the atomic accesses, where some have looked for outdated values."""
+    """The order of the atomic accesses, if some may have found outdated values."""
     wider: set[Site] = field(default_factory=set[Site])
     """Operations with forgiven races with threads of other warps."""
     reached: Reached | None = None

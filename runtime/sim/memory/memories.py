@@ -137,7 +137,7 @@ class Memories:
         *, races: bool = False, global_base: int = 0, shared_base: int = 0, guard: int = Arena.ALIGN
     ) -> "Memories":
         """Memory without contents: global memory leaves `guard` bytes around each allocation; `races` says whether
-        races are looked for.
+        the launch checks for races.
         """
         global_, shared = Space(GMEM, global_base, races, Arena(guard)), Space(SMEM, shared_base, races)
         return Memories(global_, shared, LocalSpace())

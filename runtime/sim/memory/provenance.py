@@ -85,7 +85,7 @@ def _root(pointer: SSAValue, seen: set[SSAValue]) -> SSAValue | None:
 
 
 def _sources(value: SSAValue) -> list[SSAValue]:
-    """The values that a loop or a branch hands on as this one."""
+    """The values that a loop or a branch passes on as this one."""
     owner = value.owner
     if isinstance(owner, Block):
         loop = owner.parent_op()

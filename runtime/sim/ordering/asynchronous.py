@@ -37,7 +37,7 @@ class Memory(Protocol):
 
 
 class Readable(Protocol):
-    """A state space that operations read. `races` says whether races are looked for."""
+    """A state space that operations read. `races`: whether the launch checks for races."""
 
     races: bool
 
@@ -98,7 +98,7 @@ class Operation:
     further: tuple[Source, ...] = ()
     """Its reads beside the source, if it reads several matrices."""
     on_mbarrier: bool = False
-    """Whether an mbarrier tells of an instruction of a package."""
+    """Whether an mbarrier completes an instruction of a package."""
     flying: NDArray[np.bool_] = field(init=False)
     """The rows that are in flight."""
     tied: NDArray[np.bool_] = field(init=False)
@@ -329,7 +329,7 @@ def _end_reads(warp: Warp, source: Source) -> None:
 
 
 def tie(warp: Warp, site: Site, lanes: NDArray[Any], pipe: str = "") -> Arrival:
-    """Lets an mbarrier tell of all that the lanes have issued so far in a pipe, by the operation of the program at
+    """Makes an mbarrier complete all that the lanes have issued so far in a pipe, by the operation of the program at
     `site`.
     """
     cluster = warp.block.cluster

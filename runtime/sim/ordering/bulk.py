@@ -89,8 +89,8 @@ def wait(warp: Warp, in_flight: int, reads_only: bool) -> None:
 
 
 def leave(warp: Warp) -> None:
-    """The end of a warp. SimulationError (E3217) if its copies still read shared memory, where races are looked for:
-    the next block's writes race with these reads.
+    """The end of a warp. SimulationError (E3217) if its copies still read shared memory, where the launch checks for
+    races: the next block's writes race with these reads.
     """
     for operation in warp.state(InFlight).stores:
         if operation.source is not None and operation.source.memory.races:

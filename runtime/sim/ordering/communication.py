@@ -20,7 +20,7 @@ from ..warp import Cluster, Warp
 from .clocks import Times
 
 _MOST = 10_000
-"""The most accesses that are kept: those behind them find the newest values."""
+"""The most accesses that are kept; later ones find the newest values."""
 _NEVER = np.iinfo(np.int64).max
 
 

@@ -67,7 +67,7 @@ class Mbarrier:
     made: int = 0
     """When that thread did."""
     is_ordered: bool = True
-    """Whether threads publish their clocks when they arrive: where races are looked for."""
+    """Whether threads publish their clocks when they arrive: where the launch checks for races."""
     is_reached: bool = False
     """Whether threads of other blocks have arrived."""
     label: str = ""
@@ -289,7 +289,7 @@ class Mbarrier:
         return self.pending < self.expected or bool(self.bytes) or bool(self.passed(warp, parity))
 
     def passed(self, warp: Warp, parity: int) -> str:
-        """An addition where a warp waits for a phase, and the phase behind it has ended before the warp looked."""
+        """An addition where a warp waits for a phase, and the next phase has ended before the warp looked."""
         last = int(self.observed[warp].max()) if warp in self.observed else -1
         phase = last + (last % 2 != parity)
         if phase < 0 or phase + 1 >= self.phase:

@@ -90,7 +90,7 @@ class Found:
 @dataclass(slots=True, eq=False)
 class Fences:
     """The last fences of a warp's lanes, and the clocks that its relaxed reads have found released, by the scope of a
-    fence behind them.
+    fence after them.
     """
 
     warp: Warp

@@ -125,9 +125,7 @@ class _Copies:
             self._fault(warp, lane, text, "only loads may begin at coordinates below 0", Code.SIM_OUT_OF_BOUNDS)
         if row % unit and first < row < first + placed.map.box[0] * bits // 8:
             text = f"a box that is stored ends the rows of the tensor, of {row} bytes, by a whole {unit} bytes"
-            hint = (
-                f"GPUs write the {unit - row % unit} bytes behind them too: store tensors whose rows are multiples of"
-            )
+            hint = f"GPUs write the {unit - row % unit} bytes after them too: store tensors whose rows are multiples of"
             self._fault(warp, lane, text, f"{hint} {unit} bytes", Code.SIM_OUT_OF_BOUNDS)
 
     def _fault(self, warp: Warp, lane: int, text: str, hint: str, code: Code = Code.SIM_MISALIGNED) -> NoReturn:

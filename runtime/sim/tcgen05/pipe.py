@@ -122,7 +122,7 @@ class CommitArrival(Arrival):
 
 
 def commit(warp: Warp, site: Site, lane: int, is_ordered: bool) -> CommitArrival:
-    """The arrival of a lane's commit of all work that it has issued; `is_ordered` where races are looked for."""
+    """The arrival of a lane's commit of all work that it has issued; `is_ordered` where the launch checks for races."""
     issued = warp.state(Issued)
     taken = tuple([work for work in issued.open if work.use.lane == lane])
     issued.open = [work for work in issued.open if work not in taken]

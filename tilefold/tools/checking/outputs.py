@@ -105,7 +105,7 @@ def _depends_on_memory(values: Iterable[SSAValue]) -> bool:
 
 
 def _handed_on(op: Operation) -> Iterator[SSAValue]:
-    """The values that the regions of a loop or a branch hand on."""
+    """The values that the regions of a loop or a branch pass on."""
     for region in op.regions:
         for block in region.blocks:
             if block.last_op is not None:
