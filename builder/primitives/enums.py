@@ -3,6 +3,8 @@
 
 from enum import Enum
 
+from ..tracing.cuda_names import ByName
+
 
 class MemScope(Enum):
     """The threads among which an operation is atomic and orders accesses."""
@@ -183,7 +185,7 @@ class LoadSrcFormat(Enum):
     B8X16_B4X16_P64 = "b8x16.b4x16_p64"
 
 
-class Proxy(Enum):
+class Proxy(ByName):
     """The way by which memory is accessed."""
 
     ALIAS = "alias"
@@ -192,11 +194,6 @@ class Proxy(Enum):
     ASYNC_SHARED = "async.shared"
     GENERIC = "generic"
     TENSORMAP = "tensormap"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Proxy | None":
-        """The member of a name in small letters."""
-        return cls.__members__.get(str(value).upper())
 
 
 class TensormapField(Enum):

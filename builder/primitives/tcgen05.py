@@ -22,6 +22,7 @@ from ..scalars.values import Int, convert, wrap
 from ..tensors.fragments import load
 from ..tensors.tensor_base import registers
 from ..tensors.tensors import Tensor
+from ..tracing.cuda_names import ByName
 from ..tracing.state import emit, insert_value
 from .barriers import address
 from .enums import CTAGroup
@@ -50,16 +51,11 @@ class Tcgen05SmemSwizzle(Enum):
     SWIZZLE_32B = Swizzling.BYTES_32.value
 
 
-class Tcgen05Wait(Enum):
+class Tcgen05Wait(ByName):
     """The work that a wait waits for."""
 
     LOAD = "ld"
     STORE = "st"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "Tcgen05Wait | None":
-        """The member of a name in small letters."""
-        return cls.__members__.get(str(value).upper())
 
 
 class Tcgen05Fence(Enum):

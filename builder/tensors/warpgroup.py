@@ -14,20 +14,16 @@ from ...layout.atoms.numbers import MmaOperation
 from ...layout.atoms.wgmma import wgmma
 from ...layout.atoms.wgmma_smem import wgmma_smem_atom
 from ..scalars.dtypes import DTYPES, DType, as_dtype
+from ..tracing.cuda_names import ByName
 from ..tracing.state import emit
 from .nvgpu import MatrixOp, ptx_name
 
 
-class OperandMajorMode(Enum):
+class OperandMajorMode(ByName):
     """The contiguous mode of an operand in shared memory: K, or M of A and N of B."""
 
     K = "K"
     MN = "MN"
-
-    @classmethod
-    def _missing_(cls, value: object) -> "OperandMajorMode | None":
-        """The member of a name in small letters."""
-        return cls.__members__.get(str(value).upper())
 
 
 class OperandSource(Enum):

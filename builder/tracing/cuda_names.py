@@ -4,7 +4,9 @@ Language Extensions).
 """
 
 from collections.abc import Mapping
+from enum import Enum
 from types import MappingProxyType
+from typing import Any
 
 _INDICES = {
     ("threadIdx", "thread_idx"): "x, y, z = cute.arch.thread_idx()",
@@ -103,3 +105,11 @@ def _by_name() -> Mapping[str, str]:
 
 CUDA_NAMES = _by_name()
 """The forms here by the names elsewhere, as a user writes them."""
+
+
+class ByName(Enum):
+    """The base of enumerations whose members programs also give by their names in small letters."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Any:
+        return cls.__members__.get(str(value).upper())

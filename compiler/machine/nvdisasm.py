@@ -3,16 +3,14 @@
 
 import os
 import shlex
-import shutil
 import subprocess
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...base.errors import Code
 from ...base.limits import check_deadline, seconds_left
 from .assemble import AssembleError
+from .ptxas import programs_of
 
 PACKAGE = "nvidia-cuda-nvdisasm"
 """The package that brings nvdisasm."""
@@ -23,7 +21,7 @@ _NAME = "nvdisasm.exe" if os.name == "nt" else "nvdisasm"
 
 def find_nvdisasm(cuda_home: str = "") -> str:
     """The path of nvdisasm. AssembleError (E2302) where there is none."""
-    path = next(_candidates(cuda_home), None)
+    path = next(programs_of(PACKAGE, _NAME, cuda_home), None)
     if path is None:
         message = "nvdisasm, which shows machine code, is not installed"
         raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, message, f"`pip install {PACKAGE}`")
@@ -49,15 +47,3 @@ def disassemble(cubin: bytes, cuda_home: str = "", options: str = "-g -c") -> st
         reason = process.stderr.strip().splitlines()[-1:] or ["it gives no reason"]
         raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"nvdisasm refuses the machine code: {reason[0]}")
     return process.stdout
-
-
-def _candidates(cuda_home: str) -> Iterator[str]:
-    try:
-        files = distribution(PACKAGE).files or ()
-    except PackageNotFoundError:
-        files = ()
-    paths = [str(file.locate()) for file in files if file.name == _NAME]
-    paths += [os.path.join(cuda_home, "bin", _NAME)] if cuda_home else []
-    yield from (path for path in paths if os.access(path, os.X_OK))
-    if (path := shutil.which(_NAME)) is not None:
-        yield path

@@ -69,18 +69,19 @@ def find_ptxas(program: str = "", cuda_home: str = "") -> Ptxas:
 
     AssembleError (E2302) where there is none, or `program` cannot be run.
     """
-    return _start(program or next(_candidates(cuda_home), ""), bool(program))
+    return _start(program or next(programs_of(PACKAGE, _NAME, cuda_home), ""), bool(program))
 
 
-def _candidates(cuda_home: str) -> Iterator[str]:
+def programs_of(package: str, name: str, cuda_home: str) -> Iterator[str]:
+    """The paths of a program of CUDA: in a package of Python, in the folder `cuda_home`, and in PATH."""
     try:
-        files = distribution(PACKAGE).files or ()
+        files = distribution(package).files or ()
     except PackageNotFoundError:
         files = ()
-    paths = [str(file.locate()) for file in files if file.name == _NAME and file.parent.name == "bin"]
-    paths += [os.path.join(cuda_home, "bin", _NAME)] if cuda_home else []
+    paths = [str(file.locate()) for file in files if file.name == name and file.parent.name == "bin"]
+    paths += [os.path.join(cuda_home, "bin", name)] if cuda_home else []
     yield from (path for path in paths if os.access(path, os.X_OK))
-    if (path := shutil.which(_NAME)) is not None:
+    if (path := shutil.which(name)) is not None:
         yield path
 
 

@@ -17,7 +17,7 @@ from ..algebra.product import tile_to_shape
 from ..algebra.recast import recast_layout
 from ..algebra.swizzle import Swizzle
 from .umma_descriptors import SmemDescriptor, Swizzling
-from .wgmma_smem import SWIZZLE_BITS, UNIT
+from .wgmma_smem import SWIZZLE_BITS, UNIT, swizzled_rows
 
 UMMA_MODES = (*SWIZZLE_BITS, "SW128_32B")
 """The swizzling modes by CuTe's names."""
@@ -46,10 +46,7 @@ def umma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
         if major == "K":
             raise LayoutError(Code.BAD_ARGUMENT, f"the layout {mode} is MN-major only")
         return recast_layout(compose_parts(Swizzle(2, 8, 2), 0, Layout((1024, 4), (1, 1024))), 1, val_bits)
-    bits = SWIZZLE_BITS[mode]
-    row = 128 << bits
-    outer = Layout((8, row), (row, 1)) if major == "K" else Layout((row, 8), (1, row))
-    return recast_layout(compose_parts(Swizzle(bits, 7, 3), 0, outer), 1, val_bits)
+    return swizzled_rows(major, SWIZZLE_BITS[mode], val_bits)
 
 
 def select_umma_mode(major: str, val_bits: int, extent_mn: int, extent_k: int) -> str:

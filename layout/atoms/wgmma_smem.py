@@ -43,7 +43,11 @@ def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
             f"majors are K and MN, layouts {', '.join(SWIZZLE_BITS)}; elements have 8, 16 or 32 bits, and 64, or 4 of "
             "K-major layouts, only for TMA copies",
         )
-    bits = SWIZZLE_BITS[mode]
+    return swizzled_rows(major, SWIZZLE_BITS[mode], val_bits)
+
+
+def swizzled_rows(major: str, bits: int, val_bits: int) -> Any:
+    """Eight rows of 16 bytes times 2**`bits`, along K or M and N, whose addresses have so many bits swizzled."""
     row = 128 << bits
     outer = Layout((8, row), (row, 1)) if major == "K" else Layout((row, 8), (1, row))
     return recast_layout(compose_parts(Swizzle(bits, 7, 3), 0, outer), 1, val_bits)
