@@ -5,6 +5,8 @@ import re
 import subprocess
 from pathlib import Path
 
+from tilefold.passes.check_stage import LEGAL_TILE_OPS
+
 from tests.names import exists
 from tests.project.tree import ROOT, SUBPACKAGES, product_files, source_files
 
@@ -69,3 +71,20 @@ def test_modules_that_files_speak_of_exist() -> None:
                 parts = ["tilefold", *name.split(".")]
                 found = any(exists(".".join(parts[:n]), parts[n:]) for n in range(len(parts), 1, -1))
                 assert found, f"{_name(path)}: {name}"
+
+
+def test_architecture_lists_the_operations_of_tile_that_stages_allow() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    folded = next(line for line in text.splitlines() if line.startswith("| `folded` |"))
+    listed = set(re.findall(r"`(\w+)`", folded.split("|")[4]))
+    allowed = LEGAL_TILE_OPS["folded"]
+    assert allowed is not None
+    assert listed == {name.removeprefix("tile.") for name in allowed} - {"kernel", "return"}
+
+
+def test_architecture_lists_the_folders_of_tools_and_kernels() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    folders = {
+        path.parent for part in ("tools", "kernels") for path in (ROOT / "tilefold" / part).rglob("*/__init__.py")
+    }
+    assert [name for path in sorted(folders) if (name := _name(path)) and f"`{name}/`" not in text] == []
