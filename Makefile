@@ -49,7 +49,7 @@ help:
 	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
 	@echo "make programs DIR=DIR  public CuTe programs in DIR (examples/python/CuTeDSL of NVIDIA/cutlass), as they are; needs torch"
 	@echo "make suites DIR=DIR    public suites of kernels in CUDA C++, from checkouts in DIR, at stage ptx; hours"
-	@echo "make public DIR=DIR    CuTe programs of 64 public repositories, from checkouts below DIR; needs torch"
+	@echo "make public DIR=DIR    CuTe programs of 66 public repositories, from checkouts below DIR; needs torch"
 	@echo "make libraries DIR=DIR  tests of quack and FlashAttention in the checkouts below DIR, on the simulator; needs torch"
 	@echo "make docs      write docs/reference/ and the picture of the folders from the code"
 	@echo "make docs-site  the site of docs/, in build/site/html; fails on a broken link or a block that does not run"
