@@ -227,3 +227,12 @@ def test_products_of_8_bit_floats_with_the_smaller_extent() -> None:
     d = a @ b.T + 1
     j = np.arange(4)
     assert out.reshape(32, 4).tolist() == d[lanes // 4 + 8 * (j // 2), lanes % 4 * 2 + j % 2].tolist()
+
+
+def test_lanes_of_a_group_are_counted() -> None:
+    """As cooperative groups count the lanes of a labeled partition: a sum of ones in the lanes of each mask."""
+    body = f"""{STORE_LANE} and.b32 %r2, %r1, 3; mov.u32 %r3, 1; match.any.sync.b32 %r4, %r2, -1;
+        redux.sync.add.s32 %r5, %r3, %r4; st.global.u32 [%d4], %r5;"""
+    a = np.zeros(64, np.int32)
+    tilefold.load_ptx(kernel(body))["k"](a).launch(1, 64)
+    assert a.tolist() == [8] * 64

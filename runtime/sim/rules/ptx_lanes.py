@@ -224,9 +224,10 @@ def _redux(op: ptx.ReduxSyncOp, t: Translator) -> Step:
     value, result, is_float = t.slot(op.value), t.slot(op.result), op.is_float
     kind, *modifiers = op.kind.data.split(".")
     group = Group("redux.sync", op.mask, site_of(op), t)
+    dtype = np.dtype(np.float32 if is_float else np.int32)
 
     def step(warp: Warp) -> None:
-        numbers = np.broadcast_to(np.asarray(warp.registers[value]), (warp.lanes,))
+        numbers = np.broadcast_to(np.asarray(warp.registers[value], dtype), (warp.lanes,))  # a constant has no type
 
         def total(row: Bools) -> Any:
             if is_float:
@@ -236,7 +237,7 @@ def _redux(op: ptx.ReduxSyncOp, t: Translator) -> Step:
                 return reduce(_FLOAT_REDUCTIONS[kind], given)
             return wrap_signed(reduce(_REDUCTIONS[kind], numbers[row].tolist()), 32)
 
-        warp.registers[result] = _of_groups(warp, group.rows(warp), total, numbers.dtype)
+        warp.registers[result] = _of_groups(warp, group.rows(warp), total, dtype)
 
     return step
 
