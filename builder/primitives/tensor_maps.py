@@ -198,8 +198,8 @@ def create_tensor_map_tiled(
 ) -> TensorMap:
     """The map of the elements from where a tensor begins, `global_address=t.iterator.toint()`. The strides, of all
     dimensions but the first, are in units of 16 bytes. Raises TilefoldError if no map describes it (E0322), or no
-    copy moves the box (E0323). Elements of 4 bits are padded to a byte each in shared memory, unless the format is
-    B4X16.
+    copy moves the box (E0323). Elements of 4 and 6 bits are padded to a byte each in shared memory, unless the format
+    is B4X16.
     """
     pointer = _pointer_to(global_address)
     if not isinstance(pointer, Pointer):
@@ -220,10 +220,12 @@ def _held_as(
     of 4 bits. Raises TilefoldError (E0322) for a format in which no map holds elements of the type.
     """
     formats = TensorMapDataFormat
-    fitting = (formats.B4X16, formats.B4X16_P64) if dtype.bits == 4 else (formats.BYTE,)
+    fitting = {4: (formats.B4X16, formats.B4X16_P64), 6: (formats.B6X16_P32,)}.get(dtype.bits, (formats.BYTE,))
     if format not in (formats.DEFAULT, *fitting):
         hint = f"elements of {dtype} have maps of the format {' or '.join(known.name for known in fitting)}"
         raise TilefoldError(Code.TENSOR_MAP, f"there are no tensor maps of the format {format.name} here", hint)
+    if dtype.bits == 6:
+        return "b6x16_p32"
     chosen = default if format is formats.DEFAULT else format
     return "b4x16_p64" if dtype.bits == 4 and chosen is formats.B4X16_P64 else ""
 

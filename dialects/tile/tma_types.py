@@ -101,14 +101,16 @@ _MOST_SHARED = 1 << 18
 
 def map_element(type: Attribute, reduction: str = "", held: str = "") -> MapElement | None:
     """The map's element type for a tensor's element type and a reduction; None if maps have none. `held` names another
-    element type of the same width for the map.
+    element type of the same width for the map. Floats of 6 bits lie in bytes, or packed in a map that pads them.
 
     Integers of the IR have no sign; those of a map are signed where that makes a difference. Integers of 4 bits are
     copied as e2m1.
     """
     element = element_of(type)
-    bits = 0 if element is None else element.memory_bits
-    if element is None or (held and (held not in MAP_ELEMENTS or MAP_ELEMENTS[held].type.bits != bits)):
+    if element is None:
+        return None
+    bits = element.memory_bits
+    if held and (held not in MAP_ELEMENTS or MAP_ELEMENTS[held].type.bits not in (bits, element.bits)):
         return None
     both = element.kind == "int" or not reduction
     packed = ("e2m1",) if bits == 4 and not reduction else ()

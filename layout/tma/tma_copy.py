@@ -190,7 +190,9 @@ class TmaCopy:
 
 def in_bytes(elements: object, bits: int) -> Any:
     """A distance in elements of `bits` bits, in bytes; it is a whole number of them."""
-    return mul(elements, bits // 8) if bits >= 8 else floordiv(elements, 8 // bits)
+    if bits >= 8:
+        return mul(elements, bits // 8)
+    return floordiv(mul(elements, bits), 8) if 8 % bits else floordiv(elements, 8 // bits)
 
 
 def start_of_part(parts: Layout, value: Any) -> Any:

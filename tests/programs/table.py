@@ -442,8 +442,19 @@ PROGRAMS: tuple[Program, ...] = (
         for name in (
             "1cta_mma_a_from_tmem", "1cta_mma_basic", "1cta_mma_mn_major", "1cta_mma_pipeline", "2cta_mma_basic",
             "2cta_mma_tma_store", "clusterMxN_2cta_mma", "mcast_clusterMxN_1cta_mma", "mcast_clusterMxN_2cta_mma",
-            "cp_narrow_a_to_tmem_mma", "tmem_ld_st", "tmem_ld_to_stmatrix_transpose",
+            "tmem_ld_st", "tmem_ld_to_stmatrix_transpose",
         )
+    ),
+    *(
+        Program(
+            f"{_PRIMITIVES}/tcgen05/cp_narrow_a_to_tmem_mma.py",
+            arguments,
+            _WAITS,
+            arguments,
+            fences=False,
+            target=_SM_100,
+        )
+        for arguments in ("", "--a-dtype fp6")
     ),
     Program(
         f"{_PRIMITIVES}/reduction/cluster_tmem_reduce.py",

@@ -140,27 +140,28 @@ def test_other_loads_of_matrices_are_refused(op: Any, text: str) -> None:
 
 @dataclass(frozen=True)
 class Form:
-    """A map of elements of 4 bits, the width of its boxes, and the bytes that the mbarrier waits for."""
+    """A map of elements of 4 or 6 bits, the width of its boxes, and the bytes that the mbarrier waits for."""
 
     swizzle: cuda.TensorMapSwizzle = cuda.TensorMapSwizzle.none
     format: cuda.TensorMapDataFormat = cuda.TensorMapDataFormat.DEFAULT
     width: int = 128
     bytes: int = 512
+    element: Any = cute.Float4E2M1FN
 
 
 @cute.kernel
 def padded(A: cute.Tensor, B: cute.Tensor, form: cute.Constexpr) -> None:
-    """A TMA copy pads rows of 128 elements of 4 bits; B is what shared memory has then."""
+    """A TMA copy pads rows of 128 elements of 4 or 6 bits; B is what shared memory has then."""
     t, _, _ = cute.arch.thread_idx()
     held, bar = Array(cute.Uint8, (8, 128), SMEM, alignment=1024), Array(cute.Int64, 1, SMEM)
     tensor_map = cuda.create_tensor_map_tiled(
-        A.iterator.toint(), cute.Float4E2M1FN, global_dims=[256, 8], global_strides=[8], box_dims=[form.width, 8],
-        swizzle=form.swizzle, tma_format=form.format,
+        A.iterator.toint(), form.element, global_dims=[256, 8], global_strides=[2 * form.element.bits],
+        box_dims=[form.width, 8], swizzle=form.swizzle, tma_format=form.format,
     )  # fmt: skip
     if t == 0:
         prims.mbarrier_init(bar, 1)
         prims.fence_mbarrier_init()
-        assert tensor_map.global_tx_bytes() == 4 * form.width
+        assert tensor_map.global_tx_bytes() == form.element.bits * form.width
         prims.mbarrier_arrive_expect_tx(bar, form.bytes)
         prims.cp_async_bulk_tensor_shared_cta_global(held, tensor_map.get_ptr(), (128, 0), bar)
     cute.arch.barrier()
@@ -180,6 +181,15 @@ def test_a_tma_copy_pads_elements(swizzle: Any, stage: str) -> None:
     if swizzle is cuda.TensorMapSwizzle.s128b:
         groups = np.stack([row[np.arange(8) ^ number] for number, row in enumerate(groups)])
     assert np.array_equal(groups[:, :, :8].reshape(8, 64), a[:, 64:])
+
+
+@pytest.mark.parametrize("stage", ["cute", "instr", "ptx"])
+def test_a_tma_copy_pads_elements_of_6_bits(stage: str) -> None:
+    a = np.random.default_rng(9).integers(0, 256, (8, 192)).astype(np.uint8)
+    b = np.zeros((8, 128), np.uint8)
+    form = Form(element=cute.Float6E3M2FN, format=cuda.TensorMapDataFormat.B6X16_P32, bytes=768)
+    padded(a, b, form).launch(grid=1, block=32, device="sim", stage=stage)
+    assert np.array_equal(b.reshape(8, 8, 16)[:, :, :12].reshape(8, 96), a[:, 96:])
 
 
 MISTAKES = {
