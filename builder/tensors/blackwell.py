@@ -16,7 +16,7 @@ from ...layout.tma.tensor_map import check_rows
 from ..scalars.dtypes import DType, as_dtype
 from . import nvgpu, tensor_memory, umma
 from .coordinates import as_tuple, tuples
-from .copies import TiledCopy
+from .copies import ThrCopy, TiledCopy
 from .copy_atoms import CopyAtom, make_copy_atom
 from .hopper import LayoutEnum, add_stages
 from .hopper import make_smem_layout_epi as _make_smem_layout_epi
@@ -233,7 +233,7 @@ def get_tmem_load_op(
 
 
 def get_smem_store_op(
-    layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType, tiled_tmem_load: TiledCopy
+    layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc: DType, tiled_tmem_load: TiledCopy | ThrCopy
 ) -> CopyAtom:
     """The copy atom that moves results from registers to shared memory: matrices of 16-bit elements (stmatrix) where
     the load from tensor memory leaves their fragments, transposed if M is contiguous; else accesses as wide as layouts

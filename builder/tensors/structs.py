@@ -138,6 +138,15 @@ class ScalarMember(Ordered, Bits):
         """Where it lies: `address_of` reads it."""
         return self.ptr
 
+    def toint(self) -> Any:
+        """The number of its address, as of a pointer."""
+        return self.ptr.toint()
+
+    @property
+    def llvm_ptr(self) -> Pointer:
+        """The pointer to it."""
+        return self.ptr
+
     def __bool__(self) -> bool:
         return self._unary("not")
 

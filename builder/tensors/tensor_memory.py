@@ -22,7 +22,7 @@ from ...layout.tiling import tiled_copy as algebra
 from ...layout.tiling import tmem_copies
 from ...layout.tmem.cells import count_columns
 from .coordinates import as_layout, tuples
-from .copies import TiledCopy, wrap_tiled
+from .copies import ThrCopy, TiledCopy, whole_copy, wrap_tiled
 from .copy_atoms import CopyAtom
 from .nvgpu import CopyOp, CtaGroup
 from .tensor_base import tensor_type
@@ -285,7 +285,7 @@ def is_tmem_store(atom: CopyAtom | TiledCopy) -> bool:
     return isinstance(_record(atom).instruction, TmemStore)
 
 
-def get_tmem_copy_properties(atom: CopyAtom | TiledCopy) -> tuple[int, int, int, Pack | Unpack]:
+def get_tmem_copy_properties(atom: CopyAtom | TiledCopy | ThrCopy) -> tuple[int, int, int, Pack | Unpack]:
     """The lanes, the bits of a lane, the repetitions, and the packing of a load or a store.
 
     Raises TilefoldError (E5002) for another copy.
@@ -303,8 +303,8 @@ def get_tmem_copy_properties(atom: CopyAtom | TiledCopy) -> tuple[int, int, int,
     return int(lanes), int(bits), num, packing
 
 
-def _record(atom: CopyAtom | TiledCopy) -> CopyRecord:
-    return (atom.atom if isinstance(atom, TiledCopy) else atom).attribute.atom
+def _record(atom: CopyAtom | TiledCopy | ThrCopy) -> CopyRecord:
+    return (atom if isinstance(atom, CopyAtom) else whole_copy(atom).atom).attribute.atom
 
 
 def tile_to_mma_shape(atom: LayoutLike, mma_tile_shape: object, order: object = None) -> LayoutLike:

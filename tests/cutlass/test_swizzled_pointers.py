@@ -145,6 +145,26 @@ def test_descriptors_count_units_of_16_bytes() -> None:
     ]  # fmt: skip
 
 
+def test_a_thread_of_a_copy_stands_for_the_copy() -> None:
+    seen: list[bool] = []
+
+    @cute.kernel
+    def look(x: cute.Tensor):
+        load = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x16), cute.Float32)
+        start = cute.arch.retrieve_tmem_ptr(cute.Float32, 16, cute.make_smem_tensor(1, cute.Int32).iterator)
+        tiled = tcgen05.make_tmem_copy(load, cute.make_tensor(start, cute.make_layout((128, 16), stride=(65536, 1))))
+        thread = tiled.get_slice(0)
+        atoms = [
+            blackwell_helpers.get_smem_store_op(utils.LayoutEnum.ROW_MAJOR, cute.Float16, cute.Float32, copy)
+            for copy in (tiled, thread)
+        ]
+        for make in (cute.make_tiled_copy_D, cute.make_tiled_copy_S):
+            seen.append(str(make(atoms[0], tiled)) == str(make(atoms[1], thread)))
+
+    look(np.zeros(4, np.float32)).launch(grid=1, block=128)
+    assert seen == [True, True]
+
+
 def test_a_tensor_of_coordinates_is_a_tensor_to_programs() -> None:
     @cute.kernel
     def look(x: cute.Tensor):

@@ -231,3 +231,15 @@ def test_members_that_are_no_types_are_refused() -> None:
         cute.struct.MemRange[cute.Float32]
     with pytest.raises(TilefoldError, match="power of two"):
         cute.struct.Align[cute.Float32, 12]
+
+
+def test_a_member_of_one_element_is_a_pointer_to_programs() -> None:
+    @cute.kernel
+    def look(x: cute.Tensor) -> None:
+        s: Any = utils.SmemAllocator().allocate(Storage)
+        assert s.count.llvm_ptr.dtype == cute.Int64
+        x[0] = s.count.toint() - s.values.data_ptr().toint()
+
+    x = np.zeros(1, np.int32)
+    look(x).launch(grid=1, block=1)
+    assert x[0] == 128
