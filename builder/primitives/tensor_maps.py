@@ -30,6 +30,15 @@ from .barriers import address
 from .enums import CTAGroup, MemScope, Proxy, TensormapField
 
 
+class TensorMapL2Promotion(Enum):
+    """How many bytes the L2 cache fetches at a time for a load; launches choose it by the box."""
+
+    none = "none"
+    l2_64b = "l2_64b"
+    l2_128b = "l2_128b"
+    l2_256b = "l2_256b"
+
+
 class TensorMapSwizzle(Enum):
     """How copies swizzle the bytes of a box in shared memory."""
 
@@ -195,11 +204,12 @@ def create_tensor_map_tiled(
     box_dims: Sequence[int],
     swizzle: TensorMapSwizzle = TensorMapSwizzle.none,
     tma_format: TensorMapDataFormat = TensorMapDataFormat.DEFAULT,
+    l2_promotion: TensorMapL2Promotion | None = None,
 ) -> TensorMap:
     """The map of the elements from where a tensor begins, `global_address=t.iterator.toint()`. The strides, of all
-    dimensions but the first, are in units of 16 bytes. Raises TilefoldError if no map describes it (E0322), or no
-    copy moves the box (E0323). Elements of 4 and 6 bits are padded to a byte each in shared memory, unless the format
-    is B4X16.
+    dimensions but the first, are in units of 16 bytes. A launch chooses the fetches of L2, whatever `l2_promotion`.
+    Raises TilefoldError if no map describes it (E0322), or no copy moves the box (E0323). Elements of 4 and 6 bits are
+    padded to a byte each in shared memory, unless the format is B4X16.
     """
     pointer = _pointer_to(global_address)
     if not isinstance(pointer, Pointer):
@@ -248,12 +258,13 @@ def create_tensor_map_tiled_from_view(
     swizzle: TensorMapSwizzle = TensorMapSwizzle.none,
     tma_format: TensorMapDataFormat = TensorMapDataFormat.DEFAULT,
     dtype: DType | None = None,
+    l2_promotion: TensorMapL2Promotion | None = None,
 ) -> TensorMap:
     """The map of a tensor, whose modes are its dimensions, and the extents of a box by these modes. `stride_order`
     ranks the modes by their strides, 0 for the contiguous one. By default the strides do, but modes along which a box
     has one element are the last dimensions, in the tensor's order. `dtype` is another type of the same width, or that
-    of the bytes that hold two elements. Raises TilefoldError (E0322) for another one, and for a format of other
-    elements.
+    of the bytes that hold two elements. A launch chooses the fetches of L2, whatever `l2_promotion`. Raises
+    TilefoldError (E0322) for another one, and for a format of other elements.
     """
     element = tensor.element_type
     if dtype is not None and dtype.bits != element.bits and str(dtype) != f"{element}x2":

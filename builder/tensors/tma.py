@@ -30,6 +30,7 @@ from ..tracing.state import emit
 from . import nvgpu
 from .coordinates import as_layout, check_static, split_coordinate, tuples
 from .fragments import ReductionOp
+from .modes import group_modes
 from .pointers import in_elements
 from .tensor_base import AnyTensor
 from .tensors import CoordTensor, Tensor, address_of
@@ -272,6 +273,11 @@ def _move_rows(
 def tensor_prefetch(atom: object, src: CoordTensor, policy: object) -> None:
     """A prefetch of the tiles that a copy of `src` would load."""
     emit(PrefetchOp(_atom(atom).ssa, as_tensor(src).ssa, policy_of(policy)))
+
+
+def group_bulk_copy_modes(src: object, dst: object) -> tuple[Any, Any]:
+    """The source and the target of a bulk copy with all modes as one: the values of a single execution."""
+    return group_modes(src, 0), group_modes(dst, 0)
 
 
 def prefetch_descriptor(atom: TmaAtom) -> None:

@@ -9,7 +9,8 @@ from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
 from tilefold.cute.nvgpu import cpasync, tcgen05
-from tilefold.cute.utils import TmemAllocator, blackwell_helpers
+from tilefold.cute.utils import SmemAllocator, TmemAllocator, blackwell_helpers
+from tilefold.cutlass import vector as v
 from tilefold.cutlass.cutlass_dsl import T
 from tilefold.cutlass.experimental import primitives as prims
 from tilefold.cutlass.mlir import ir
@@ -169,3 +170,26 @@ def test_allocators_have_memory_of_their_own(monkeypatch: pytest.MonkeyPatch) ->
     a = np.zeros(32, np.float32)
     allocating(a).launch(grid=1, block=32, device="sim")
     assert a.all()
+
+
+@cute.kernel
+def copying_in_bulk(A: cute.Tensor, B: cute.Tensor) -> None:
+    t, memory = cute.arch.thread_idx()[0], SmemAllocator()
+    s, full = memory.allocate_tensor(cute.Float32, cute.make_layout((4, 8))), memory.allocate_array(cute.Int64)
+    if t == 0:
+        cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    if t == 0:
+        source, target = cpasync.group_bulk_copy_modes(A, s)
+        cute.arch.mbarrier_arrive_and_expect_tx(full, 128)
+        cute.copy(cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.Float32), source, target, mbar_ptr=full)
+    cute.arch.mbarrier_wait(full, 0)
+    values = s[None, t].load()
+    B[t, None] = v.where(values > 3.0, values, v.full_like(values, -1.0))
+
+
+def test_the_modes_of_bulk_copies() -> None:
+    a, b = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
+    copying_in_bulk(a.T, b).launch(grid=1, block=8, device="sim")
+    assert np.array_equal(b, np.where(a > 3, a, -1))

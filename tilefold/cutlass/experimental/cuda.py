@@ -4,12 +4,13 @@
 from tilefold.builder.primitives.tensor_maps import (
     TensorMap,
     TensorMapDataFormat,
+    TensorMapL2Promotion,
     TensorMapSwizzle,
     create_tensor_map_tiled,
     create_tensor_map_tiled_from_view,
 )
 
 __all__ = [
-    "TensorMap", "TensorMapDataFormat", "TensorMapSwizzle", "create_tensor_map_tiled",
+    "TensorMap", "TensorMapDataFormat", "TensorMapL2Promotion", "TensorMapSwizzle", "create_tensor_map_tiled",
     "create_tensor_map_tiled_from_view",
 ]  # fmt: skip
