@@ -7,16 +7,25 @@ ISA, Independent Thread Scheduling): the group at the first block in the text go
 behind branches and loops, until it waits, or has gone round a loop for long.
 """
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from xdsl.dialects import arith, cf
 from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsTerminator
 
 from ...base.errors import Code as ErrorCode
 from ...base.target import WARP
-from ...dialects.ptx import ActivemaskOp, BarWarpSyncOp, ElectSyncOp, RetOp
+from ...dialects.ptx import (
+    ActivemaskOp,
+    BarArriveOp,
+    BarRedOp,
+    BarSyncOp,
+    BarWarpSyncOp,
+    ElectSyncOp,
+    RetOp,
+)
 from ...dialects.ptx.effects import Agent, agent_of
 from .events import BODIES_BETWEEN_PAUSES, Barrier, Event, Pause, Suspension, Until, Votes
 from .faults import Site, site_of
@@ -55,7 +64,8 @@ class Mask:
 class Node:
     """A block, or the part of one up to or from the first instruction at which lanes meet. `live` are the registers
     that may be read from here on, by number with their kinds. Where its edges only choose among values, undefined ones
-    may decide (`selects`).
+    may decide (`selects`). `acts` tells whether it does more than compute. At an aligned `barrier`, `past` are the
+    nodes that act behind it and never lead back to it: lanes that have been there have left it out.
     """
 
     code: Code
@@ -67,6 +77,9 @@ class Node:
     site: Site = field(default_factory=lambda: Site(""))
     edges: tuple[Edge, ...] = ()
     live: Mapping[int, ValueKind | None] = field(default_factory=dict[int, ValueKind | None])
+    acts: bool = False
+    past: frozenset[int] = frozenset()
+    barrier: Site | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -100,8 +113,11 @@ class Graph:
     def run(self, warp: Warp) -> Suspension:
         """Executes the kernel in all lanes of a warp."""
         number, rounds = 0, 0
+        been: dict[int, Bools] = {}
         while True:
             node = self.nodes[number]
+            if been and node.past:
+                _refuse_past(warp, node, been)
             yield from node.code.enter(warp)
             if not node.edges:
                 return
@@ -114,7 +130,7 @@ class Graph:
                     taken = warp.live() & chosen
                     count = int(np.count_nonzero(taken))
                     if 0 < count < warp.active:
-                        joined = yield from self._apart(warp, number, taken)
+                        joined = yield from self._apart(warp, number, taken, been)
                         if joined is None:
                             return
                         number = joined
@@ -130,9 +146,11 @@ class Graph:
                     yield self.pauses[edge.target]
             number = edge.target
 
-    def _apart(self, warp: Warp, number: int, taken: Bools) -> Generator[Event, None, int | None]:
+    def _apart(
+        self, warp: Warp, number: int, taken: Bools, been: dict[int, Bools]
+    ) -> Generator[Event, None, int | None]:
         """Executes groups of lanes until all that have not returned are together again. Returns the number of the node
-        where they are, or None if no lane is left.
+        where they are, or None if no lane is left. `been` says which lanes have been, in a group, at a node that acts.
         """
         groups: list[Group] = []
         level = 0
@@ -162,7 +180,12 @@ class Graph:
                 continue
             group.event = None
             if group.run is None:
-                group.run = iter(self.nodes[group.node].code.enter(warp))
+                node = self.nodes[group.node]
+                if node.past:
+                    _refuse_past(warp, node, been)
+                if node.acts:
+                    been[group.node] = been[group.node] | group.lanes if group.node in been else group.lanes.copy()
+                group.run = iter(node.code.enter(warp))
             event = next(group.run, None)
             if event is None:
                 groups.remove(group)
@@ -279,6 +302,18 @@ class Graph:
         return bool(((int(named) >> bits & 1).astype(bool) & everything & ~group.lanes).any())
 
 
+def _refuse_past(warp: Warp, node: Node, been: Mapping[int, Bools]) -> None:
+    """SimulationError (E3207) where lanes that are not at an aligned barrier have gone on past it, even if they have
+    returned by now: all threads of a warp execute it (PTX ISA, barrier).
+    """
+    for number in node.past & been.keys():
+        missing = been[number] & ~warp.live()
+        if missing.any():
+            text = f"the thread does not reach this barrier, which {warp.active} of the warp's {warp.lanes} lanes do"
+            hint = "move the barrier out of divergent control flow"
+            warp.fault(ErrorCode.SIM_BARRIER, node.barrier or node.site, int(missing.argmax()), text, hint)
+
+
 def _joined(lanes: Bools, ours: Value, theirs: Value, kind: ValueKind | None) -> Value:
     """A register of two groups; one that only one of them has written has its value."""
     if ours is None or theirs is None:
@@ -309,6 +344,7 @@ def graph(region: Region, t: Translator) -> Graph:
     for index, (block, ops) in enumerate(parts):
         meets = bool(ops) and _meets(ops[0])
         node = Node(t.operations(ops, block), meets, _mask_of(ops[0], t) if meets else None)
+        node.acts = not all(op.has_trait(IsTerminator) or only_computes(op) for op in ops)
         end = ops[-1] if ops else None
         match end:
             case cf.BranchOp():
@@ -327,8 +363,33 @@ def graph(region: Region, t: Translator) -> Graph:
         nodes.append(node)
     for node, live in zip(nodes, _live(parts, nodes), strict=True):
         node.live = {t.slot(value): kind_of(value.type) for value in live}
+    for number, (_, ops) in enumerate(parts):
+        if isinstance(first_op := ops[0], BarSyncOp | BarArriveOp | BarRedOp) and first_op.unaligned is None:
+            nodes[number].barrier = site_of(first_op)
+            nodes[number].past = _past(nodes, number)
     pauses = [Pause(_site(ops, block)) for block, ops in parts]
     return Graph(nodes, pauses)
+
+
+def _past(nodes: Sequence[Node], number: int) -> frozenset[int]:
+    """The nodes that act behind one and never lead back to it."""
+    ahead = [{edge.target for edge in node.edges} for node in nodes]
+    back = [set[int]() for _ in nodes]
+    for source, targets in enumerate(ahead):
+        for target in targets:
+            back[target].add(source)
+    behind, before = _reachable(ahead, number), _reachable(back, number)
+    return frozenset(other for other in behind - before if other != number and nodes[other].acts)
+
+
+def _reachable(ways: Sequence[Set[int]], number: int) -> set[int]:
+    """The nodes that some steps lead to."""
+    found, left = set[int](), [number]
+    while left:
+        new = ways[left.pop()] - found
+        found |= new
+        left += new
+    return found
 
 
 def _site(ops: list[Operation], block: Block) -> Site:

@@ -422,3 +422,18 @@ NEXT:
 
 def test_two_lanes_alternate_while_the_others_of_their_warp_meet() -> None:
     assert (run(PING_PONG, 32, 32) == 4).all()
+
+
+@pytest.mark.parametrize(
+    ("behind", "code"),
+    [("", None), ("st.global.u32 [%d4], %r1;", "E3207")],
+    ids=["only a return", "a store"],
+)
+def test_lanes_that_leave_out_a_barrier(behind: str, code: str | None) -> None:
+    """They may have returned before the others come to the barrier, unless something follows that all execute."""
+    body = f"""{STORE_LANE} and.b32 %r2, %r1, 1; setp.eq.u32 %p1, %r2, 0; @%p1 bra BEHIND; bar.sync 0;
+        st.global.u32 [%d4], %r2; BEHIND: {behind} ret;"""
+    if code is None:
+        assert run(body, 64, 64).sum() == 32
+    else:
+        assert code_of(body, 64) == code
