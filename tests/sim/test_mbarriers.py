@@ -353,3 +353,13 @@ run.launch @kernels::@k grid(1) {
 """)
     assert main(["run", str(tmp_path / "k.cute"), "--device", "sim", "--stage", stage]) == 1
     assert "warp 0 waits at the mbarrier %full[1] forever" in capsys.readouterr().err
+
+
+def test_an_arrival_before_the_bytes_of_the_phase_have_come() -> None:
+    """A producer that does not wait for its stage fills it again at once."""
+    one = "scf.if %leads {\nptx.mbarrier.init %bar, %odd\nptx.mbarrier.arrive.expect_tx %bar, %n\n"
+    text = text_of(f"{one}ptx.mbarrier.arrive.expect_tx %bar, %n\n}}\n")
+    a = np.zeros(256, np.float32)
+    error = fault(text, "E3215", block=(64, 1, 1), A=a, B=a.copy())
+    assert "phase 0 has all its arrivals and lacks 128 bytes" in str(error)
+    assert "waits for the mbarrier at which the consumers release the stage" in str(error)

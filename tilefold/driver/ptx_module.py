@@ -45,6 +45,11 @@ _IN_CUDA: Mapping[str, str] = MappingProxyType({
     "ptx.bar.warp.sync": "__syncwarp()",
     'ptx.fence "acq_rel"': "__threadfence()",
     "use ptx.atom or ptx.red": "use atomicAdd or another of its kind",
+    "execute ptx.wgmma.fence between the access of the registers and the multiplication": (
+        "execute wgmma.fence between the access of the registers and the multiplication; where the source has that, "
+        'the compiler has moved the access: asm volatile("" : "+f"(d) :: "memory") for each accumulator d before the '
+        "fence keeps it in front"
+    ),
 })  # fmt: skip
 """Operations that hints name, and their names in CUDA C++."""
 

@@ -15,7 +15,7 @@ from ..launch import Completion
 from ..memory.access import Access
 from ..memory.spaces import Space
 from ..ordering import asynchronous
-from ..ordering.clocks import for_overwriting
+from ..ordering.clocks import Clock, for_overwriting
 from ..ordering.knowledge import snapshot
 from ..ordering.mbarrier import Mbarrier, mbarriers_of
 from ..translate import Rules, Translator
@@ -84,10 +84,21 @@ class Barriers:
         for row in np.unique(rows).tolist():
             yield mbarriers_of(warp.block.cluster)[row], lanes[rows == row]
 
-    def fault(self, warp: Warp, lane: int, problem: str | None) -> None:
+    def fault(self, warp: Warp, lane: int, problem: str | None, hint: str = "") -> None:
         """Raises a fault of the lane, if there is a problem."""
         if problem is not None:
-            warp.fault(ErrorCode.SIM_MBARRIER, self.site, lane, problem)
+            warp.fault(ErrorCode.SIM_MBARRIER, self.site, lane, problem, hint)
+
+    def arrive(self, warp: Warp, barrier: Mbarrier, lane: int, count: int, known: Clock | None) -> None:
+        """Counts arrivals of a lane; a fault where the phase has all of them."""
+        is_late = not barrier.pending
+        self.fault(warp, lane, barrier.arrive(count, known, warp, lane), _TOO_SOON if is_late else "")
+
+
+_TOO_SOON = (
+    "an arrival for the next phase comes after this one is complete: before a producer fills a stage again, it waits "
+    "for the mbarrier at which the consumers release the stage; if it does, expect as many bytes as come"
+)
 
 
 def _init(op: ptx.MbarrierInitOp, t: Translator) -> Step:
@@ -135,7 +146,7 @@ def _arrive(op: ptx.MbarrierArriveOp, t: Translator) -> Step:
             if known is not None and of_block and not barrier.is_of(warp):
                 known = for_overwriting(known)
             for lane in lanes.tolist():
-                barriers.fault(warp, lane, barrier.arrive(int(counts[lane]), known, warp, lane))
+                barriers.arrive(warp, barrier, lane, int(counts[lane]), known)
 
     return step
 
@@ -155,7 +166,7 @@ def _arrive_state(op: ptx.MbarrierArriveStateOp, t: Translator) -> Step:
             for lane in lanes.tolist():
                 phases[lane] = barrier.phase | barrier.pending << _PENDING
                 barrier.expected -= drops
-                barriers.fault(warp, lane, barrier.arrive(1, known, warp, lane))
+                barriers.arrive(warp, barrier, lane, 1, known)
         warp.registers[state] = phases
 
     return step
@@ -176,7 +187,7 @@ def _transaction(
             for lane in lanes.tolist():
                 barriers.fault(warp, lane, barrier.change(expected=sign * int(counts[lane])))
                 if arrives:
-                    barriers.fault(warp, lane, barrier.arrive(1, known, warp, lane))
+                    barriers.arrive(warp, barrier, lane, 1, known)
 
     return step
 
