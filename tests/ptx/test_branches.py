@@ -437,3 +437,16 @@ def test_lanes_that_leave_out_a_barrier(behind: str, code: str | None) -> None:
         assert run(body, 64, 64).sum() == 32
     else:
         assert code_of(body, 64) == code
+
+
+@pytest.mark.parametrize(("threads", "others"), [(64, 32), (16, 8)], ids=["a warp returns", "lanes return"])
+def test_a_barrier_more_than_those_that_have_returned_is_a_remark(threads: int, others: int) -> None:
+    body = f"""{STORE_LANE} bar.sync 0; st.global.u32 [%d4], %r1; setp.lt.u32 %p1, %r1, {others}; @%p1 ret;
+        bar.sync 0; ret;"""
+    call = tilefold.load_ptx(kernel(body))["k"](np.zeros(threads, np.int32))
+    report = call.check(1, threads)
+    assert report.verdict == "clean"
+    text = f"waits for some threads only: {others} others of the block have met them at a barrier before, and returned"
+    assert [remark.message for remark in report.remarks] == [text]
+    body = body.replace("bar.sync 0; st.global.u32 [%d4], %r1;", "st.global.u32 [%d4], %r1;")
+    assert not tilefold.load_ptx(kernel(body))["k"](np.zeros(threads, np.int32)).check(1, threads).remarks

@@ -2,6 +2,7 @@
 """Rules for cp.async, barriers, printf and ret of the ptx dialect (PTX ISA, sections of these names)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
@@ -16,6 +17,7 @@ from ....dialects.kernel import KernelOp
 from ....dialects.ptx.effects import Act, NamedBarrier, does, proxy_of
 from ..events import Barrier, Step, Suspending, Suspension, Votes
 from ..faults import site_of
+from ..memory.journal import Journal
 from ..ordering import asynchronous
 from ..ordering.asynchronous import Source
 from ..ordering.knowledge import await_launch_before, meet_lanes
@@ -68,13 +70,43 @@ def block_barrier(
     if threads is not None:
         t.launch.leave_lockstep()
         t.launch.pairs = True
-    barrier = Barrier(number, site, threads, waits)
+    barrier, shared = Barrier(number, site, threads, waits), t.spaces.shared
 
     def run(warp: Warp) -> Suspension:
         check(warp)
         yield barrier
+        if threads is None and shared.journal is not None:
+            _remark_on_surplus(warp, barrier, shared.journal)
 
     return Suspending(run)
+
+
+@dataclass(slots=True)
+class _Met:
+    """How often a warp has met all others of its block, and how many of its lanes had returned at the last time."""
+
+    warp: Warp
+    times: int = 0
+    ended: int = 0
+
+
+def _remark_on_surplus(warp: Warp, barrier: Barrier, journal: Journal) -> None:
+    """A remark on a barrier of the block that waits for some threads only, since others have returned after an earlier
+    one: PTX allows that (bar: threads that have exited do not count), but it is often a barrier too many.
+    """
+    mine = warp.state(_Met)
+    mine.times += 1
+    ended = 0 if warp.ended is None else int(np.count_nonzero(warp.ended))
+    others = [other for other in warp.block.cluster.ended if other.block is warp.block]
+    gone = sum(other.lanes for other in others if 0 < other.state(_Met).times < mine.times)
+    if mine.times > 1:
+        gone += ended - mine.ended
+    mine.ended = ended
+    if gone:
+        text = (
+            f"waits for some threads only: {gone} others of the block have met them at a barrier before, and returned"
+        )
+        journal.remark(barrier.site, text, ErrorCode.SIM_BARRIER)
 
 
 def _check_whole(op: Operation) -> Callable[[Warp], None]:
