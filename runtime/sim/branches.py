@@ -7,28 +7,21 @@ ISA, Independent Thread Scheduling): the group at the first block in the text go
 behind branches and loops, until it waits, or has gone round a loop for long.
 """
 
-from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from xdsl.dialects import arith, cf
+from xdsl.dialects import cf
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
 from ...base.errors import Code as ErrorCode
 from ...base.target import WARP
-from ...dialects.ptx import (
-    ActivemaskOp,
-    BarArriveOp,
-    BarRedOp,
-    BarSyncOp,
-    BarWarpSyncOp,
-    ElectSyncOp,
-    RetOp,
-)
+from ...dialects.ptx import ActivemaskOp, BarWarpSyncOp, ElectSyncOp, RetOp
 from ...dialects.ptx.effects import Agent, agent_of
 from .events import BODIES_BETWEEN_PAUSES, Barrier, Event, Pause, Suspension, Until, Votes
 from .faults import Site, site_of
+from .flow import is_aligned_barrier, live_values, past, refuse_past
 from .translate import Code, Translator, only_computes
 from .values import Value, ValueKind, kind_of, merge, varies
 from .warp import Bools, Warp
@@ -116,8 +109,8 @@ class Graph:
         been: dict[int, Bools] = {}
         while True:
             node = self.nodes[number]
-            if been and node.past:
-                _refuse_past(warp, node, been)
+            if been and node.barrier is not None:
+                refuse_past(warp, node.barrier, node.past, been)
             yield from node.code.enter(warp)
             if not node.edges:
                 return
@@ -181,8 +174,8 @@ class Graph:
             group.event = None
             if group.run is None:
                 node = self.nodes[group.node]
-                if node.past:
-                    _refuse_past(warp, node, been)
+                if node.barrier is not None:
+                    refuse_past(warp, node.barrier, node.past, been)
                 if node.acts:
                     been[group.node] = been[group.node] | group.lanes if group.node in been else group.lanes.copy()
                 group.run = iter(node.code.enter(warp))
@@ -302,18 +295,6 @@ class Graph:
         return bool(((int(named) >> bits & 1).astype(bool) & everything & ~group.lanes).any())
 
 
-def _refuse_past(warp: Warp, node: Node, been: Mapping[int, Bools]) -> None:
-    """SimulationError (E3207) where lanes that are not at an aligned barrier have gone on past it, even if they have
-    returned by now: all threads of a warp execute it (PTX ISA, barrier).
-    """
-    for number in node.past & been.keys():
-        missing = been[number] & ~warp.live()
-        if missing.any():
-            text = f"the thread does not reach this barrier, which {warp.active} of the warp's {warp.lanes} lanes do"
-            hint = "move the barrier out of divergent control flow"
-            warp.fault(ErrorCode.SIM_BARRIER, node.barrier or node.site, int(missing.argmax()), text, hint)
-
-
 def _joined(lanes: Bools, ours: Value, theirs: Value, kind: ValueKind | None) -> Value:
     """A register of two groups; one that only one of them has written has its value."""
     if ours is None or theirs is None:
@@ -361,35 +342,15 @@ def graph(region: Region, t: Translator) -> Graph:
             case _:
                 node.edges = (Edge(index + 1, (), ()),)
         nodes.append(node)
-    for node, live in zip(nodes, _live(parts, nodes), strict=True):
+    ways = [[edge.target for edge in node.edges] for node in nodes]
+    for node, live in zip(nodes, live_values(parts, ways), strict=True):
         node.live = {t.slot(value): kind_of(value.type) for value in live}
     for number, (_, ops) in enumerate(parts):
-        if isinstance(first_op := ops[0], BarSyncOp | BarArriveOp | BarRedOp) and first_op.unaligned is None:
-            nodes[number].barrier = site_of(first_op)
-            nodes[number].past = _past(nodes, number)
+        if is_aligned_barrier(ops[0]):
+            nodes[number].barrier = site_of(ops[0])
+            nodes[number].past = frozenset(other for other in past(ways, number) if nodes[other].acts)
     pauses = [Pause(_site(ops, block)) for block, ops in parts]
     return Graph(nodes, pauses)
-
-
-def _past(nodes: Sequence[Node], number: int) -> frozenset[int]:
-    """The nodes that act behind one and never lead back to it."""
-    ahead = [{edge.target for edge in node.edges} for node in nodes]
-    back = [set[int]() for _ in nodes]
-    for source, targets in enumerate(ahead):
-        for target in targets:
-            back[target].add(source)
-    behind, before = _reachable(ahead, number), _reachable(back, number)
-    return frozenset(other for other in behind - before if other != number and nodes[other].acts)
-
-
-def _reachable(ways: Sequence[Set[int]], number: int) -> set[int]:
-    """The nodes that some steps lead to."""
-    found, left = set[int](), [number]
-    while left:
-        new = ways[left.pop()] - found
-        found |= new
-        left += new
-    return found
 
 
 def _site(ops: list[Operation], block: Block) -> Site:
@@ -426,35 +387,3 @@ def _edge(
 ) -> Edge:
     pairs = [(a, b) for a, b in zip(t.slots(arguments), t.slots(target.args), strict=True) if a != b]
     return Edge(first[target], tuple([a for a, _ in pairs]), tuple([b for _, b in pairs]))
-
-
-def _live(parts: list[tuple[Block, list[Operation]]], nodes: list[Node]) -> list[set[SSAValue]]:
-    """The values that may be read from the beginning of each part on; constants have registers that never change."""
-    reads: list[set[SSAValue]] = []
-    writes: list[set[SSAValue]] = []
-    for _, ops in parts:
-        used, made = set[SSAValue](), set[SSAValue]()
-        for op in ops:
-            for inner in op.walk():
-                used.update(inner.operands)
-                made.update(inner.results)
-        reads.append({value for value in used - made if not isinstance(value.owner, arith.ConstantOp)})
-        writes.append(made)
-    # arguments are set on the way to a block, before groups join
-    arguments: list[set[SSAValue]] = [
-        set(block.args) if index == 0 or parts[index - 1][0] is not block else set()
-        for index, (block, _) in enumerate(parts)
-    ]
-    live = [set(read) for read in reads]
-    changed = True
-    while changed:
-        changed = False
-        for index in range(len(parts) - 1, -1, -1):
-            after = set[SSAValue]()
-            for edge in nodes[index].edges:
-                after |= live[edge.target] - arguments[edge.target]
-            now = reads[index] | (after - writes[index])
-            if not now <= live[index]:
-                live[index] |= now
-                changed = True
-    return live
