@@ -30,6 +30,8 @@ from .registers import Registers
 from .syntax import Address, Instruction, Integer, Operand, Register, Vector
 
 _PRIORITIES = ("L2::evict_last", "L2::evict_normal", "L2::evict_first")
+_UNTOLD = ("tile", "tile::gather4", *_PRIORITIES)
+"""Words of a prefetch that tell nothing of the bytes."""
 _GROUPS = ("cta_group::1", "cta_group::2")
 
 
@@ -166,7 +168,7 @@ def _bulk_copy(r: Registers, i: Instruction) -> None:
             _, policy = _optional(r, [word for word in rest if word not in _PRIORITIES], operands[2:])
             r.add(ptx.BulkPrefetchOp(address(r, operands[0], 16, GLOBAL), r.read(operands[1], i32), policy))
         case ("prefetch", "tensor", _, "L2", "global", *rest):
-            _, policy = _optional(r, [word for word in rest if word not in ("tile", "tile::gather4")], operands[1:])
+            _, policy = _optional(r, [word for word in rest if word not in _UNTOLD], operands[1:])
             map, coords = tensor_map(r, operands[0])
             if "tile::gather4" not in rest:  # the rows may lie anywhere, and nothing is checked of them
                 r.add(ptx.TensorPrefetchOp(map, coords, policy))
