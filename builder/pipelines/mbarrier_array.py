@@ -6,8 +6,10 @@ from typing import Any
 
 from ..control.control_functions import if_
 from ..instructions import arch, mbarriers
+from ..instructions.tensor_core import commit
 from ..instructions.warp import elect_one
 from ..scalars.values import Bool
+from ..tensors.nvgpu import CtaGroup
 from ..tensors.tensors import Address, Pointer, Tensor
 from . import barriers
 from .groups import CooperativeGroup, PipelineOp, pipeline_error
@@ -17,7 +19,8 @@ from .groups import CooperativeGroup, PipelineOp, pipeline_error
 class MbarrierArray:
     """`num_stages` mbarriers from `barrier_storage` on, elements of 8 bytes of shared memory. A phase of each ends with
     as many arrivals as the group of `agent` has, which arrive as its kind of work says: threads by themselves
-    (`AsyncThread`), with their `cp.async` (`AsyncLoad`), or expecting `tx_count` bytes of copies (`TmaLoad`).
+    (`AsyncThread`), with their `cp.async` (`AsyncLoad`), expecting `tx_count` bytes of copies (`TmaLoad`), or with
+    multiplications into tensor memory (`TCGen05Mma`).
 
     One thread makes them where this is written, unless `is_made`; the block waits elsewhere, by
     `pipeline.pipeline_init_wait`. `first` is the number of the first one in a tensor of mbarriers. In the mbarriers of
@@ -56,18 +59,26 @@ class MbarrierArray:
         """The address of an mbarrier."""
         return self._bars().ptr(index + self.first if self.first else index)
 
-    def arrive(self, index: object, dst: object = None, cta_group: None = None) -> None:
-        """Arrives as the kind of work says, in the own block or, of threads by themselves, in that of rank `dst`."""
+    def arrive(self, index: object, dst: object = None, cta_group: CtaGroup | None = None) -> None:
+        """Arrives as the kind of work says, in the own block or, of threads by themselves, in that of rank `dst`. Of
+        multiplications into tensor memory `dst` is the mask of blocks, of which `cta_group` multiply together.
+        """
         if self.agent[0] is PipelineOp.TmaLoad:
             self.arrive_and_expect_tx(index, self.tx_count)
         elif self.agent[0] is PipelineOp.AsyncLoad:
             self.arrive_cp_async_mbarrier(index)
+        elif self.agent[0] is PipelineOp.TCGen05Mma:
+            self.arrive_tcgen05mma(index, dst, cta_group or CtaGroup.ONE)
         else:
             self.arrive_mbarrier(index, dst)
 
     def arrive_mbarrier(self, index: Any, dst_rank: Any = None) -> None:
         """The thread arrives, in the own block or in that of a rank."""
         mbarriers.mbarrier_arrive(self.get_barrier(index), dst_rank)
+
+    def arrive_tcgen05mma(self, index: Any, mask: Any = None, cta_group: CtaGroup = CtaGroup.ONE) -> None:
+        """A warp arrives once its multiplications so far are complete, in the own block or in those of a mask."""
+        commit(self.get_barrier(index), mask, cta_group)
 
     def arrive_cp_async_mbarrier(self, index: object) -> None:
         """The thread arrives once its `cp.async` so far are complete."""
@@ -97,9 +108,11 @@ class MbarrierArray:
         """Waits until the phase of a parity has ended."""
         mbarriers.mbarrier_wait(self.get_barrier(index), phase)
 
-    def arrive_and_wait(self, index: object, phase: object, dst: object = None, cta_group: None = None) -> None:
+    def arrive_and_wait(
+        self, index: object, phase: object, dst: object = None, cta_group: CtaGroup | None = None
+    ) -> None:
         """Arrives, then waits until the phase of a parity has ended."""
-        self.arrive(index, dst)
+        self.arrive(index, dst, cta_group)
         self.wait(index, phase)
 
     def max(self) -> int:

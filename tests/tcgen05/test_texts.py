@@ -9,6 +9,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.builder.primitives.arrays import Array
 
 from tilefold import cute
+from tilefold.cute import pipeline
 from tilefold.cutlass.experimental import primitives as prims
 from tilefold.cutlass.mlir.dialects import llvm
 
@@ -65,8 +66,9 @@ def multiply(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor) -> None:
     if warp == 0:
         prims.tcgen05_alloc(slot, N)
         prims.tcgen05_relinquish_alloc_permit()
+    group = pipeline.CooperativeGroup(pipeline.Agent.Thread)
+    complete = pipeline.MbarrierArray(done, 1, (pipeline.PipelineOp.TCGen05Mma, group))
     if t == 0:
-        cute.arch.mbarrier_init(done, 1)
         cute.arch.mbarrier_init(ready, M)
         prims.fence_mbarrier_init()
     cute.arch.fence_proxy("async")
@@ -83,8 +85,7 @@ def multiply(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor) -> None:
                 MULTIPLIED, slot[0], cute.Int32(of_b), cute.Int32(of_b >> 32), cute.Int32(form.value),
                 ready.toint(), cute.Int32(0), cute.Int32(i),
             )  # fmt: skip
-        if t == 0:
-            cute.nvgpu.tcgen05.commit(done)
+        complete.arrive(0, None, cute.nvgpu.tcgen05.CtaGroup.ONE)
     cute.arch.mbarrier_wait(done, 0)
     prims.tcgen05_fence(prims.Tcgen05Fence.AFTER_THREAD_SYNC)
     base = prims.TmemAddr(slot[0])
