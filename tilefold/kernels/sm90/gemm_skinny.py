@@ -12,9 +12,9 @@ tiles begin. The block with a tile's first strips writes it, and adds the sums t
 have neighbouring tiles of B and load each tile of A together, since many rows of A are as many bytes as B.
 
 One warp loads by TMA copies. Before the kernel ahead has ended, it brings the first tiles of B to the L2 cache,
-which is right even if that kernel writes B. B is read once, so that it leaves the cache before other data. A stream
-lets the next kernel begin at once, so that each multiprocessor gets one of its blocks; others do so when their last
-strips are on their way, which the next kernel's strips would delay.
+which is right even if that kernel writes B. B is read once, so that it leaves the cache before other data. Blocks
+of a stream, and those of which two fit a multiprocessor, let the next kernel begin at once; others do so when their
+last strips are on their way, which the next kernel's strips would delay.
 """
 
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def skinny_kernel(
     which = column % config.pair
     peers = cute.make_layout((config.pair, 1, 1))
     mask = cpasync.create_tma_multicast_mask(peers, (which, 0, 0), 0) if config.pair > 1 else None
-    if config.stream:
+    if config.lets_begin:
         cute.arch.griddepcontrol_launch_dependents()
 
     # shared memory, and the maps of A and B
@@ -132,7 +132,7 @@ def skinny_kernel(
     def load(n: Any, m: Any, begin: Any, end: Any):
         """Loads some strips of a tile."""
         for k in cute.range(begin, end):
-            if config.stream == 0 and k == cute.math.max(begin, end - config.stages):
+            if not config.lets_begin and k == cute.math.max(begin, end - config.stages):
                 cute.arch.griddepcontrol_launch_dependents()
             stage = producer.acquire_and_advance()
             with cute.arch.elect_one():

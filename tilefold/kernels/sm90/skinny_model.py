@@ -62,6 +62,13 @@ class Skinny:
         memory = self.stages * 128 * (self.rows + self.m) + self.m * (self.rows + VECTOR) * 4
         return 2 if memory <= MEMORY // 2 else 1
 
+    @property
+    def lets_begin(self) -> bool:
+        """Whether the next launch may begin at once. It gives each multiprocessor one of its blocks then; later, it
+        would give two to those that have ended, which matters where memory is the limit.
+        """
+        return self.stream > 0 or (self.splits == 1 and self.m <= 32 and self.residents == 2)
+
     def launch(self, m: int, n: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         """The grid for so many rows of A and of B, and the cluster."""
         grid = -(-n // (self.rows * self.pair)) * self.pair, -(-m // self.m), self.splits
@@ -77,21 +84,21 @@ class Constants:
     adds up: the greater, the less the shorter one costs.
     """
 
-    begin: float = 1.511
-    room: float = 0.466
-    memory: float = 0.2407
-    evenly: float = 0.941
-    uneven: float = 1.73
-    load: float = 0.0059
-    loads: float = 0.1307
-    strip: float = 0.0339
-    alone: float = 0.615
+    begin: float = 1.467
+    room: float = 0.179
+    memory: float = 0.2565
+    evenly: float = 0.872
+    uneven: float = 1.72
+    load: float = 0.0072
+    loads: float = 0.1357
+    strip: float = 0.0259
+    alone: float = 0.651
     accurate: float = 0.08
-    doubled: float = 0.742
-    stream: float = 0.437
-    shares: float = 0.658
-    write: float = 0.025
-    overlap: float = 5.95
+    doubled: float = 0.708
+    stream: float = 0.462
+    shares: float = 0.704
+    write: float = 0.018
+    overlap: float = 9.34
 
 
 CONSTANTS = Constants()
