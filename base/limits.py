@@ -44,7 +44,7 @@ def deadline(
 
 
 def check_deadline(place: str = "") -> None:
-    """TimeLimitError (E3243) if the time is over. `place` says where the work ends, as in "before pass 'cse'"."""
+    """TimeLimitError (E3243) after the time limit. `place` says where the work ends, as in "before pass 'cse'"."""
     limit = _DEADLINE.get()
     if limit is not None and monotonic() - limit.began >= limit.seconds:
         text = f"{limit.subject} has taken {limit.seconds:g} seconds and has not ended"
@@ -52,7 +52,7 @@ def check_deadline(place: str = "") -> None:
 
 
 def seconds_left(most: float) -> float:
-    """The seconds that a part of the work may take, at most `most`. TimeLimitError (E3243) if the time is over."""
+    """The seconds that a part of the work may take, at most `most`. TimeLimitError (E3243) after the time limit."""
     check_deadline()
     limit = _DEADLINE.get()
     return most if limit is None else min(most, max(limit.began + limit.seconds - monotonic(), 0.0))

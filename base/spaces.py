@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The memory spaces: one row each, with all that other layers must know of it.
+"""The memory spaces: one row each, with every fact that other layers need.
 
 Readers never ask for the name of a space. They match over the closed enumerations of a row (`AddressForm`, `Sharer`,
 `Allocation`), so a row that a package brings works wherever its form, its sharer and its allocation do, and a new
@@ -285,7 +285,7 @@ def tensor_spaces() -> Iterator[Space]:
 
 
 def space_named(name: str) -> Space | None:
-    """The space in which tensors are said to be in `name`; None if there is none. Raises `TilefoldError` (E0320)."""
+    """The space that types of tensors call `name`; None for an unknown name. Raises `TilefoldError` (E0320)."""
     row = SPACES.get(name) or installed_spaces().get(name)
     return row if row is not None and row.has_tensors else None
 

@@ -166,7 +166,7 @@ def griddepcontrol_wait() -> None:
 
 
 def griddepcontrol_launch_dependents() -> None:
-    """Lets the next kernel begin, if its launch has `use_pdl=True`, once all blocks have called this (sm_90)."""
+    """Permits the next kernel to begin, if its launch has `use_pdl=True`, once all blocks have called this (sm_90)."""
     emit(ptx.LaunchDependentsOp())
 
 
@@ -191,12 +191,12 @@ def cp_async_bulk_store(to: Place, source: Place, bytes: "Int | int") -> None:
 
 
 def cp_async_bulk_prefetch(source: Place, bytes: "Int | int") -> None:
-    """Lets the L2 cache fetch contiguous bytes of global memory (sm_90). Address and size are multiples of 16."""
+    """Prefetches contiguous bytes of global memory into the L2 cache (sm_90). Address and size are multiples of 16."""
     emit(ptx.BulkPrefetchOp(address_of(source).ssa, convert(bytes, Int32).ssa))
 
 
 def prefetch(addr: Place, *, tensormap: bool = False) -> None:
-    """Lets a cache fetch the tensor map at an address of global memory (PTX ISA, prefetch). Raises TilefoldError
+    """Prefetches the tensor map at an address of global memory into a cache (PTX ISA, prefetch). Raises TilefoldError
     (E5002) without `tensormap`.
     """
     if not tensormap:

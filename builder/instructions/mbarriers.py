@@ -40,7 +40,7 @@ def mbarrier_arrive(
 ) -> None:
     """Arrives at a barrier in shared memory without waiting, `arrive_count` times (more than once: sm_90): in the
     thread's own block, or in the block of this rank in the cluster (sm_90). With the scope `cta`, an arrival at another
-    block only announces that reads are over, and takes much less time.
+    block only announces the end of reads, and takes much less time.
     """
     once = type(arrive_count) is int and arrive_count == 1
     count = None if once else convert(arrive_count, Int32).ssa

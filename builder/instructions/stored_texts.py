@@ -2,7 +2,7 @@
 """Text that computes and stores its result in global memory, `{ .reg .b32 x; add.u32 x, $0, $1; st.global.b32 [$2],
 x; }`, as text that computes and a store.
 
-So the simulator knows of the access (PTX ISA, st).
+So the simulator sees the access (PTX ISA, st).
 """
 
 import re
@@ -37,7 +37,7 @@ class StoredText:
 
 
 def stored_text(text: str, operands: int) -> StoredText | None:
-    """The parts of a text with so many operands, and no results, that ends with a store; None for another."""
+    """The parts of a text with this many operands, and no results, that ends with a store; None for another."""
     found = _TEXT.fullmatch(_COMMENT.sub(" ", text))
     if found is None or f"Uint{found['type'][1:]}" not in DTYPES:
         return None

@@ -21,7 +21,7 @@ PAIR = 2
 
 @dataclass(frozen=True)
 class Peers:
-    """A cluster of so many `blocks`. A block signals `told_blocks` of them: lane i of a warp signals block i if it
+    """A cluster of `blocks` blocks. A block signals `told_blocks` of them: lane i of a warp signals block i if it
     `tells`.
     """
 

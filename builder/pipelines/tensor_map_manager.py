@@ -30,7 +30,7 @@ def update_tma_descriptor(tma_atom: TmaAtom, gmem_tensor: Tensor, tma_desc_ptr: 
 
 
 def fence_tma_desc_acquire(tma_desc_ptr: object) -> None:
-    """Lets the thread's TMA copies see the map in global memory that other threads have released."""
+    """Makes the map in global memory that other threads have released visible to the thread's TMA copies."""
     emit(ptx.FenceTensorMapAcquireOp(address_of(tma_desc_ptr).ssa))
 
 
@@ -65,7 +65,7 @@ class TensorMapManager:
         return ptr
 
     def init_tensormap_from_atom(self, copy_atom: TmaAtom, dst_ptr: object, warp_id: int) -> None:
-        """Lets a warp of the block put the map of an atom at a pointer."""
+        """A warp of the block writes the map of an atom to a pointer."""
         if_(warp_idx() == warp_id, lambda: copy_tensormap(copy_atom, dst_ptr))
 
     def fence_tensormap_initialization(self) -> None:
@@ -73,7 +73,7 @@ class TensorMapManager:
         fence_tma_desc_release()
 
     def fence_tensormap_update(self, tensormap_ptr: object) -> None:
-        """Lets the thread's TMA copies see an updated map."""
+        """Makes an updated map visible to the thread's TMA copies."""
         fence_tma_desc_acquire(tensormap_ptr)
 
     def update_tensormap(
@@ -84,7 +84,7 @@ class TensorMapManager:
         warp_id: int,
         tensormap_smem_ptr: Sequence[object],
     ) -> None:
-        """Lets a warp adapt maps to tensors after its own TMA copies are complete, and release them. In mode SMEM it
+        """A warp adapts maps to tensors after its own TMA copies are complete, and releases them. In mode SMEM it
         changes the maps at `tensormap_smem_ptr` and then copies them.
         """
         in_shared = self.tensormap_update_mode is TensorMapUpdateMode.SMEM

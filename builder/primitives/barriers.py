@@ -180,6 +180,6 @@ def fence_proxy(kind: Proxy | str, space: SharedSpace | None = None) -> None:
 
 
 def setmaxregister(count: int, action: SetMaxRegisterAction) -> None:
-    """Gives the threads of a warpgroup registers, or takes them (sm_90a)."""
+    """Increases or decreases the registers of a warpgroup's threads (sm_90a)."""
     change = action is SetMaxRegisterAction.INCREASE
     (arch.setmaxregister_increase if change else arch.setmaxregister_decrease)(count)

@@ -114,7 +114,7 @@ def group_of(group: Any) -> int:
 
 class Tcgen05SmemDesc(Int):
     """The descriptor of a matrix in shared memory, an integer of 64 bits. A sum with a number is the descriptor of a
-    matrix that begins so many units of 16 bytes further on.
+    matrix that begins this many units of 16 bytes further on.
     """
 
     __slots__ = ()

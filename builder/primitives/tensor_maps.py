@@ -180,7 +180,7 @@ def fence_proxy_acquire(
     from_proxy: Proxy = Proxy.GENERIC,
     to_proxy: Proxy = Proxy.TENSORMAP,
 ) -> None:
-    """Lets the TMA copies of the thread see the map at a pointer as it was released. Raises TilefoldError (E5002)
+    """Makes the released map at a pointer visible to the TMA copies of the thread. Raises TilefoldError (E5002)
     for other proxies, and for other than the 128 bytes of a map.
     """
     _check_proxies(from_proxy, to_proxy)
@@ -361,7 +361,7 @@ def cp_async_bulk_tensor_global_shared_cta(
 
 
 def prefetch_tensormap(tensor_map: object) -> None:
-    """Lets a cache fetch a map that copies will use."""
+    """Prefetches a map that copies will use into a cache."""
     emit(ptx.PrefetchTensorMapOp(_map(tensor_map).ssa))
 
 

@@ -12,7 +12,7 @@ from ..tracing.state import emit
 
 
 class TmemPointer:
-    """An address in tensor memory, of elements of a type. A sum with a number is so many columns further on."""
+    """An address in tensor memory, of elements of a type. A sum with a number is this many columns further on."""
 
     __slots__ = ("dtype", "number")
 

@@ -56,7 +56,7 @@ def cp_reduce_async_bulk_global_shared_cta(
 
 
 def cp_async_bulk_prefetch(src: Any, size: Any) -> None:
-    """Lets the L2 cache fetch contiguous bytes of global memory (sm_90)."""
+    """Prefetches contiguous bytes of global memory into the L2 cache (sm_90)."""
     arch.cp_async_bulk_prefetch(address(src), size)
 
 

@@ -176,7 +176,7 @@ def dtype_of(type: Attribute) -> DType:
 
 
 def as_dtype(x: object) -> DType:
-    """A type as it is given to a function: one of this file, or a type of the IR. Raises TilefoldError (E5002)."""
+    """Converts a function's argument to a type: one of this file, or a type of the IR. Raises TilefoldError (E5002)."""
     if isinstance(x, DType):
         return x
     if isinstance(x, Attribute):

@@ -182,7 +182,7 @@ def has_value(x: object) -> bool:
 
 
 def as_layout(x: object) -> Any:
-    """A layout as it is given to a function: a layout itself, or a shape, which stands for its compact layout."""
+    """Converts a function's argument to a layout: a layout itself, or a shape, which stands for its compact layout."""
     return x if isinstance(x, Layout | ComposedLayout) else make_layout(tuples(x))
 
 

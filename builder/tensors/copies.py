@@ -324,7 +324,7 @@ def copy(
 
 
 def prefetch(atom: "TmaAtom | CopyAtom", src: Any, *, cache_policy: Any = None) -> None:
-    """Lets the L2 cache fetch the bytes that a TMA copy or `CopyBulkG2SOp` of `src` would load."""
+    """Prefetches the bytes that a TMA copy or `CopyBulkG2SOp` of `src` would load into the L2 cache."""
     if isinstance(atom, CopyAtom) and atom.attribute.atom.is_bulk:
         emit(PrefetchTensorOp(as_tensor(src).ssa, policy_of(cache_policy)))
     else:

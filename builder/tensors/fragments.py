@@ -387,7 +387,7 @@ for _word, _op in _BY_NAME.items():
 
 
 def reduction(x: object) -> ReductionOp:
-    """A reduction as it is given to a function. Raises TilefoldError (E5002) for anything else."""
+    """Converts a function's argument to a reduction. Raises TilefoldError (E5002) for anything else."""
     if isinstance(x, str) and x in _BY_NAME:
         return _BY_NAME[x]
     if not isinstance(x, ReductionOp):

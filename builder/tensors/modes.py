@@ -25,7 +25,7 @@ from .tensors import CoordTensor, Tensor
 
 
 def layout_of(x: object) -> Any:
-    """A layout as it is given to a function of the algebra. Raises TilefoldError (E5002) for anything else."""
+    """Converts an argument of the algebra to a layout. Raises TilefoldError (E5002) for anything else."""
     if not isinstance(x, Layout | ComposedLayout):
         hint = "t.layout is a tensor's" if hasattr(x, "layout") else "make one by cute.make_layout(shape)"
         shown = repr(x) if isinstance(x, tuple | int) else type(x).__name__  # pyright: ignore[reportUnknownArgumentType]

@@ -281,7 +281,7 @@ def group_bulk_copy_modes(src: object, dst: object) -> tuple[Any, Any]:
 
 
 def prefetch_descriptor(atom: TmaAtom) -> None:
-    """Lets a cache fetch the tensor map of an atom (prefetch.tensormap)."""
+    """Prefetches the tensor map of an atom into a cache (prefetch.tensormap)."""
     emit(PrefetchOp(_atom(atom).ssa))
 
 

@@ -206,7 +206,7 @@ def _static(x: object) -> Any:
 
 
 def as_tensor(x: object) -> Any:
-    """A tensor as it is given to a function. Raises TilefoldError (E5002) for anything else."""
+    """Converts a function's argument to a tensor. Raises TilefoldError (E5002) for anything else."""
     if not isinstance(x, AnyTensor):
         kind = "layout" if isinstance(x, Layout | ComposedLayout) else type(x).__name__
         by = "make one by cute.make_tensor(t.iterator, layout)"

@@ -193,7 +193,7 @@ def parse_program(source: Source, context: Context) -> ModuleOp:
     """The verified module that a source's text describes; each operation has a location.
 
     Raises ProgramError: the first fault of the syntax, or every fault that the verifiers find; also where the time of a
-    `deadline` is over.
+    `deadline` has passed.
     """
     check_format(source.text, source.name)
     _check_literals(source)

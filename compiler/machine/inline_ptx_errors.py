@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which text of a program (`ptx.inline`) it is that the assembler refuses.
+"""Finds the text of a program (`ptx.inline`) that the assembler refuses.
 
 LLVM passes such text on between two comments. Only the assembler reads it, and names a line of the PTX.
 """

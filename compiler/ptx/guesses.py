@@ -109,7 +109,7 @@ def _has_succeeded(fact: Fact, load: LoadOp, root: SSAValue) -> bool:
 
 
 def _whole(value: SSAValue, bits: int) -> SSAValue:
-    """The value that a number was converted from, as long as that keeps so many bits."""
+    """The value that a number was converted from, as long as that keeps this many bits."""
     while isinstance(op := value.owner, (*_SAME_BITS, arith.TruncIOp)) and _bits(value) >= bits:
         value = op.operands[0]
     return value
@@ -157,7 +157,7 @@ def _leads_back(block: Block, own: Block | None) -> bool:
 
 
 def _passes_same(user: Operation, index: int, bits: int) -> bool:
-    """Whether an operation hands all bits of an operand on as they are, or of a loaded value of so many bits."""
+    """Whether an operation hands all bits of an operand on as they are, or of a loaded value of this many bits."""
     if isinstance(user, arith.TruncIOp):
         return _bits(user.results[0]) >= bits
     is_chosen = isinstance(user, arith.SelectOp) and index > 0

@@ -352,7 +352,7 @@ class Registers:
         return self._sums[key]
 
     def write(self, operand: Operand, value: SSAValue, *, signed: bool = False) -> None:
-        """Gives a register its value, of an integer as many bits as it has."""
+        """Gives a register its value; an integer is cut to the register's bits."""
         if isinstance(operand, Symbol) and operand.name == "_":
             return
         if not isinstance(operand, Register):

@@ -242,7 +242,7 @@ class StatementParser(VariableParser):
         self._statements.append(Pragma(before + " ".join(self.text_from(at).split()), place))
 
     def _remember(self) -> None:
-        """Has the labels of the next statement named when all are known."""
+        """Notes the labels of the next statement, which get names when all are known."""
         self._jumps.append((len(self._statements), tuple(s.number for s in reversed(self._scopes))))
 
     def _operand(self, depth: int) -> Operand:

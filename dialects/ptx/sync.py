@@ -165,7 +165,7 @@ def _check_barrier(first: IntegerAttr[I64], threads: IntegerAttr[I64] | None, co
 
 
 def wrong_count(threads: int) -> str:
-    """Why so many threads cannot meet at a barrier, in words; empty if they can."""
+    """Why this many threads cannot meet at a barrier, in words; empty if they can."""
     if WARP <= threads <= MAX_THREADS and threads % WARP == 0:
         return ""
     return f"{threads} threads meet at the barrier; it is a multiple of {WARP}, up to {MAX_THREADS}"

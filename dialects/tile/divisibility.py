@@ -15,7 +15,7 @@ from ...layout.algebra.inttuple import show
 
 @dataclass(frozen=True, slots=True)
 class Remedies:
-    """The hints of `check_tiles`: where to promise a divisor, and how to do without one."""
+    """The hints of `check_tiles`: where to promise a divisor, and how to avoid the need for one."""
 
     promise: str = " in the type or by cute.dynamic(array, divisibility=...)"
     ragged: str = "add `ragged` and copy under predicates"

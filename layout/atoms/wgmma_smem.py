@@ -47,7 +47,7 @@ def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
 
 
 def swizzled_rows(major: str, bits: int, val_bits: int) -> Any:
-    """Eight rows of 16 bytes times 2**`bits`, along K or M and N, whose addresses have so many bits swizzled."""
+    """Eight rows of 16 bytes times 2**`bits`, along K or M and N, whose addresses have this many bits swizzled."""
     row = 128 << bits
     outer = Layout((8, row), (row, 1)) if major == "K" else Layout((row, 8), (1, row))
     return recast_layout(compose_parts(Swizzle(bits, 7, 3), 0, outer), 1, val_bits)

@@ -130,7 +130,7 @@ def check_stored_rows(elements: int, bits: int) -> None:
 
 
 def check_rows(name: str, bits: int) -> None:
-    """Raises `LayoutError` (E0322) unless the contiguous mode of a tensor, of so many bits, may be the stride of the
+    """Raises `LayoutError` (E0322) unless the contiguous mode of a tensor, of this many bits, may be the stride of the
     next one.
     """
     if bits % (8 * UNIT):

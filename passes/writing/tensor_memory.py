@@ -66,7 +66,7 @@ def _meet_cluster(emitter: Emitter) -> None:
 
 
 def _meet(emitter: Emitter, barrier: Callable[[], object]) -> None:
-    """Lets threads meet, and orders their uses of tensor memory around that."""
+    """Synchronises threads, and orders their uses of tensor memory around the barrier."""
     before, after = TensorFenceOp.FORMS
     emitter.insert(TensorFenceOp(before))
     barrier()
@@ -74,7 +74,7 @@ def _meet(emitter: Emitter, barrier: Callable[[], object]) -> None:
 
 
 def _in_first_warp(emitter: Emitter, op: TmemAllocOp | TmemDeallocOp, act: Callable[[], object]) -> None:
-    """Lets the first warp of the block act."""
+    """Runs an action in the first warp of the block."""
     kernel = kernel_of(op)
     assert kernel is not None, "the stage's contract"
     x, y, _ = kernel.block

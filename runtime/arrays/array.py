@@ -27,7 +27,7 @@ NOWHERE = -1
 ALLOCATION = 256
 """The bytes to which CUDA aligns each allocation (CUDA C++ Programming Guide, Device Memory Accesses)."""
 _UNIT = 16
-"""The strides of a tensor map are multiples of so many bytes."""
+"""The strides of a tensor map are multiples of this many bytes."""
 MAX_SPAN = 1 << 48
 """The most elements from the first to the last of a tensor."""
 _META_ADDRESS = 1 << 8
@@ -346,7 +346,7 @@ def read_dlpack(array: Any) -> Array:
 
 
 def _versioned_capsule(array: Any) -> Any:
-    """An array's capsule with flags, where its library knows of them."""
+    """An array's capsule with flags, if its library supports them."""
     try:
         return array.__dlpack__(max_version=(1, 0))
     except TypeError:  # a library of before DLPack 1.0, which has no such argument

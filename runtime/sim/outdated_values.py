@@ -156,7 +156,7 @@ def _results(launch: DiagnosedLaunch) -> _Results | None:
 @dataclass
 class _Usual:
     """The different results of a launch in orders of its warps, as many as have been asked for, and how often each has
-    come. An order takes about so many `steps`.
+    come. An order takes about this many `steps`.
     """
 
     launch: DiagnosedLaunch

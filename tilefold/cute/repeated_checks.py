@@ -37,7 +37,7 @@ class NamedCall(BoundCall, Protocol):
 def further_inputs(
     call: NamedCall, inputs: Sequence[Mapping[str, Any]], fuzz: int, ranges: Mapping[str, range], seed: int
 ) -> Iterator[tuple[str, Any]]:
-    """The call with other arguments, which the texts describe: the given `inputs`, and so many random draws.
+    """The call with other arguments, which the texts describe: the given `inputs`, and this many random draws.
     LaunchError (E3106) for names that the kernel lacks, and for senseless numbers.
     """
     for name in {*ranges, *(name for given in inputs for name in given)}:

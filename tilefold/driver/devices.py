@@ -127,7 +127,7 @@ class Device(Protocol):
         ...
 
     def max_active_clusters(self, blocks: int) -> int:
-        """The number of clusters of so many blocks that run at a time, if each block fills a multiprocessor."""
+        """The number of clusters of this many blocks that run at a time, if each block fills a multiprocessor."""
         ...
 
     def submit(self, launch: Callable[[], RunResult], config: LaunchConfig) -> RunResult | None:
@@ -144,7 +144,7 @@ class Simulator:
     l2_bytes: int = 1 << 20
 
     def max_active_clusters(self, blocks: int) -> int:
-        """The number of clusters of so many blocks that run at a time."""
+        """The number of clusters of this many blocks that run at a time."""
         return max(self.multiprocessors // blocks, 1)
 
     def submit(self, launch: Callable[[], RunResult], config: LaunchConfig) -> RunResult | None:

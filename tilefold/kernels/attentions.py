@@ -41,7 +41,7 @@ def attention(
     `q` is (batch, rows, heads, D), `k` and `v` are (batch, keys, heads of k, D) of f16 or bf16; the heads of k divide
     those of q; neighbours share one. D is 64, 96, 128 or 256 on sm_90a without `window`, `softcap` and `bias`,
     else 64 or 128. Where `causal`, row i of n sees the keys up to i + keys - n; with a `window`, which needs `causal`,
-    the last so many of these. `softcap` replaces a score s by softcap * tanh(s / softcap). `bias` is a function of
+    only the last of these. `softcap` replaces a score s by softcap * tanh(s / softcap). `bias` is a function of
     batch, head, row and key, values of the kernel, that gives a number to be added to a score; it has no gradient.
     Packed sequences are one batch, with the first token of each and the number of tokens in `starts` and `starts_k`
     (i32). A row that sees no key is 0. There are gradients for D of 64 and 128, without softcap. Where `deterministic`,

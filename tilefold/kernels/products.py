@@ -12,7 +12,7 @@ from .targets import at_hand, kernel_for
 ELEMENTS = ("float16", "bfloat16", "float32", "float8_e4m3fn", "float8_e5m2", "int8", "uint8")
 RESULTS = ("float16", "bfloat16", "float32", "int32")
 _UNIT = 16
-"""Rows of operands have a multiple of so many bytes."""
+"""Rows of operands have a multiple of this many bytes."""
 
 
 def gemm(

@@ -17,7 +17,7 @@ def quantize(
     """x / scale in 8 bits, rounded to the nearest, and the scales in f32, so that `result * scale` is about `x`.
 
     `x` is (..., K) of f16, bf16 or f32, `dtype` "float8_e4m3fn", "float8_e5m2" or "int8". The scale of a row is its
-    greatest magnitude by that of the type: (...) of them; with a `block`, which divides K, each block of so many
+    greatest magnitude by that of the type: (...) of them; with a `block`, which divides K, each block of this many
     elements has its own: (..., K / block). fp8 needs a GPU of sm_89 or later, or the simulator. LaunchError (E3106)
     for other shapes and elements.
     """

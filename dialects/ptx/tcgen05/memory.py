@@ -61,7 +61,8 @@ class TensorDeallocOp(GroupOp):
     """`ptx.tcgen05.dealloc cta_group 1 %address, %columns`: frees the columns that one `ptx.tcgen05.alloc` has
     allocated (PTX ISA, tcgen05.dealloc). All must be free before the kernel ends.
 
-    Preconditions: all lanes of a warp execute it, in a pair one warp of each block; all uses of the columns are over.
+    Preconditions: all lanes of a warp execute it, in a pair one warp of each block; all uses of the columns have
+    completed.
     """
 
     name = "ptx.tcgen05.dealloc"

@@ -43,7 +43,7 @@ class Patterns:
         return float(ml_dtypes.finfo(self.dtype).max)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
     def keep(self, values: NDArray[Any]) -> None:
-        """Lets the patterns of values stand for the numbers that they spell."""
+        """Reads the patterns of values as the numbers that they spell."""
         for pattern in np.unique(np.ascontiguousarray(values).view(self._bits)).tolist():
             self._element(pattern)
 
@@ -132,7 +132,7 @@ class Table:
         return patterns
 
     def keep(self, values: NDArray[Any]) -> None:
-        """Lets the patterns of values stand for the numbers that they spell, if their type is floating-point."""
+        """Reads the patterns of values as the numbers that they spell, if their type is floating-point."""
         if is_floating(values.dtype):
             self.of(values.dtype).keep(values)
 

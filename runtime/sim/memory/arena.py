@@ -88,7 +88,7 @@ class Arena:
         return start
 
     def begin_again(self, first: int) -> None:
-        """Lets the next allocations be those that there are, after the `first` ones, as long as they are alike: those
+        """Reuses the existing allocations after the `first` ones for the next, as long as they are alike: those
         of a kernel on another device, whose blocks have windows of their own.
         """
         self._again = iter(self.allocations[first:])

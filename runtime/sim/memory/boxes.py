@@ -53,7 +53,7 @@ def box_at(placed: PlacedMap, coordinates: tuple[int, ...]) -> Box:
 
 
 def rows_at(placed: PlacedMap, column: int, rows: tuple[int, ...]) -> tuple[PlacedMap, Box]:
-    """Rows of a matrix, whose map has boxes of one row, as a box: with a map that has so many rows in a box."""
+    """Rows of a matrix, whose map has boxes of one row, as a box: with a map that has this many rows in a box."""
     boxes = [box_at(placed, (column, row)) for row in rows]
     whole = replace(placed, map=replace(placed.map, box=(placed.map.box[0], len(rows))))
     addresses, inside = np.concatenate([box.addresses for box in boxes]), np.concatenate([box.inside for box in boxes])

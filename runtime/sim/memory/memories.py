@@ -71,7 +71,7 @@ class CellSpace(Space):
 
     def allocate(self, warp: Warp, access: Access, count: int) -> int:
         """The address of `count` new columns of the warp's block, whose cells are undefined. SimulationError (E3202) if
-        the block has no so many adjacent ones left.
+        the block has too few adjacent ones left.
         """
         held = self.columns.setdefault(warp.block.rank, {})
         first = 0

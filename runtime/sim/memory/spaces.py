@@ -221,7 +221,7 @@ class Space(SpaceState):
         return None if self.outdated is None or self.outdated.is_over(self) else self.outdated
 
     def _hear(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool, is_seen: bool = True) -> None:
-        """Lets the active lanes acquire the releases at the rows that they read."""
+        """The active lanes acquire the releases at the rows that they read."""
         for row in dict.fromkeys(rows.tolist()):
             self.releases.read(warp, row * access.width, acquires, access.scope, is_seen)
 

@@ -143,7 +143,7 @@ def element_address(address: Value, index: Value, space: MemorySpace, bits: int)
 
 
 def _bytes_of(index: Value, bits: int) -> Value:
-    """The bytes of `index` elements of so many bits each; in lanes, no more than lead out of all memory."""
+    """The bytes of `index` elements of this many bits each; in lanes, no more than lead out of all memory."""
     if varies(index) and index.dtype != object:
         index = np.clip(index.astype(np.int64), -(FAR // bits), FAR // bits)
     return index * bits // 8

@@ -112,7 +112,7 @@ class Operation:
         self.dates = np.zeros(len(self.lanes), np.int64)
 
     def complete(self, which: NDArray[np.bool_]) -> None:
-        """Lets the effects of some of its rows happen, those in flight; advances the time past them."""
+        """Completes the effects of some of its rows in flight, and advances the time past them."""
         which = which & self.flying
         if not which.any():
             return

@@ -180,7 +180,7 @@ def first_conflict(conflict: NDArray[np.bool_], entries: Entries, with_write: bo
 
 
 def widened(entries: Entries, parts: int) -> Entries:
-    """Each entry so many times. The pages of a large table come with the first access: the tables of an arena have
+    """Repeats each entry. The pages of a large table come with the first access: the tables of an arena have
     guards between its allocations, so that few of their entries are marked.
     """
     marked = np.flatnonzero(entries)

@@ -69,7 +69,7 @@ def _are_known(first: Times, times: Times) -> NDArray[np.bool_]:
 
 
 def known_clocks(warp: Warp, index: int) -> Iterator[tuple[int, Times]]:
-    """What an active lane knows of its own cluster and of others: times by the cluster's number."""
+    """An active lane's knowledge of its own cluster and of others: times by the cluster's number."""
     lane = int(warp.lane_numbers()[index])
     clock, own = warp.clock, warp.own.get(lane)
     if own is not None:

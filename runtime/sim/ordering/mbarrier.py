@@ -21,7 +21,7 @@ from .cluster import ClusterBarrier
 from .knowledge import executed, known, learn, snapshot
 
 PHASES = 64
-"""An mbarrier keeps the order that so many phases make; who lags behind by more learns too much."""
+"""An mbarrier keeps the order of this many phases; a thread that lags further behind learns too much."""
 
 
 _CURE = (
@@ -307,7 +307,7 @@ class Mbarrier:
         return (self.phase + 1) * self.expected - self.pending
 
     def acquire(self, warp: Warp, parity: int, lanes: NDArray[np.int64], reach: int, site: Site) -> None:
-        """Lets lanes of a warp that have waited for a parity know the accesses before the arrivals up to that phase.
+        """Tells lanes of a warp that have waited for a parity the accesses before the arrivals up to that phase.
         `reach` is 0 for a wait at scope cluster, 1 for one without a scope, 2 for one at scope cta.
 
         Later phases may be complete by now, but need not be when a thread goes on. So it is the first phase of the

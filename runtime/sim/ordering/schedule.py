@@ -326,7 +326,7 @@ class Seats:
         self.taken = count - 1
 
     def take(self, seat: int) -> None:
-        """Lets the cluster of a seat go on."""
+        """Resumes the cluster of a seat."""
         if seat != self.taken:
             self.kept[self.taken] = self._memory()
             *blocks, local = self.kept[seat]

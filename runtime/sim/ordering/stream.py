@@ -2,7 +2,7 @@
 """Launches of a stream that may begin before the one before them has ended (CUDA C++ Programming Guide, Programmatic
 Dependent Launch). A simulated launch begins when the one before has ended. But results of a launch that executes
 griddepcontrol.launch_dependents count as written by it while the next one runs, until griddepcontrol.wait (PTX ISA,
-griddepcontrol): only those who know of such a wait know the writes.
+griddepcontrol): only threads that know such a wait know the writes.
 """
 
 from collections.abc import Iterator, Sequence

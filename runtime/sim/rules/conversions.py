@@ -108,7 +108,7 @@ def _bounded(value: Any, bounds: set[str]) -> Any:
 
 
 def _integer(x: Any, kept: int, mode: str) -> Any:
-    """Integers rounded to so many bits, in double precision, which holds these."""
+    """Integers rounded to this many bits, in double precision, which holds these."""
     negative: Any = x < 0
     size: Any = _where(negative, -x.astype(np.uint64), x.astype(np.uint64)).astype(np.uint64)
     upper: Any = size >> np.uint64(32)

@@ -107,7 +107,7 @@ class _Registers:
 
 
 def meaning_of(text: str, operands: int, results: Sequence[object], site: Site) -> Meaning | None:
-    """The meaning of a text with so many operands, and results of NumPy's types. None where it has anything else than
+    """The meaning of a text with this many operands, and results of NumPy's types. None where it has anything else than
     instructions that `instruction_of` knows, or a register that is read before it is written. Special registers,
     `%laneid`, are written.
     """

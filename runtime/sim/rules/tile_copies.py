@@ -252,7 +252,7 @@ def _by_atom(
 
 
 def _in_turn(calls: Sequence[Execution], values: int, site: Site) -> Move:
-    """Executions of an atom of so many values one after the other."""
+    """Executions of an atom of this many values one after the other."""
 
     def move(warp: Warp, source: TensorValue, target: TensorValue, flags: Flags | None) -> None:
         for number, call in enumerate(calls):

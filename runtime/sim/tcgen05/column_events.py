@@ -66,7 +66,7 @@ class ColumnWatch:
             self._used.append((use, now))
 
     def polls(self, now: int) -> None:
-        """Notes the uses that are over."""
+        """Notes the completed uses."""
         if not any(use.is_over for use, _ in self._used):
             return
         open = [(use, since) for use, since in self._used if not use.is_over]

@@ -342,7 +342,7 @@ class Tcgen05MmaRule:
 
 
 MAP_WORDS = {4: "b4x16_p64", 6: "b6x16_p32"}
-"""The elements of tensor maps whose loads pad elements of so many bits to bytes."""
+"""The elements of tensor maps whose loads pad elements of this many bits to bytes."""
 
 
 def _packed(packing: int) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The order of accesses to tensor memory (PTX ISA, tcgen05 Memory Consistency Model).
 
-All accesses are asynchronous. Those of loads and stores are over when their warp has waited for them, those of the
+All accesses are asynchronous. Those of loads and stores complete when their warp has waited for them, those of the
 tensor core when a commit of the thread has arrived. Another access of the same cells must know that: its warp has
 waited itself, or it has executed the fence behind a synchronisation with a thread that knew. A few pairs of
 instructions of the tensor core need no completion: `PIPELINED`; they need only be issued in order, by one thread or
@@ -159,7 +159,7 @@ class TensorOrder:
         return is_pipelined(before, use) and own.knows(theirs.agent(_ISSUED), before.time)
 
     def _is_synchronised(self, before: Use, use: Use) -> bool:
-        """Whether threads have synchronised between two uses, in any way. A load is over where its values are used."""
+        """Whether threads have synchronised between two uses. A load is complete where its values are used."""
         own, theirs = known(use.warp), before.warp.state(TensorKnowledge)
         behind = before.warp is use.warp or _is_behind(own, before)
         if not before.in_pipe:
@@ -241,7 +241,7 @@ class TensorOrder:
         return None
 
     def is_known(self, warp: Warp, use: Use) -> bool:
-        """Whether a warp knows that a use is over."""
+        """Whether a warp knows that a use is complete."""
         agent = use.warp.state(TensorKnowledge).agent(_COMPLETE if use.in_pipe else _ACCESSES)
         return use.is_over and warp.state(TensorKnowledge).knows(agent, use.time)
 

@@ -82,7 +82,7 @@ def _exponent(values: Numbers, least: int) -> Numbers:
 
 def _aligned(terms: Numbers, exponents: Numbers, d: Numbers, fraction: int) -> Numbers:
     """The sum of addends (M, N, addends) with these exponents and of D, aligned to the greatest exponent, each
-    truncated to so many bits behind it; truncated to f32.
+    truncated to this many bits behind it; truncated to f32.
     """
     wide = d.astype(np.float64)
     bad = ~np.isfinite(terms).all(axis=2) | ~np.isfinite(wide)

@@ -100,8 +100,9 @@ def _in_its_place(array: ArrayRecord) -> ArrayRecord:
 
 
 def _reached_memory(name: str, pointer: SSAValue, array: ArrayRecord, values: "HostValues") -> ArrayRecord:
-    """The memory from a pointer on that the tensors reach which the host makes of it; if it makes none, the rest of
-    the registered array that it points into. A GPU need not know it; without one, LaunchError (E3106) for other memory.
+    """The memory from a pointer on, as far as the tensors that the host makes from it reach; if it makes none, the rest
+    of the registered array that it points into. A GPU need not know it; without one, LaunchError (E3106) for other
+    memory.
     """
     if array.device is not None:
         return array
@@ -128,7 +129,7 @@ def _with_more(array: ArrayRecord, value: object, tensor: SSAValue, values: "Hos
 
 
 def _reach(start: SSAValue, values: "HostValues") -> int:
-    """The bits from the start of a tensor to the end of the last that the host makes of it; 0 if it makes none."""
+    """The bits from the start of a tensor to the end of the last that the host makes from it; 0 if it makes none."""
     reach = 0
     for use in start.uses:
         op = use.operation

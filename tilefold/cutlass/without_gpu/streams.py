@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""torch's streams, events and graphs of a GPU that there is not: a launch is over when its call returns."""
+"""torch's streams, events and graphs without a GPU: a launch is complete when its call returns."""
 
 import time
 from collections.abc import Callable
@@ -39,7 +39,7 @@ class _Stream:
 
 
 class _Event(_Stream):
-    """An event that is over, at the time at which it is recorded."""
+    """An event that is complete at the time at which it is recorded."""
 
     @property
     def cuda_event(self) -> int:

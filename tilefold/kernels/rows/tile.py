@@ -48,7 +48,7 @@ class Rows:
 
 @lru_cache(maxsize=4096)
 def chosen_rows(columns: int, vector: int, held: int = HELD, most: int = MOST_HELD, longest: int = LONGEST) -> Rows:
-    """The configuration for rows of so many columns that move by `vector` elements, of which a thread holds about
+    """The configuration for rows of this many columns that move by `vector` elements, of which a thread holds about
     `held`, and at most `most` of a chunk; at most `longest` threads have a row.
     """
     units = -(-columns // vector)
@@ -63,8 +63,8 @@ def chosen_rows(columns: int, vector: int, held: int = HELD, most: int = MOST_HE
 
 
 def vector_of(columns: int, bits: int, *steps: int) -> int:
-    """The elements of so many bits that are moved at a time: 16 bytes, or fewer where rows do not begin there. `steps`
-    are the elements from one row to the next.
+    """The elements of this many bits that are moved at a time: 16 bytes, or fewer where rows do not begin there.
+    `steps` are the elements from one row to the next.
     """
     vector = max(128 // bits, 1)
     while any(step % vector for step in (columns, *steps)):

@@ -29,7 +29,7 @@ K_BYTES = 128
 
 @dataclass(frozen=True)
 class Config:
-    """The tile and the stages, for elements of so many bits: `blocks` is 2 for a pair, which makes 256 rows."""
+    """The tile and the stages, for elements of this many bits: `blocks` is 2 for a pair, which makes 256 rows."""
 
     bits: int = 16
     columns: int = 128

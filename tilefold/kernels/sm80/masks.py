@@ -10,7 +10,7 @@ from tilefold import cute
 @dataclass(frozen=True)
 class Mask:
     """Where `causal`, row `i` of `rows` sees key `j` of `keys` only if j <= i + keys - rows, so that the last row sees
-    all keys; with a `window`, only the last so many of them.
+    all keys; with a `window`, only the last `window` of them.
     """
 
     causal: bool = False

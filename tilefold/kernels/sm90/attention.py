@@ -226,7 +226,7 @@ def attention_kernel(
             turn(own, config)
             warpgroup.fence()
             own_rows = used_q.index if config.row_stages > 1 else own
-            if depth > 128:  # descriptors of so many steps are computed anew, since registers do not hold them all
+            if depth > 128:  # descriptors of this many steps are computed anew, since registers do not hold them all
                 own_rows = cute.arch.make_warp_uniform(own_rows)
             for step in cute.range_constexpr(depth // elements.step):
                 qk.set(warpgroup.Field.ACCUMULATE, step > 0)

@@ -41,7 +41,7 @@ class Backward:
         return m if starts is None else starts[batch] // self.rows + batch + m
 
     def tiles(self, tokens: int, sequences: int | None) -> int:
-        """The tiles of a head: of so many rows, or of packed sequences."""
+        """The tiles of a head: of this many rows, or of packed sequences."""
         return -(-tokens // self.rows) if sequences is None else tokens // self.rows + sequences
 
 

@@ -89,7 +89,7 @@ def decode_kernel(
     producer, consumer = pipe.make_participants()
 
     def part_of_keys(length: Any) -> Any:
-        """The tiles of keys of this block, for so many keys: the first one and that after the last."""
+        """The tiles of keys of this block, for this many keys: the first one and that after the last."""
         low = cute.math.max(length - rows + 1 - config.window, 0) // keys if config.window else 0
         count = cute.ceil_div(length, keys) - low
         return low + count * rank // config.shares, low + count * (rank + 1) // config.shares

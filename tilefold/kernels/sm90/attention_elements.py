@@ -48,7 +48,7 @@ class Elements:
         return logarithm + self.offset if self.narrow else logarithm
 
     def by_k(self, length: int) -> Any:
-        """The smallest layout of rows of so many elements, by the widest swizzle that divides them."""
+        """The smallest layout of rows of this many elements, by the widest swizzle that divides them."""
         kinds = warpgroup.SmemLayoutAtomKind
         bits = length * self.dtype.bits
         kind = kinds.K_SW128 if bits % 1024 == 0 else kinds.K_SW64 if bits % 512 == 0 else kinds.K_SW32

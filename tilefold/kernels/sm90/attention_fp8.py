@@ -31,7 +31,7 @@ ones.
 
 
 def places_of(keys: int) -> int:
-    """The places of so many keys in the transposed V; those beyond the last key are 0."""
+    """The places of this many keys in the transposed V; those beyond the last key are 0."""
     return -(-keys // SPAN) * SPAN
 
 

@@ -81,8 +81,8 @@ class Decode:
 def chosen_decode(
     batch: int, heads_k: int, keys: int, blocks: int, rows: int = 1, depth: int = 128, page: int = 0
 ) -> Decode:
-    """The configuration for so many rows of Q to each head of K, on a GPU with `blocks` multiprocessors; K may be on
-    pages of so many keys.
+    """The configuration for this many rows of Q to each head of K, on a GPU with `blocks` multiprocessors; K may be on
+    pages of this many keys.
 
     Few heads with many keys share them by memory, so that each multiprocessor has a block. Otherwise blocks share the
     keys in a cluster until enough of them draw on the memory, as long as each has two tiles; more cost time at the end.

@@ -55,7 +55,7 @@ class Config:
 
 
 def chosen_config(depth: int, causal: bool = False, rows: int = 0) -> Config:
-    """The fastest configuration on an H200 for heads of so many rows each; by default these are many."""
+    """The fastest configuration on an H200 for heads of this many rows each; by default these are many."""
     if depth == 64:
         two, three = Config(consumers=2, stages=3, causal=causal, group=16), Config()
         filled = [-(-rows // each.rows) * each.rows for each in (two, three)]

@@ -64,7 +64,7 @@ def accumulated(dtype: Any) -> Any:
 
 
 def warpgroup_mma(mA: Any, mB: Any, warpgroups: int, columns: int) -> Any:
-    """The multiplication of 64 rows of A a warpgroup with so many rows of B, both in shared memory."""
+    """The multiplication of 64 rows of A a warpgroup with this many rows of B, both in shared memory."""
     major_a, major_b = (utils.LayoutEnum.from_tensor(tensor).sm90_mma_major_mode() for tensor in (mA, mB))
     a, b = (cute.TFloat32 if matrix.element_type == cute.Float32 else matrix.element_type for matrix in (mA, mB))
     layout, tile = (warpgroups, 1, 1), (ROWS, columns)
@@ -85,8 +85,8 @@ def columns_of_chunk(n: int, dtype: Any) -> int:
 
 @cute.jit
 def write(store: Any, whole: Any, columns: Any, shared: Any, buffer: Any, row: Any, column: Any, layer: Any):
-    """A thread begins to store a buffer of 64 rows and so many columns of D: the rows with a number, from a column on,
-    where D has such.
+    """A thread begins to store a buffer of 64 rows and this many columns of D: the rows with a number, from a column
+    on, where D has such.
     """
     shape = ROWS, columns
     tDsD, tDgD = tiles_of(store, cute.domain_offset((0, column, 0), whole), shape, shared)

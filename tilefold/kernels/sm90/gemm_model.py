@@ -109,7 +109,7 @@ def _table(blocks: int, small: bool) -> Table:
 
 
 def table_of(configs: Sequence[Config], blocks: int, constants: Constants = CONSTANTS) -> Table:
-    """The numbers of configurations from which `times` finds the times by so many blocks."""
+    """The numbers of configurations from which `times` finds the times by this many blocks."""
     return np.array([_parts(config, blocks, constants) for config in configs]).T.copy()
 
 

@@ -19,7 +19,7 @@ SUMS_READY = 4
 
 
 class Exchange:
-    """Sums of parts of tiles in memory, `size` of them in each place, which so many `threads` hold, and whether they
+    """Sums of parts of tiles in memory, `size` of them in each place, which this many `threads` hold, and whether they
     are `ready` (1).
     """
 

@@ -74,7 +74,7 @@ class Config:
 
 
 def load_of(blocks: int) -> Any:
-    """The TMA copy of a tile that so many blocks load a part of each, for all of them."""
+    """The TMA copy of a tile that this many blocks load a part of each, for all of them."""
     return cpasync.CopyBulkTensorTileG2SOp() if blocks == 1 else cpasync.CopyBulkTensorTileG2SMulticastOp()
 
 

@@ -70,7 +70,7 @@ class Skinny:
         return self.stream > 0 or (self.splits == 1 and self.m <= 32 and self.residents == 2)
 
     def launch(self, m: int, n: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
-        """The grid for so many rows of A and of B, and the cluster."""
+        """The grid for this many rows of A and of B, and the cluster."""
         grid = -(-n // (self.rows * self.pair)) * self.pair, -(-m // self.m), self.splits
         return (self.stream, 1, 1) if self.stream else grid, (self.pair, 1, self.splits)
 
@@ -106,8 +106,8 @@ _skinny = lru_cache(maxsize=4096)(Skinny)
 
 
 def skinny_candidates(m: int, n: int, k: int, blocks: int, itemsize: int = 2, streams: bool = True) -> Iterator[Skinny]:
-    """The configurations for a GPU with so many multiprocessors: clusters of blocks of which two fit a multiprocessor,
-    or one where there are many rows of A in a tile, and a stream, whose blocks share these in pairs.
+    """The configurations for a GPU with this many multiprocessors: clusters of blocks of which two fit a
+    multiprocessor, or one where there are many rows of A in a tile, and a stream, whose blocks share these in pairs.
     """
     strips = -(-k * itemsize // 128)
     for few in TILES if m > FEW else (next(rows for rows in (8, 16, 32, 64) if m <= rows),):
@@ -124,7 +124,7 @@ def skinny_candidates(m: int, n: int, k: int, blocks: int, itemsize: int = 2, st
 def microseconds(
     config: Skinny, m: int, n: int, k: int, blocks: int, itemsize: int = 2, constants: Constants = CONSTANTS
 ) -> float:
-    """The time of a product with these extents by so many multiprocessors."""
+    """The time of a product with these extents by this many multiprocessors."""
     c, strips, tiles = constants, -(-k * itemsize // 128), -(-n // config.rows) * -(-m // config.m)
     memory, ends = (m * k + n * k + m * n) * itemsize * 1e-6 * c.memory, c.begin
     if config.stream:

@@ -23,7 +23,7 @@ Expected: TypeAlias = "int | Unknown"
 """An extent or a stride of a parameter's type."""
 _SPECIAL = (np.nan, np.inf, -np.inf, -0.0, 0.0)
 _SHARE = 8
-"""One in so many floats is special where some are."""
+"""One in this many floats is special where some are."""
 
 
 @dataclass(frozen=True)
