@@ -140,7 +140,7 @@ def attention_kernel(
         load, cute.select(mV, [3, 1, 2, 0]), cute.slice_(of_v, stage), pv_tile, pv
     )
 
-    def parts(atom: Any, shared: Any, tiles: Any) -> Any:
+    def parts(atom: Any, shared: cute.Tensor, tiles: Any) -> Any:
         """Both sides of a TMA copy: stages of shared memory, and tiles."""
         whole = cute.group_modes(shared, 0, 3), cute.group_modes(tiles, 0, 3)
         return cpasync.tma_partition(atom, 0, cute.make_layout(1), *whole)

@@ -46,7 +46,7 @@ class Loads:
         self.thread = tiled.get_slice(cute.arch.thread_idx()[0])
         self.shape = rows, columns
 
-    def begin(self, matrix: Any, number: Any, to: Any, strip: Any = 0) -> None:
+    def begin(self, matrix: Any, number: Any, to: cute.Tensor, strip: Any = 0) -> None:
         """Begins to copy a tile of a matrix, by its number along rows and its strip of columns, to shared memory."""
         whole = cute.make_identity_tensor(matrix.shape)
         places = self.thread.partition_S(cute.local_tile(whole, self.shape, (number, strip)))

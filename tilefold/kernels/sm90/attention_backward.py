@@ -85,7 +85,7 @@ def attention_backward_kernel(
         tokens, one_stage = cute.select(tensor, [1, 3, 2, 0]), cute.slice_(layout, (None, None, 0))
         return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), tokens, one_stage, (count, depth))
 
-    def parts(coordinates: Any, atom: Any, to: Any, count: int, start: Any, head: Any) -> Any:
+    def parts(coordinates: Any, atom: Any, to: cute.Tensor, count: int, start: Any, head: Any) -> Any:
         """Tiles in shared memory and those of a head, as an instruction moves them."""
         tiled = cute.local_tile(cute.domain_offset((start, 0, 0, 0), coordinates), (count, depth), (None, 0, head, at))
         one = cute.make_layout(1)
@@ -137,7 +137,7 @@ def attention_backward_kernel(
             fill_k, fill_v = (pipeline.make_pipeline_state(producer, 1) for _ in range(2))
             fill_q, fill_o = (pipeline.make_pipeline_state(producer, config.stages) for _ in range(2))
 
-            def load_keys(pipe: Any, state: Any, atom: Any, coordinates: Any, to: Any) -> None:
+            def load_keys(pipe: Any, state: Any, atom: Any, coordinates: Any, to: cute.Tensor) -> None:
                 """Loads the block's keys or values."""
                 target, source = parts(coordinates, atom, to, KEYS, first_k, head_k)
                 pipe.producer_acquire(state)
@@ -217,14 +217,14 @@ def attention_backward_kernel(
         is_ragged = starts is not None or type(keys) is not int or keys % OWN != 0
         first_own = n * OWN + own * KEYS
 
-        def multiply_scores(acc: Any, a: Any, b: Any, stage: Any, accumulate: bool) -> None:
+        def multiply_scores(acc: cute.Tensor, a: Any, b: Any, stage: Any, accumulate: bool) -> None:
             """Begins the product of the own keys or values with a stage of rows."""
             for step in cute.range_constexpr(depth // 16):
                 by_rows.set(warpgroup.Field.ACCUMULATE, accumulate or step > 0)
                 cute.gemm(by_rows, acc, a[None, None, step, own], b[None, None, step, stage], acc)
             warpgroup.commit_group()
 
-        def multiply_sums(acc: Any, a: Any, b: Any, stage: Any) -> None:
+        def multiply_sums(acc: cute.Tensor, a: Any, b: Any, stage: Any) -> None:
             """Begins to add a product to dV or dK."""
             by_depth.set(warpgroup.Field.ACCUMULATE, True)
             for step in cute.range_constexpr(size // 16):
@@ -265,7 +265,7 @@ def attention_backward_kernel(
                 add_in_memory(place, sAcc.ptr(0, own), bytes, op=CpReduceOp.ADD, type=CpReduceType.F32)
                 cute.arch.cp_async_bulk_commit_group()
 
-        def load_statistics(to: Any, kind: int, stage: Any) -> None:
+        def load_statistics(to: cute.Tensor, kind: int, stage: Any) -> None:
             """Loads a number for each of the thread's rows to all of its keys."""
             for i in cute.range_constexpr(size // 8):
                 pair = cute.local_tile(sStats[None, stage], (2,), (kind * (size // 2) + 4 * i + t % 4,)).load()

@@ -155,7 +155,7 @@ def load_of(tensor: Any, order: list[int], layout: Any, shape: Any) -> Any:
     return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), cute.select(tensor, order), one_stage, shape)
 
 
-def parts(atom: Any, shared: Any, coordinates: Any, shape: Any, start: Any) -> Any:
+def parts(atom: Any, shared: cute.Tensor, coordinates: Any, shape: Any, start: Any) -> Any:
     """Tiles in shared memory and those of a tensor from `start` on, as an instruction moves them."""
     tiled = cute.local_tile(cute.domain_offset(start, coordinates), shape, (None, None, None, None))
     one = cute.make_layout(1)
@@ -183,6 +183,6 @@ def turn(group: Any, config: cute.Constexpr[Config], ends: cute.Constexpr[bool] 
             meet(barrier_id=1 if ends else 2, number_of_threads=2 * WARPGROUP)
 
 
-def quarters(words: Any, row: int, depth: int, lane: Any) -> list[list[Any]]:
+def quarters(words: cute.Tensor, row: int, depth: int, lane: Any) -> list[list[Any]]:
     """A row of O, whose words of two elements four threads have in turns: 16 bytes of each 64 for each thread."""
     return [quad_transposed([words[row + 8 * b + 2 * i] for i in range(4)], lane) for b in range(depth // 32)]

@@ -63,7 +63,7 @@ def accumulated(dtype: Any) -> Any:
     return cute.Int32 if dtype.kind == "int" else cute.Float32
 
 
-def warpgroup_mma(mA: Any, mB: Any, warpgroups: int, columns: int) -> Any:
+def warpgroup_mma(mA: cute.Tensor, mB: cute.Tensor, warpgroups: int, columns: int) -> Any:
     """The multiplication of 64 rows of A a warpgroup with this many rows of B, both in shared memory."""
     major_a, major_b = (utils.LayoutEnum.from_tensor(tensor).sm90_mma_major_mode() for tensor in (mA, mB))
     a, b = (cute.TFloat32 if matrix.element_type == cute.Float32 else matrix.element_type for matrix in (mA, mB))

@@ -104,7 +104,7 @@ def pipe_of(config: Config, defer_sync: bool = True) -> Any:
     )
 
 
-def tiles_of(atom: Any, whole: Any, shape: tuple[int, int], shared: Any, place: Any = 0, blocks: int = 1) -> Any:
+def tiles_of(atom: Any, whole: Any, shape: tuple[int, int], shared: cute.Tensor, place: Any = 0, blocks: int = 1) -> Any:
     """Tiles in shared memory and those of a tensor, as this block of `blocks` moves them: (TMA,stage), (TMA,m,n)."""
     tiled = cute.local_tile(whole, shape, (None,) * cute.rank(whole))
     parts = cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2)
@@ -184,7 +184,7 @@ class Writer:
     copies. `buffers` belong to each of `consumers` warpgroups.
     """
 
-    def __init__(self, mD: Any, consumers: int, buffers: int = 2):
+    def __init__(self, mD: cute.Tensor, consumers: int, buffers: int = 2):
         self.type, self.buffers = mD.element_type, buffers
         self.columns = 1024 // self.type.bits
         shape = ROWS, self.columns
