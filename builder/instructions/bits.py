@@ -15,7 +15,7 @@ from ...base.errors import Code, TilefoldError
 from ...dialects import ptx
 from ..scalars.casts import common_type
 from ..scalars.dtypes import DTYPES, Boolean, DType, Index, Int32, Int64, Uint32, as_dtype
-from ..scalars.values import Value, as_value, compare, convert, wrap
+from ..scalars.values import Int, Value, as_value, compare, convert, wrap
 from ..tensors.allocation import make_rmem_tensor
 from ..tensors.fragments import Vec, elementwise, load, store
 from ..tensors.pointers import recast_tensor
@@ -105,7 +105,7 @@ def _predicate(name: str, x: object, y: object) -> Any:
     return compare(name, x, y)
 
 
-def prmt(src: Any, src_reg_shifted: Any, prmt_indices: Any) -> Any:
+def prmt(src: Any, src_reg_shifted: Any, prmt_indices: Any) -> Int:
     """Four of the eight bytes of two registers, a Uint32: each of the four lowest nibbles of the indices names a byte,
     0 to 3 of `src` and 4 to 7 of `src_reg_shifted`; with the highest bit of the nibble set, the sign of the byte is
     repeated.

@@ -8,7 +8,7 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ..scalars.casts import common_type
 from ..scalars.dtypes import DTYPES, DType, Int32, Int64, Uint32
-from ..scalars.values import Value, as_value, convert
+from ..scalars.values import Int, Value, as_value, convert
 from .arch import lane_idx
 from .bits import bitcast, clz, mulhi
 from .inline import inline_ptx
@@ -51,7 +51,7 @@ def bfi(replacement: object, value: object, start: object, length: object) -> An
     return _field("bfi", [replacement, value], start, length)
 
 
-def bfind(value: object) -> Any:
+def bfind(value: object) -> Int:
     """The place of the highest bit of an integer of 32 or 64 bits that differs from its sign, a Uint32; all ones if
     there is none (PTX ISA, bfind).
     """

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import VectorType, i32
 from ...base.errors import Code, TilefoldError
 from ..scalars.casts import in_vector
 from ..scalars.dtypes import Float32, Int32, as_dtype
-from ..scalars.values import Scalar, convert, wrap
+from ..scalars.values import Int, Scalar, convert, wrap
 from ..tracing.state import insert_value
 from .inline import inline_ptx
 from .math import exp, fma
@@ -88,7 +88,7 @@ def sub_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool 
     return _by_parts("sub", operator.sub, (src_a, src_b), rnd, ftz)
 
 
-def pack_float8(a: Scalar, b: Scalar, c: Scalar, d: Scalar, dtype: object) -> Any:
+def pack_float8(a: Scalar, b: Scalar, c: Scalar, d: Scalar, dtype: object) -> Int:
     """Four numbers as 8-bit floats of type `dtype` in an Int32, `a` in its lowest byte, by two conversions of pairs
     (PTX ISA, cvt). Numbers beyond the greatest become the greatest. TilefoldError (E5002) for another type.
     """

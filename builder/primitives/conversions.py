@@ -15,7 +15,7 @@ from ..instructions.bits import bitcast
 from ..instructions.bits import prmt as bytes_of
 from ..instructions.math import maximum, minimum
 from ..scalars.dtypes import Float32, Int32, as_dtype, dtype_of
-from ..scalars.values import Scalar, convert, wrap
+from ..scalars.values import Int, Scalar, convert, wrap
 from ..tracing.state import insert_value
 from .enums import CVTPackFloat, FPRoundingMode, PermuteMode, SaturationModeKind
 
@@ -33,7 +33,7 @@ def cvt_packfloat_f32(
     sat: SaturationModeKind = SaturationModeKind.NONE,
     relu: bool = False,
     extract_hi: bool = False,
-) -> Any:
+) -> Int:
     """Two Float32 as a pair of floats of a kind in an Int32, `a` in its upper half (PTX ISA, cvt). A pair of less than
     32 bits is in the lower half, and the upper one is 0; with `extract_hi` it is in the upper half, and the lower one
     is that of `c`. Raises TilefoldError (E5002) for a conversion that PTX lacks, and for a `c` other than 0 without
@@ -79,7 +79,7 @@ def cvt_packfloat(
     return _word(insert_value(ptx.CvtOp(form, [given])))
 
 
-def convert_and_pack_integer(a: Scalar, b: Scalar, result_type: object, *, is_signed: bool = True) -> Any:
+def convert_and_pack_integer(a: Scalar, b: Scalar, result_type: object, *, is_signed: bool = True) -> Int:
     """Two Int32 as integers of 16 bits in an Int32, `a` in its upper half; those beyond the limits become the limits
     (PTX ISA, cvt.pack). Raises TilefoldError (E5002) for another type.
     """
@@ -97,7 +97,7 @@ def mov_b32(value: Scalar, *, target_type: object) -> Any:
     return bitcast(value, target_type)
 
 
-def prmt(lo: Scalar, selector: Scalar, mode: PermuteMode = PermuteMode.DEFAULT, *, hi: Scalar = 0) -> Any:
+def prmt(lo: Scalar, selector: Scalar, mode: PermuteMode = PermuteMode.DEFAULT, *, hi: Scalar = 0) -> Int:
     """Four of the eight bytes of two registers, an Int32: each of the four lowest nibbles of the selector names a byte,
     0 to 3 of `lo` and 4 to 7 of `hi`; with its highest bit, the byte's sign (PTX ISA, prmt).
     """
@@ -125,7 +125,7 @@ def _others(types: str) -> Iterator[str]:
     return (form for form in CVT_FORMS if form.endswith(f".{types}"))
 
 
-def _word(pair: SSAValue) -> Any:
+def _word(pair: SSAValue) -> Int:
     """A pair as an Int32."""
     if isinstance(pair.type, IntegerType):
         return wrap(insert_value(arith.ExtUIOp(pair, i32)), Int32)

@@ -104,7 +104,9 @@ def pipe_of(config: Config, defer_sync: bool = True) -> Any:
     )
 
 
-def tiles_of(atom: Any, whole: Any, shape: tuple[int, int], shared: cute.Tensor, place: Any = 0, blocks: int = 1) -> Any:
+def tiles_of(
+    atom: Any, whole: Any, shape: tuple[int, int], shared: cute.Tensor, place: Any = 0, blocks: int = 1
+) -> Any:
     """Tiles in shared memory and those of a tensor, as this block of `blocks` moves them: (TMA,stage), (TMA,m,n)."""
     tiled = cute.local_tile(whole, shape, (None,) * cute.rank(whole))
     parts = cute.group_modes(shared, 0, 2), cute.group_modes(tiled, 0, 2)
