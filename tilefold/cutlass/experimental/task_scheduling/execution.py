@@ -16,9 +16,10 @@ from tilefold.builder.scalars.values import convert, is_scalar
 from .enums import TileSchedulerType
 from .memory import ResourceContext
 from .pipeline_sides import PipelineSides
-from .resources import BoundWork, MemoryResource, PipelineConfig, PipelineGroup, TaskLocalVariable, WorkQueue
+from .resources import MemoryResource, PipelineConfig, PipelineGroup, WorkQueue
 from .schedule_builder import Loop, Result, Skippable, Step, TileLoop
 from .task import Task
+from .works import BoundWork, TaskLocalVariable
 
 
 @dataclass

@@ -20,9 +20,10 @@ from .enums import PipelineGroupMode, PipelineType
 from .execution import Execution
 from .memory import ResourceContext, SmemAllocator, TmemAllocator
 from .pipeline_sides import PipelineSides
-from .resources import BoundWork, MemoryResource, PipelineConfig, PipelineGroup, WorkQueue
+from .resources import MemoryResource, PipelineConfig, PipelineGroup, WorkQueue
 from .schedule_builder import Step
 from .task import Task
+from .works import BoundWork
 
 _GROUP_OF_WARPS = 4
 _FILLS = ("try_acquire", "acquire", "commit", "fetch_work_tile")
