@@ -83,9 +83,17 @@ class _Cse:
         """Simplifies all that is in the module."""
         for region in module.regions:
             self._region(region)
-        for op in reversed(self._erased):
-            if op.parent is not None:  # it may be in one that has been erased
-                Rewriter.erase_op(op)
+        erased = set(self._erased)
+        while self._erased:
+            op = self._erased.pop()
+            if op.parent is None:  # it may be in one that has been erased
+                continue
+            givers = [value.owner for value in op.operands]
+            Rewriter.erase_op(op)
+            for giver in givers:
+                if isinstance(giver, Operation) and giver not in erased and self._is_dead(giver):
+                    erased.add(giver)
+                    self._erased.append(giver)
 
     def _region(self, region: Region) -> None:
         """Simplifies a region of one block; of several blocks, it is not known which is executed before which."""
@@ -114,7 +122,7 @@ class _Cse:
             effects = self._effects_of(op, kind)
             if effects is None or kind.is_terminator:
                 continue
-            if not kind.is_symbol and _is_unused(op) and _stays_inside(op, effects):
+            if self._is_dead(op):
                 self._erased.append(op)
                 continue
             if any(effect.kind is not MemoryEffectKind.READ for effect in effects):
@@ -130,6 +138,14 @@ class _Cse:
             else:
                 self._known[key] = op
                 before.append((key, earlier))
+
+    def _is_dead(self, op: Operation) -> bool:
+        """Whether nothing uses an operation, and nothing observes its effects."""
+        kind = self._kind(op)
+        if kind.is_terminator or kind.is_symbol or not _is_unused(op):
+            return False
+        effects = self._effects_of(op, kind)
+        return effects is not None and _stays_inside(op, effects)
 
     def _nothing_written(self, first: Operation, last: Operation) -> bool:
         """Whether two operations that read are in one block, and nothing between them may write."""

@@ -39,6 +39,10 @@ CASES = {
     ),
     "unused": ("%u = arith.addi %a, %b : i32\n" + LOADS.format("v") + STORE + BRANCH.format("w", "addi")
                + "%x = arith.subi %a, %b : i32\n%y = arith.subi %a, %b : i32\n", "i32", " = ", 1),
+    "used by what is unused": (
+        "%u = arith.muli %a, %b : i32\n%v = arith.muli %u, %a : i32\n%w = arith.muli %v, %u : i32\n"
+        "%x = arith.addi %a, %b : i32\n%y = arith.subi %a, %b : i32\n", "i32", "arith.muli", 0,
+    ),
 }  # fmt: skip
 
 
