@@ -16,8 +16,10 @@ def upcast(layout: LayoutLike, n: int) -> Any:
     """`layout` of elements `n` times as wide: groups of `n` contiguous elements become one.
 
     Raises `LayoutError` (E0203) if `n` and a stride do not divide each other, or `n` does not divide the offset of a
-    composed layout.
+    composed layout; E0213 if `n` is less than 1.
     """
+    if n < 1:
+        raise LayoutError(Code.BAD_ARGUMENT, f"elements cannot become {n} times as wide")
     if type(layout) is ComposedLayout:
         if is_static(layout.offset) and layout.offset % n:
             problem = f"elements {n} times as wide do not begin at the offset {layout.offset}"
@@ -26,8 +28,6 @@ def upcast(layout: LayoutLike, n: int) -> Any:
         inner = _upcast_swizzle(layout.inner, n) if type(layout.inner) is Swizzle else upcast(layout.inner, n)
         return compose_parts(inner, offset, upcast(layout.outer, n))
     assert type(layout) is Layout
-    if n < 1:
-        raise LayoutError(Code.BAD_ARGUMENT, f"elements cannot become {n} times as wide")
     return Layout(*_upcast(layout.shape, layout.stride, n))
 
 

@@ -64,6 +64,8 @@ def test_codes_are_unique_and_described() -> None:
         (lambda: cute.logical_divide(Layout(4, 1), (2, 2)), Code.RANK_MISMATCH, ["2", "4:1"]),
         (lambda: cute.zipped_divide(Layout((4, 4), (1, 4)), (None, 2)), Code.RANK_MISMATCH, ["underscore"]),
         (lambda: cute.upcast(Layout((4, 4), (1, 6)), 4), Code.STRIDE_DIVISIBILITY, ["6", "4"]),
+        (lambda: cute.upcast(Layout(4, 1), 0), Code.BAD_ARGUMENT, ["0 times"]),
+        (lambda: cute.upcast(parse_layout("S<1,0,3> o 8 o 3:2"), 0), Code.BAD_ARGUMENT, ["0 times"]),
         (lambda: cute.downcast(Layout(4, 2), 2), Code.NO_ADJACENT_ELEMENTS, ["4:2"]),
         (lambda: cute.tile_to_shape(Layout((4, 8), (8, 1)), (6, 8)), Code.SHAPE_DIVISIBILITY, ["(6,8)"]),
         (lambda: cute.recast_layout(Layout(4, 1), 0, 8), Code.BAD_ARGUMENT, ["0 bits"]),
