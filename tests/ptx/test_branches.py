@@ -450,3 +450,9 @@ def test_a_barrier_more_than_those_that_have_returned_is_a_remark(threads: int, 
     assert [remark.message for remark in report.remarks] == [text]
     body = body.replace("bar.sync 0; st.global.u32 [%d4], %r1;", "st.global.u32 [%d4], %r1;")
     assert not tilefold.load_ptx(kernel(body))["k"](np.zeros(threads, np.int32)).check(1, threads).remarks
+
+
+def test_warps_that_reduce_do_not_meet_warps_that_wait() -> None:
+    body = f"""{STORE_LANE} setp.lt.u32 %p1, %r1, 32; @%p1 bra WAIT; bar.red.popc.u32 %r2, 0, %p1;
+        st.global.u32 [%d4], %r2; ret; WAIT: bar.sync 0; ret;"""
+    assert code_of(body, 64) == "E3207"
