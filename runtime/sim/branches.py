@@ -206,7 +206,9 @@ class Graph:
                 text = f"the thread is at {barrier.described}, and not at {there}"
                 warp.fault(ErrorCode.SIM_BARRIER, barrier.site, int(group.lanes.argmax()), text, _ONE_BARRIER)
         votes = [barrier.votes for barrier in barriers if barrier.votes is not None]
-        total = Votes(sum(vote.holding for vote in votes), sum(vote.threads for vote in votes)) if votes else None
+        total = None
+        if votes:
+            total = Votes(votes[0].kind, sum(vote.holding for vote in votes), sum(vote.threads for vote in votes))
         warp.narrow(lanes)
         yield replace(first, votes=total)
         for vote in votes:

@@ -14,8 +14,11 @@ from .warp import Warp
 
 @dataclass(slots=True)
 class Votes:
-    """The threads at a barrier in which a predicate holds: those of a warp, and all once the barrier is complete."""
+    """The threads at a barrier in which a predicate holds, and the reduction that they ask for: those of a warp, and
+    all once the barrier is complete.
+    """
 
+    kind: str
     holding: int
     threads: int
 
@@ -34,14 +37,19 @@ class Barrier:
     """The votes of its threads, where the barrier reduces a predicate."""
 
     @property
-    def purpose(self) -> tuple[int, int | None, bool, bool]:
+    def purpose(self) -> tuple[int, int | None, bool, str | None]:
         """The parts that lanes of a warp which meet have in common."""
-        return self.id, self.threads, self.waits, self.votes is not None
+        return self.id, self.threads, self.waits, self.reduction
+
+    @property
+    def reduction(self) -> str | None:
+        """The kind of the reduction; None for a barrier that does not reduce."""
+        return None if self.votes is None else self.votes.kind
 
     @property
     def described(self) -> str:
         """The barrier, and the lanes' part there, in words."""
-        deed = "a reduction" if self.votes is not None else "a wait" if self.waits else "an arrival"
+        deed = f"a reduction by {self.reduction}" if self.reduction else "a wait" if self.waits else "an arrival"
         count = "" if self.threads is None else f" of {self.threads} threads"
         return f"{deed} at barrier {self.id}{count}"
 

@@ -452,7 +452,10 @@ def test_a_barrier_more_than_those_that_have_returned_is_a_remark(threads: int, 
     assert not tilefold.load_ptx(kernel(body))["k"](np.zeros(threads, np.int32)).check(1, threads).remarks
 
 
-def test_warps_that_reduce_do_not_meet_warps_that_wait() -> None:
-    body = f"""{STORE_LANE} setp.lt.u32 %p1, %r1, 32; @%p1 bra WAIT; bar.red.popc.u32 %r2, 0, %p1;
-        st.global.u32 [%d4], %r2; ret; WAIT: bar.sync 0; ret;"""
+@pytest.mark.parametrize("other", ["bar.sync 0;", "bar.red.or.pred %p2, 0, %p1;"])
+def test_warps_that_reduce_meet_only_warps_that_reduce_alike(other: str) -> None:
+    body = f"""{STORE_LANE} setp.lt.u32 %p1, %r1, 32; @%p1 bra OTHER; bar.red.popc.u32 %r2, 0, %p1;
+        st.global.u32 [%d4], %r2; ret; OTHER: {other} ret;"""
     assert code_of(body, 64) == "E3207"
+    alike = body.replace(other, "bar.red.popc.u32 %r2, 0, %p1;")
+    assert tilefold.load_ptx(kernel(alike))["k"](np.zeros(64, np.int32)).check(1, 64).verdict == "clean"

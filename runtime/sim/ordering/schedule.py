@@ -58,9 +58,9 @@ class Meeting:
                 text = f"warps meet at barrier {barrier.id} with different numbers of threads, {counts}"
                 hint = "use the same number wherever the barrier is used"
                 warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, hint)
-            if (other.votes is None) != (barrier.votes is None):
+            if other.reduction != barrier.reduction:
                 text = f"warp {warp.index} is at {barrier.described}, and other warps are at {other.described}"
-                hint = "let all warps reduce there, or none: bar.red is not mixed with bar.sync or bar.arrive"
+                hint = "let all warps reduce there by one operation, or none: bar.red is not mixed with other barriers"
                 warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, hint, other=other.site)
         if barrier.threads is None:
             return len(self.arrived) == len(left)

@@ -211,7 +211,7 @@ def _bar_red(op: ptx.BarRedOp, t: Translator) -> Suspending:
         if warp.spans_blocks:
             warp.leave_lockstep()
         number, threads = where(warp)
-        votes = Votes(int(np.count_nonzero(warp.select(warp.registers[predicate]))), warp.active)
+        votes = Votes(kind, int(np.count_nonzero(warp.select(warp.registers[predicate]))), warp.active)
         yield Barrier(number, site, threads, votes=votes)
         every = votes.holding == votes.threads
         warp.registers[result] = {"popc": votes.holding, "or": votes.holding > 0, "and": every}[kind]
