@@ -152,11 +152,15 @@ class Outdated:
         agent, lane = int(warp.active_agents()[0]), int(warp.lane_numbers()[0])
         address, versions, releases = row * width, place.versions, space.releases
 
+        stays: dict[bytes, bool] = {}
+
         def is_possible(number: int) -> bool:
             if number == len(versions) - 1 or not versions[number + 1].reads_before:
                 return True
-            content = versions[number].content
-            return how.reads and how.change(index, content).tobytes() == content.tobytes()
+            content = versions[number].content.tobytes()
+            if content not in stays:
+                stays[content] = how.reads and how.change(index, versions[number].content).tobytes() == content
+            return stays[content]
 
         chosen = self._chosen(warp, place, access.site, 0, agent, is_possible)
         is_newest = chosen == len(versions) - 1
@@ -196,6 +200,7 @@ class Outdated:
         else:
             now = releases.kept(address)
         releases.put(address, now)
+        del versions[:-_MOST]
         self._tell(space, access, row)
         return before
 

@@ -157,7 +157,7 @@ def _cas(op: ptx.AtomCasOp, t: Translator) -> Step | Suspending:
         wanted, given = to_bytes(warp, registers[compare], kind), to_bytes(warp, registers[value], kind)
 
         def change(number: int, before: Bytes) -> Bytes:
-            return given[number] if np.array_equal(before, wanted[number]) else before
+            return given[number] if before.tobytes() == wanted[number].tobytes() else before
 
         before = space.update(warp, access, registers[pointer], Atomic(change, acquires, releases))
         registers[result] = from_bytes(warp, before, kind)
