@@ -14,9 +14,19 @@ from .assemble import load_binding
 _ERROR = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error: (?P<text>.*)$", re.MULTILINE)
 _MATH = """\
 #pragma once
+#ifndef INFINITY
 #define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
 #define NAN __int_as_float(0x7fffffff)
+#endif
+#ifndef M_PI
 #define M_PI 3.14159265358979323846
+#endif
+"""
+_FIRST = "tilefold_first.h"
+"""The name of the header that comes before the text, as nvcc includes `cuda_runtime.h`, and with it `math.h`. For NVRTC
+a toolkit's `cuda_runtime.h` has none of the names of `math.h`.
 """
 _FLOAT = """\
 #pragma once
@@ -84,8 +94,8 @@ def compile_cuda(
     if "-G" in more:
         options.remove("-lineinfo")
     given = {name: body for name, body in _HEADERS.items() if not any((folder / name).exists() for folder in folders)}
-    if "cuda_runtime.h" in given:  # as nvcc does
-        options.append("--pre-include=cuda_runtime.h")
+    given[_FIRST] = _MATH
+    options.append(f"--pre-include={_FIRST}")
     names, bodies = [name.encode() for name in given], [body.encode() for body in given.values()]
     status, program = nvrtc.nvrtcCreateProgram(text.encode(), file.encode(), len(names), bodies, names)
     _check(status, "the program cannot be made")

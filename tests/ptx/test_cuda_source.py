@@ -155,6 +155,17 @@ def test_other_commands_say_which_take_such_files(tmp_path: Path, capsys: pytest
 
 
 @needs_nvrtc
+def test_names_of_math_stand_beside_the_headers_of_a_toolkit(tmp_path: Path) -> None:
+    """`cuda_runtime.h` of a toolkit includes no `math.h` for NVRTC."""
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "cuda_runtime.h").write_text("")
+    body = "A[0] = -INFINITY, A[1] = NAN, A[2] = M_PI;"
+    for more in ("", "#include <cuda_runtime.h>\n#include <cmath>\n", "#define INFINITY (1.0f / 0)\n"):
+        text = f'{more}extern "C" __global__ void k(float *A) {{ {body} }}\n'
+        assert "st.global" in nvrtc.compile_cuda(text, "k.cu", "sm_80", {}, str(tmp_path))
+
+
+@needs_nvrtc
 def test_headers_of_the_host_and_code_of_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = ("cuda_runtime.h", "cstdint", "cfloat", "climits", "cmath", "stdio.h", "cassert", "cstdlib")
     text = "".join(f"#include <{name}>\n" for name in names) + (
