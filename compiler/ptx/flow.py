@@ -211,7 +211,7 @@ def _place_arguments(blocks: Sequence[BasicBlock], function: Function, in_memory
         for name in made:
             writes.setdefault(name, []).append(block)
     frontiers = _frontiers(blocks)
-    live = _live(blocks, exposed, written)
+    live = live_registers(blocks, exposed, written)
     for name in sorted(writes):
         placed, work = set[BasicBlock](), list(writes[name])
         while work:
@@ -234,7 +234,7 @@ def _frontiers(blocks: Sequence[BasicBlock]) -> dict[BasicBlock, set[BasicBlock]
     return frontiers
 
 
-def _live(
+def live_registers(
     blocks: Sequence[BasicBlock], exposed: dict[BasicBlock, set[str]], written: dict[BasicBlock, set[str]]
 ) -> dict[BasicBlock, set[str]]:
     """The registers that may be read from the beginning of each block on."""

@@ -18,7 +18,6 @@ _WITHOUT_RESULT_FORMS = (
     ("multimem", "st"), ("multimem", "red"), ("wmma", "store"),
     ("wgmma", "fence"), ("wgmma", "commit_group"), ("wgmma", "wait_group"), ("tcgen05", "dealloc"),
 )  # fmt: skip
-_READS_RESULT = (("wgmma", "mma_async"),)
 
 
 def registers_in(operand: Operand) -> Iterator[Register]:
@@ -52,6 +51,11 @@ def has_result(instruction: Instruction) -> bool:
     return instruction.opcode not in _WITHOUT_RESULT and form not in _WITHOUT_RESULT_FORMS
 
 
+def is_product(instruction: Instruction) -> bool:
+    """Whether it is a product of a warpgroup, which may read its result before it writes it."""
+    return (instruction.opcode, *instruction.modifiers[:1]) == ("wgmma", "mma_async")
+
+
 def written_and_read(instruction: Instruction) -> tuple[list[str], list[str]]:
     """The names of the registers that an instruction writes and reads. A guarded instruction may keep its destination,
     so it reads that too.
@@ -71,6 +75,6 @@ def written_and_read(instruction: Instruction) -> tuple[list[str], list[str]]:
         guard = instruction.guard
         read.append(guard.register.name if isinstance(guard, Not) else guard.name)
         read += written
-    elif (instruction.opcode, *instruction.modifiers[:1]) in _READS_RESULT:
+    elif is_product(instruction):
         read += written
     return written, read

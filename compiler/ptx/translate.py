@@ -34,6 +34,7 @@ from .conversions import CONVERSIONS
 from .custom import custom_fragments, custom_of, normalised, read_custom
 from .expansion import expanded
 from .flow import BasicBlock, blocks_of, reverse_postorder
+from .fragments import FragmentMemory, find_fragments
 from .guesses import relax_guesses
 from .hopper import HOPPER, fragments_in
 from .inference import SPACES, PointerType, find_addresses, find_floats
@@ -41,7 +42,7 @@ from .moves import MOVES, Rule
 from .multimem import MULTIMEM
 from .operands import written_and_read
 from .registers import Registers, type_of
-from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable, Vector
+from .syntax import Address, Function, Instruction, Module, PtxError, Register, Symbol, Variable
 from .tcgen05 import TCGEN05
 from .unread import replace_unread
 from .variables import RESERVED_SHARED, variables_of_driver
@@ -150,21 +151,11 @@ class _Translation:
         self.fragments = self._find_fragments()
         self.pointers = find_addresses(function, self._address_of, self._parameter)
 
-    def _find_fragments(self) -> dict[str, tuple[Vector, int]]:
-        """The registers that are in use while a multiplication runs, with their places among those of its operand."""
-        found: dict[str, tuple[Vector, int]] = {}
-        for statement in self.function.body or ():
-            if not isinstance(statement, Instruction):
-                continue
-            find = fragments_in if statement.opcode in RULES else custom_fragments
-            for vector in find(statement):
-                for index, item in enumerate(vector.items):
-                    if not isinstance(item, Register):
-                        continue
-                    if found.setdefault(item.name, (vector, index)) != (vector, index) and not self.as_written:
-                        text = f"{item.name} is a register of two different operands of wgmma, which is not supported"
-                        raise PtxError(Code.PTX_UNSUPPORTED, text, statement.place, file=self.file)
-        return found
+    def _find_fragments(self) -> FragmentMemory:
+        """The memory of the registers that are in use while a multiplication runs."""
+        instructions = (s for s in self.function.body or () if isinstance(s, Instruction))
+        operands = ((i, v) for i in instructions for v in (fragments_in if i.opcode in RULES else custom_fragments)(i))
+        return find_fragments(operands, self.file, as_written=self.as_written)
 
     def _address_of(self, name: str) -> PointerType | None:
         """The type of the address of a variable or a parameter."""
@@ -182,7 +173,9 @@ class _Translation:
 
     def run(self, dynamic: int) -> Body:
         """The whole function."""
-        blocks = blocks_of(self.function, self.file, set(self.fragments), as_written=self.as_written)
+        blocks = blocks_of(self.function, self.file, self.fragments.homes, as_written=self.as_written)
+        if not self.as_written:
+            self.fragments.check(blocks, self.file)
         made = {blocks[0]: Block(arg_types=list(self.types.values()))}
         for block in blocks[1:]:
             made[block] = Block(arg_types=[self._type(name) for name in block.arguments])
@@ -234,9 +227,9 @@ class _Translation:
                 r.symbols[name] = r.structures[name] = argument
             else:
                 r.parameters[name] = argument
-        for vector in dict.fromkeys(vector for vector, _ in self.fragments.values()):
-            r.fragments[vector] = r.emit(LocalAllocOp(4 * len(vector.items), 16))
-        r.homes = self.fragments
+        memory = {vector: r.emit(LocalAllocOp(4 * len(vector.items), 16)) for vector in self.fragments.wholes}
+        r.fragments = {vector: memory[whole] for vector, whole in self.fragments.names.items()}
+        r.homes = self.fragments.homes
         used = {name for name in self._used() if name in self.variables}
         end = 0
         shared = [v for v in self.variables.values() if v.space == "shared" and v.name in used]
@@ -325,7 +318,7 @@ class _Translation:
         assert instruction.guard is not None
         condition = r.read(instruction.guard, IntegerType(1))
         written = written_and_read(instruction)[0]
-        olds = {name: r.held(name) for name in written if name in r.types and name not in self.fragments}
+        olds = {name: r.held(name) for name in written if name in r.types and name not in self.fragments.homes}
         outer, before = r.block, dict(r.values)
         then, otherwise = Block(), Block()
         r.enter(then)
