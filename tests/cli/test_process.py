@@ -52,10 +52,19 @@ def start(
     stdout: int = subprocess.PIPE,
     **environment: str,
 ) -> subprocess.Popen[bytes]:
-    """A command as a process; `setup` is Python that it runs first, `limit` what is called in it before."""
+    """A command as a process; `setup` is Python that it runs first, `limit` what is called in it before. It hears the
+    signals that these tests may ignore, as a shell's background jobs do.
+    """
+
+    def prepare() -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+        if limit is not None:
+            limit()
+
     variables = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "", **environment}
     command = [sys.executable, "-c", MAIN.format(setup=setup), *words]
-    return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, env=variables, cwd=ROOT, preexec_fn=limit)
+    return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, env=variables, cwd=ROOT, preexec_fn=prepare)
 
 
 def await_ready(process: subprocess.Popen[bytes]) -> None:
