@@ -47,7 +47,7 @@ def shapes() -> dict[str, list[Shape]]:
     chosen = random.Random(0)
     drawn = [(8 * chosen.randint(8, 1024), 8 * chosen.randint(8, 1024), 8 * chosen.randint(8, 1024)) for _ in range(64)]
     small = [(_extent(chosen), _extent(chosen), _extent(chosen)) for _ in range(48)]
-    long = [(*(8 * chosen.randint(9, 96) for _ in range(2)), 8 * chosen.randint(64, 1024)) for _ in range(24)]
+    long = [(8 * chosen.randint(9, 96), 8 * chosen.randint(9, 96), 8 * chosen.randint(64, 1024)) for _ in range(24)]
     layers = [(m, n, k) for n, k in LAYERS for m in TOKENS]
     more, others = (
         [(m, n, k) for n, k in some for m in random.Random(n).sample((1, 8, 32, 64, 128, 512, 1024, 4096), 4)]

@@ -40,10 +40,10 @@ _RANGE = re.compile(r"(\w+)<(\d+)>")
 _CELL = re.compile(r"\[\s*([\w$]+)\s*(?:\+\s*(\w+)\s*)?\]")
 _MMA = re.compile(r"tcgen05\.mma\.cta_group::([12])\.kind::(\w+)")
 _BINARY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
-    **{f"{name}.{type}": function for name, function in (("add", operator.add), ("sub", operator.sub))
-       for type in ("s32", "u32")},
-    **{f"mul.lo.{type}": operator.mul for type in ("s32", "u32")},
-    "and.b32": operator.and_, "or.b32": operator.or_, "xor.b32": operator.xor,
+    "add.s32": lambda a, b: a + b, "add.u32": lambda a, b: a + b,
+    "sub.s32": lambda a, b: a - b, "sub.u32": lambda a, b: a - b,
+    "mul.lo.s32": lambda a, b: a * b, "mul.lo.u32": lambda a, b: a * b,
+    "and.b32": lambda a, b: a & b, "or.b32": lambda a, b: a | b, "xor.b32": lambda a, b: a ^ b,
 })  # fmt: skip
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
     f"setp.{name}.{letter}32": function
@@ -75,7 +75,7 @@ class _Text:
     values: dict[str, Any] = field(default_factory=lambda: {})
 
 
-def register_text(text: str, operands: Sequence[Any]) -> tuple[()] | None:
+def register_text(text: str, operands: Sequence[Any]) -> tuple[Any, ...] | None:
     """Emits a text without results that multiplies into tensor memory, or that has registers of the function; None for
     any other text.
 
@@ -219,7 +219,10 @@ class _Run:
         adds = convert(flag != 0, Boolean) if isinstance(flag, Int) else flag
         first = self._cell(a)
         first = convert(self.read(a), Int64).ssa if first is None else first
-        operands = [self._cell(d), first, convert(self.read(b), Int64).ssa, convert(self.read(descriptor), Int32).ssa]
+        if (sums := self._cell(d)) is None:
+            message = f"the multiplication has '{d}' as D, which is no place in tensor memory"
+            raise TilefoldError(Code.BUILD_VALUE, message, "write it as [address]")
+        operands = [sums, first, convert(self.read(b), Int64).ssa, convert(self.read(descriptor), Int32).ssa]
         emit(ptx.TensorMmaOp(kind, group, [*operands, adds.ssa], mask=mask))
 
 

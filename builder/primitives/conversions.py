@@ -2,11 +2,11 @@
 """Conversions of two floats at once, and moves of bits and bytes between registers of 32 bits, as primitives."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ...base.errors import Code, TilefoldError
 from ...dialects import ptx
@@ -72,14 +72,14 @@ def cvt_packfloat(
     (operand,) = CVT_FORMS[form].operands
     word = word >> _HALF if extract_hi else word
     if isinstance(operand, IntegerType):
-        given = insert_value(arith.TruncIOp(word.ssa, operand))
+        given = insert_value(arith.TruncIOp(word.ssa, cast("IntegerType", operand)))
     else:
         single = insert_value(vector.BroadcastOp(word.ssa, VectorType(i32, [1])))
         given = insert_value(vector.BitcastOp(single, operand))
     return _word(insert_value(ptx.CvtOp(form, [given])))
 
 
-def convert_and_pack_integer(a: Scalar, b: Scalar, result_type: object, *, is_signed: bool = True) -> Int:
+def convert_and_pack_integer(a: Scalar, b: Scalar, result_type: Attribute, *, is_signed: bool = True) -> Int:
     """Two Int32 as integers of 16 bits in an Int32, `a` in its upper half; those beyond the limits become the limits
     (PTX ISA, cvt.pack). Raises TilefoldError (E5002) for another type.
     """

@@ -153,8 +153,8 @@ def domain_offset(coord: object, tensor: object) -> Any:
         raise TilefoldError(Code.BUILD_VALUE, message, "write cute.domain_offset((i, j), t)")
     begin, layout = transform_leaves(lambda x: 0 if x is None else x, as_tuple(tuples(coord))), tensor.layout
     is_shared = isinstance(tensor, Tensor) and tensor.ir_type.space.data is SMEM
-    is_plain = isinstance(tensor, Tensor) and not tensor.ir_type.is_swizzled
-    if is_plain and _is_flat(begin, layout) and _may_be_outside(begin, layout, is_shared):
+    may_be_outside = _is_flat(begin, layout) and _may_be_outside(begin, layout, is_shared)
+    if may_be_outside and isinstance(tensor, Tensor) and not tensor.ir_type.is_swizzled:
         return make_tensor(tensor.iterator + index_in(begin, layout.stride), layout)
     begin = transform_leaves(lambda x: index_of(x) if type(x) is int and x < 0 else x, begin)
     attribute, operands = split_coordinate(begin)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Pointers with other types and swizzles, and the tensors that begin at them."""
 
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntAttr
 
@@ -104,7 +104,7 @@ def make_tensor(iterator: Pointer | CoordPointer | tuple[Any, ...], layout: obje
 
 def _tensor_of(iterator: Any, plain: LayoutLike) -> Tensor | CoordTensor:
     if isinstance(iterator, tuple):
-        iterator = _counting_from(iterator).iterator
+        iterator = _counting_from(cast("tuple[Any, ...]", iterator)).iterator
     if isinstance(iterator, CoordPointer):
         attribute, operands = split_layout(plain)
         return CoordTensor(

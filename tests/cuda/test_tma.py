@@ -10,7 +10,7 @@ from tilefold.runtime.errors import LaunchError
 
 from tests.cuda.harness import artifact
 from tests.sim import test_multicast as multicast
-from tests.sim import test_tma_copies as single
+from tests.sim import test_tma as single
 from tests.sim.harness import entry
 from tests.sim.tma import CASES, STORED, Case, argument, load_kernel, numbers, store_kernel
 

@@ -30,7 +30,7 @@ def packing(A: cute.Tensor, B: cute.Tensor, out: cute.Tensor) -> None:
     out[2] = nvvm.cvt_packfloat(T.i32(), out[0], 0, nvvm.CVTPackFloatKind.E4M3x2, nvvm.CVTPackFloatKind.F16x2)
     out[3] = prims.convert_and_pack_integer(B[0], B[1], T.i16(), is_signed=True)
     out[4] = prims.prmt(B[0], 0x4140, prims.PermuteMode.DEFAULT, hi=0)
-    made = llvm.mlir_undef(ir.VectorType.get([2], cute.Int32.mlir_type))
+    made: Any = llvm.mlir_undef(ir.VectorType.get([2], cute.Int32.mlir_type))
     for place in cute.range_constexpr(2):
         made = vector.insert(B[place], made, dynamic_position=[], static_position=[1 - place])
     changed: Any = vector.insert(cute.Int32(9), made, dynamic_position=[], static_position=[0])

@@ -529,10 +529,19 @@ PTX: tuple[tuple[str, str], ...] = (
             f"ptx.st %r, %B align 16 : {type}, !ptx.ptr<global>",
         )
         for type, kinds in (
-            ("vector<2xf16>", ("min",)), ("vector<2xbf16>", ("max",)), ("vector<4xf16>", ("add", "max")),
-            ("vector<8xbf16>", ("add", "min")), ("vector<2xf32>", ("add",)), ("vector<4xf32>", ("add",)),
+            ("vector<4xf16>", ("add", "max")), ("vector<8xbf16>", ("add", "min")),
+            ("vector<2xf32>", ("add",)), ("vector<4xf32>", ("add",)),
         )
         for kind in kinds
+    ),
+    *(  # a load of two would be one of each, as the instruction takes them
+        (
+            "ptx.red@90",
+            f"%v = arith.constant dense<1.0> : {type}\n"
+            f'ptx.red "{kind}" %B, %v : !ptx.ptr<global>, {type}\n'
+            f'%r = ptx.atom "{kind}" %B, %v order "acq_rel" : !ptx.ptr<global>, {type}',
+        )
+        for type, kind in (("vector<2xf16>", "min"), ("vector<2xbf16>", "max"))
     ),
     *(
         ("ptx.red", f'%s = ptx.smem.addr 0\nptx.red "{kind}" %s, %i32 order "release" : !ptx.ptr<shared>, i32')

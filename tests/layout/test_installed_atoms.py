@@ -21,7 +21,7 @@ from tests.kernels.harness import STAGES, simulate
 from tests.kernels.mma_probes import expected, probe
 from tests.project.tree import ROOT
 
-NAME = "SM89_16x8x16_F32E4M3E4M3F32_TN"
+NAME = "NEIGHBOURS_16x8x32_S32S8S8S32_TN"
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The package that the page shows."""
     page = {block.name: block.text for block in blocks((ROOT / "docs" / "extending.md").read_text()) if block.name}
     points = tomllib.loads(page["pyproject.toml"])["project"]["entry-points"][GROUP]
-    install(tmp_path, monkeypatch, "fp8_atoms", page["fp8_atoms.py"], points)
+    install(tmp_path, monkeypatch, "neighbour_atoms", page["neighbour_atoms.py"], points)
 
 
 @pytest.mark.usefixtures("example")
@@ -59,20 +59,20 @@ def test_the_example_of_the_docs_works() -> None:
     for ran in found:
         product, allowed = expected(mma_atom(NAME), ran.after)
         assert (np.abs(ran.array("D") - product) <= allowed).all()
-    ptx = program.ptx(Target("sm_89"))
-    assert "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32 {" in ptx
-    assert assemble(ptx, Target("sm_89")).kernels
+    ptx = program.ptx(Target("sm_80"))
+    assert "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {" in ptx
+    assert assemble(ptx, Target("sm_80")).kernels
 
 
 @pytest.mark.usefixtures("example")
 def test_the_fragments_of_the_example() -> None:
-    """PTX ISA, mma.m16n8k16 with 8-bit types: row g (and g + 8 for a4 to a7), columns 4c + (i mod 4)."""
+    """PTX ISA, mma.m16n8k32 with 8-bit types: rows g, and g + 8 for a4 to a7 and a12 to a15."""
     atom = mma_atom(NAME)
     for lane in range(32):
+        for i in range(16):
+            assert atom.layout_a(lane, i) == lane // 4 + 8 * (i // 4 % 2) + 16 * (8 * (lane % 4) + i // 8 * 4 + i % 4)
         for i in range(8):
-            assert atom.layout_a(lane, i) == lane // 4 + 8 * (i // 4) + 16 * (4 * (lane % 4) + i % 4)
-        for i in range(4):
-            assert atom.layout_b(lane, i) == lane // 4 + 8 * (4 * (lane % 4) + i)
+            assert atom.layout_b(lane, i) == lane // 4 + 8 * (8 * (lane % 4) + i)
 
 
 def test_without_the_package_there_is_no_such_atom() -> None:

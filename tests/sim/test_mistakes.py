@@ -13,7 +13,7 @@ from tilefold.base.errors import TilefoldError
 
 from tests.sim import test_cluster_memory as cluster
 from tests.sim import test_multicast as multicast
-from tests.sim import test_tma_copies as tensor
+from tests.sim import test_tma as tensor
 from tests.sim import test_wgmma as wgmma
 
 

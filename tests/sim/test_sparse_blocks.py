@@ -22,7 +22,9 @@ PROGRAM = parse(warp_kernel(ATOM, 1, ordered=True))
 
 def arguments(blocks: int) -> dict[str, NDArray[Any]]:
     rng, count = np.random.default_rng(0), {name: registers(ATOM, name).count for name in "ABCD"}
-    made = {name: rng.standard_normal(64 * blocks * count[name]).astype(np.float16).view(np.uint32) for name in "AB"}
+    made: dict[str, NDArray[Any]] = {
+        name: rng.standard_normal(64 * blocks * count[name]).astype(np.float16).view(np.uint32) for name in "AB"
+    }
     made["C"] = rng.standard_normal(32 * blocks * count["C"]).astype(np.float32)
     return made | {"D": np.zeros(32 * blocks * count["D"], np.float32), "E": words(rng, "f16", (32 * blocks,))}
 

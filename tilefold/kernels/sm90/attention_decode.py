@@ -126,9 +126,9 @@ def decode_kernel(
             place = tile_at(j)
             stage = producer.acquire_and_advance()
             with cute.arch.elect_one():
-                options = {"tma_bar_ptr": stage.barrier, "cache_policy": READ_ONCE}
-                cute.copy(load_k, from_k[place], to_k[None, stage.index], **options)
-                cute.copy(load_v, from_v[place], to_v[None, stage.index], **options)
+                bar, to = stage.barrier, stage.index
+                cute.copy(load_k, from_k[place], to_k[None, to], tma_bar_ptr=bar, cache_policy=READ_ONCE)
+                cute.copy(load_v, from_v[place], to_v[None, to], tma_bar_ptr=bar, cache_policy=READ_ONCE)
             stage.commit()
         producer.tail()
     else:
