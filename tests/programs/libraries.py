@@ -49,7 +49,10 @@ COMMITS: Mapping[str, tuple[str, str]] = {
 """The repository and the commit, or tag, of each library."""
 
 _BF16, _ONE = "input_dtype=torch.bfloat16", "use_compile=False"
-_FENCES = "its waits for multiplications have no fences of tcgen05 beside them"
+_FENCES = (
+    "softmax_step loads S from tensor memory and stores P over its columns, with no tcgen05.wait::ld in between: the "
+    "register dependency orders no accesses to memory (PTX ISA, Register dependencies, same thread)"
+)
 _CPU = "on the simulator tensors of the CPU stand for those of the GPU, which the test wants to be refused"
 _WARP = "the lanes of a warp read a row, shuffle, and write it: PTX orders no memory by shfl.sync"
 
@@ -141,6 +144,16 @@ CASES: tuple[Case, ...] = (
         "inplace=False interleaved=False rotary_fraction=1.0 seqlen_offsets_type=None dtype=torch.bfloat16",
     ),
     Case("quack", "tests/test_epilogue_iface.py", "test_reduce_finalized"),
+    Case("quack", "tests/test_rounding.py", "test_e2m1_rs_sw_specials", "variant='sw'"),
+    Case("quack", "tests/test_rounding.py", "test_e2m1_rs_sw_unbiased_exhaustive", "variant='sw'"),
+    Case("quack", "tests/test_rounding.py", "test_e2m1_frag_sr_philox_wiring", "seed=0"),
+    Case(
+        "quack",
+        "tests/test_layernorm.py",
+        "test_layernorm_forward_masks_oob_variance_lanes",
+        ends="Tensor-likes are not close",
+        reason="the layer_norm of torch for the CPU is 1.3e-4 from the exact result there, where the kernel is 7.5e-5",
+    ),
     Case(
         "quack-0.2.2",
         "tests/test_softmax.py",
