@@ -3,6 +3,9 @@
 
 from typing import Any, cast
 
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Attribute
+
 from ...base.errors import Code, TilefoldError
 from ...dialects.tile import RecastOp
 from ...layout.algebra.core import Layout
@@ -26,7 +29,12 @@ class Reinterpreted:
             held.write(place, self[place])
         made = emit(RecastOp.inferred([held.ssa], {"element_type": element.in_memory})).results[0]
         words = type(held)(made, element)
-        return type(self)(Expression(wrap(words.shape), element, tensor=words, borrowed=True))
+        return self.__class__(Expression(wrap(words.shape), element, tensor=words, borrowed=True))
+
+    @property
+    def type(self: Any) -> "VectorType[Attribute]":
+        """The type in the IR: a vector of all elements."""
+        return VectorType(self.dtype.ir, [self.size])
 
     def ir_value(self: object) -> Any:
         """The fragment itself, for programs that pass it to an operation of an IR."""

@@ -37,8 +37,9 @@ def _list_forms() -> dict[str, CvtForm]:
         for element in FLOATS.values():
             if element.bits == 16:
                 pair = VectorType(ir_type(element), [2])
-                forms[f"rn{relu}.{element.ptx}x2.f32"] = CvtForm((f32, f32), pair, (80, 70))
-                forms[f"rn{relu}.satfinite.{element.ptx}x2.f32"] = CvtForm((f32, f32), pair, (80, 81))
+                for rounding in ("rn", "rz"):
+                    forms[f"{rounding}{relu}.{element.ptx}x2.f32"] = CvtForm((f32, f32), pair, (80, 70))
+                    forms[f"{rounding}{relu}.satfinite.{element.ptx}x2.f32"] = CvtForm((f32, f32), pair, (80, 81))
             if element.bits == 8:
                 to, pair = f"rn.satfinite{relu}.{element.ptx}x2", VectorType(f16, [2])
                 forms[f"{to}.f32"] = CvtForm((f32, f32), i16, element.needs)

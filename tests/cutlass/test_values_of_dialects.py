@@ -193,3 +193,50 @@ def test_the_modes_of_bulk_copies() -> None:
     a, b = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
     copying_in_bulk(a.T, b).launch(grid=1, block=8, device="sim")
     assert np.array_equal(b, np.where(a > 3, a, -1))
+
+
+@cute.kernel
+def truncating(A: cute.Tensor, out: cute.Tensor) -> None:
+    text = "cvt.rz{}.{}.f32 $0, $2, $1;"
+    forms = (("", "f16x2"), (".satfinite", "f16x2"), (".relu", "f16x2"), (".satfinite", "bf16x2"))
+    for place, form in enumerate(forms):
+        for i in cute.range_constexpr(cute.size(A.shape) // 2):
+            pair = [A[2 * i + j] for j in range(2)]
+            out[place, i] = llvm.inline_asm(T.i32(), pair, text.format(*form), "=r,f,f", has_side_effects=False)
+
+
+def test_pairs_rounded_toward_zero() -> None:
+    a = np.array([1 + 3e-3, -1 - 3e-3, 7e4, -7e4, np.inf, -np.inf, np.nan, 0.0, 1e-7, -1.5e-7], np.float32)
+    o = np.zeros((4, 5), np.int32)
+    truncating(a, o).launch(grid=1, block=1, device="sim")
+    halves = o[:3].view(np.float16).astype(np.float32).reshape(3, 10)
+    exact, most, least = 1 + 3 / 1024, 65504.0, 2.0**-24
+    plain = [exact, -exact, most, -most, np.inf, -np.inf, np.nan, 0, least, -2 * least]
+    assert np.array_equal(halves[0], np.array(plain, np.float32), equal_nan=True)
+    assert np.array_equal(halves[1], np.clip(plain, -most, most).astype(np.float32), equal_nan=True)
+    assert np.array_equal(halves[2], np.maximum(plain, 0).astype(np.float32), equal_nan=True)
+    brain = a.copy().view(np.uint32) & np.uint32(0xFFFF0000)
+    brain[4:7] = 0x7F7F0000, 0xFF7F0000, 0x7FFF0000
+    assert (o[3].view(np.uint16).astype(np.uint32) << 16).tolist() == brain.tolist()
+
+
+@cute.kernel
+def halving(A: cute.Tensor, out: cute.Tensor) -> None:
+    given = A.load()
+    told = ir.VectorType(given.type)
+    words = llvm.mlir_undef(ir.VectorType.get([told.shape[0] // 2], T.i32(), loc=None))
+    for i in cute.range_constexpr(told.shape[0] // 2):
+        pair = [vector.extract(given, dynamic_position=[], static_position=[2 * i + j]) for j in range(2)]
+        packed = llvm.inline_asm(T.i32(), pair, "cvt.rn.f16x2.f32 $0, $2, $1;", "=r,f,f")
+        words = vector.insert(packed, words, dynamic_position=[], static_position=[i])
+    made = llvm.bitcast(ir.VectorType.get(told.shape, cute.Float16.mlir_type), words)
+    out.store(cute.TensorSSA(made, given.shape, cute.Float16))
+
+
+def test_a_fragment_tells_its_type_as_a_vector() -> None:
+    a, o = np.arange(8, dtype=np.float32) / 4, np.zeros(8, np.float16)
+    halving(a, o).launch(grid=1, block=1, device="sim")
+    assert np.array_equal(o, a.astype(np.float16))
+    with pytest.raises(TilefoldError, match="is not a type of vectors") as caught:
+        ir.VectorType(cute.Float32.mlir_type)
+    assert caught.value.code == "E5002"

@@ -35,6 +35,12 @@ def saturate(x: Doubles, element: ElementType) -> NDArray[Any]:
     return np.asarray(narrow(np.clip(x, -element.greatest, element.greatest), numpy_type(element)))
 
 
+def _sixteen_bits(x: Doubles, element: ElementType) -> NDArray[Any]:
+    """Numbers as floats of 16 bits; the bits of every NaN are 0x7FFF."""
+    made = np.asarray(narrow(x, numpy_type(element)))
+    return np.where(np.isnan(x), np.uint16(0x7FFF), made.view(np.uint16)).astype(np.uint16).view(made.dtype)
+
+
 def _power(x: Doubles, *, up: bool, saturated: bool) -> NDArray[np.uint8]:
     """Numbers as scale factors (ue8m0): the power of 2 below, or above; the sign is ignored. Greater ones become NaN
     or, `saturated`, the greatest.
@@ -83,8 +89,9 @@ def cvt_of(form: str) -> Callable[..., Value]:
         x = numbers(given)
         x = _relu(x) if relu else x
         if target.bits > 8:
+            x = _toward_zero(x, target) if modifiers[0] == "rz" else x
             x = np.clip(x, -target.greatest, target.greatest) if "satfinite" in modifiers else x
-            return np.asarray(narrow(x, numpy_type(target)))
+            return _sixteen_bits(x, target)
         if target.fraction:
             codes = np.ascontiguousarray(saturate(x, target)).view(np.uint8)
         else:
@@ -108,7 +115,7 @@ def _cvt_random(modifiers: list[str]) -> Callable[..., Value]:
         x = round_randomly(_relu(x) if "relu" in modifiers else x, target, random / (1 << width))
         if target.bits > 8:
             x = np.clip(x, -target.greatest, target.greatest) if "satfinite" in modifiers else x
-            return np.asarray(narrow(x, numpy_type(target)))
+            return _sixteen_bits(x, target)
         codes = np.ascontiguousarray(saturate(x, target)).view(np.uint8)
         packed = pack(codes, 4).view(np.int16) if target.bits == 4 else codes.view(np.int32)
         return int(packed[0, 0]) if len(packed) == 1 else packed[:, 0]
@@ -126,6 +133,12 @@ def round_randomly(x: Doubles, target: ElementType, random: Doubles) -> Doubles:
     least = 2 - (1 << target.exponent - 1)
     unit = np.exp2((np.maximum(exponent - 1, least) - target.fraction).astype(np.float64))
     return np.where(finite, np.copysign(np.floor(size / unit + random) * unit, x), x)
+
+
+def _toward_zero(x: Doubles, target: ElementType) -> Doubles:
+    """Numbers as an element type holds them, without their further bits; the greatest for finite ones beyond it."""
+    bounded = np.clip(round_randomly(x, target, np.zeros_like(x)), -target.greatest, target.greatest)
+    return np.where(np.isinf(x), x, bounded)
 
 
 def _on_words(op: ptx.PrmtOp | ptx.Dp4aOp, t: Translator, function: Callable[..., Words]) -> Step:

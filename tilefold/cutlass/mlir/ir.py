@@ -3,7 +3,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import LocationAttr as Location
@@ -59,11 +59,21 @@ class F32Type:
 
 
 class VectorType:
-    """The types of vectors."""
+    """The types of vectors. `VectorType(x.type)` tells `shape` and `element_type` of that of a vector, and raises
+    TilefoldError (E5002) for another type.
+    """
+
+    def __init__(self, cast_from_type: object) -> None:
+        if not isinstance(cast_from_type, builtin.VectorType):
+            hint = "give the type of a vector, such as that of a fragment"
+            raise TilefoldError(Code.BUILD_VALUE, f"{cast_from_type} is not a type of vectors", hint)
+        given = cast("builtin.VectorType[IrAttribute]", cast_from_type)
+        self.shape: list[int] = list(given.get_shape())
+        self.element_type: IrAttribute = given.element_type
 
     @staticmethod
-    def get(shape: Sequence[int], element_type: IrAttribute) -> IrAttribute:
-        """The type of vectors of a shape and elements."""
+    def get(shape: Sequence[int], element_type: IrAttribute, *, loc: object = None) -> IrAttribute:
+        """The type of vectors of a shape and elements, whatever `loc`."""
         return builtin.VectorType(element_type, shape)
 
 
