@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Predicates of a copy: fragments of i1 with one predicate for each element, or one for several (CuTe's copy_if)."""
 
+from math import prod
+
 from ...base.errors import Code, LayoutError
-from ...layout.algebra.core import ComposedLayout, Layout, join, size
+from ...layout.algebra.compose import composition
+from ...layout.algebra.core import ComposedLayout, Layout, join, make_layout, size
 from ...layout.algebra.divide import logical_divide
 from .types import TensorType
 
@@ -12,9 +15,10 @@ def infer_predicate_layout(pred: TensorType, src: TensorType, values: int) -> La
 
     Mode 0 of the source is `(AtomV, RestV)` with `values` in AtomV, and so is mode 0 of the result. That of `pred`
     has as many elements, or `(1, RestV)` or `RestV`, one for each execution of the atom, or one for all; of more for
-    one execution the first counts. Predicates with a mode less have no mode 0, and are for all of it. The other modes
-    have the source's sizes, but at the end may be of one predicate for all elements, since CuTe counts through them
-    together. Raises `LayoutError` (E0316) for a tensor that holds no predicates, and for other sizes.
+    one execution the first counts. Predicates with a mode less have no mode 0, and are for all of it. CuTe counts
+    through the other modes together: there are as many predicates as elements in them, such as (1, 8) for (2, 4), and
+    at the end modes may be of one predicate for all elements. Raises `LayoutError` (E0316) for a tensor that holds no
+    predicates, for other sizes, and for modes of which no layout makes those of the source.
     """
     layout, like = pred.layout.data, src.layout.data
     if not pred.is_predicate:
@@ -26,20 +30,38 @@ def infer_predicate_layout(pred: TensorType, src: TensorType, values: int) -> La
         raise LayoutError(
             Code.PREDICATE_SHAPE, f"the predicates have {len(layout)} modes, the source of the copy {len(like)}"
         )
-    modes = [_check_first_mode(layout[0], size(like[0]), values)]
-    for mode in range(1, len(like)):
-        wanted = size(like[mode])
-        if all(layout[later] == Layout(1, 0) for later in range(mode, len(like))):
-            modes.append(Layout(wanted, 0))
-            continue
-        if size(layout[mode]) != wanted:
-            raise LayoutError(
-                Code.PREDICATE_SHAPE,
-                f"mode {mode} has {size(layout[mode])} predicates for {wanted} elements",
-                "a predicate for several elements is a mode of stride 0, such as 4:0",
-            )
-        modes.append(layout[mode])
-    return Layout(tuple(m.shape for m in modes), tuple(m.stride for m in modes))
+    first = _check_first_mode(layout[0], size(like[0]), values)
+    return join([first, *_match_rest(list(layout)[1:], [size(mode) for mode in list(like)[1:]])])
+
+
+def _match_rest(modes: list[Layout], sizes: list[int]) -> list[Layout]:
+    """The modes after mode 0 with the sizes of the source's: CuTe groups them, and counts through both together."""
+    kept = list(modes)
+    while kept and kept[-1] == Layout(1, 0):
+        kept.pop()
+    given, wanted = prod(size(mode) for mode in kept), prod(sizes)
+    if len(kept) < len(modes) and wanted % given == 0:  # the last predicates count for all that follow
+        kept.append(Layout(wanted // given, 0))
+        given = wanted
+    if len(kept) == len(sizes) and all(size(mode) == count for mode, count in zip(kept, sizes, strict=True)):
+        return kept
+    if given == wanted:
+        try:
+            made = composition(join(kept), make_layout(tuple(sizes)))
+        except LayoutError:
+            made = None
+        if isinstance(made, Layout):
+            return [made[mode] for mode in range(len(sizes))]
+    mode, held, count = next(
+        (place, size(mode), count)
+        for place, (mode, count) in enumerate(zip(modes, sizes, strict=True), 1)
+        if size(mode) != count
+    )
+    raise LayoutError(
+        Code.PREDICATE_SHAPE,
+        f"mode {mode} has {held} predicates for {count} elements",
+        "a predicate for several elements is a mode of stride 0, such as 4:0",
+    )
 
 
 def _check_first_mode(mode: Layout, elements: int, values: int) -> Layout:

@@ -21,6 +21,12 @@ TAKEN: tuple[tuple[Any, Any, Any, list[int]], ...] = (
     (NESTED, ((1, 2), 4), ((0, 1), 2), [1, 0] * 4),
     (NESTED, (2, 4), (1, 2), [1, 0] * 4),
     (NESTED, (1, 4), (0, 1), [1, 1, 0, 0] * 2),
+    (THREE, (1, 8), (0, 1), [1, 0] * 4),
+    (THREE, (1, 4, 2), (0, 1, 4), [1, 0] * 4),
+    (THREE, (1, 8, 1), (0, 1, 0), [1, 0] * 4),
+    (THREE, (4, 2), (2, 1), [1, 0] * 4),
+    (THREE, (1, 4, 1), (0, 1, 0), [1, 0] * 4),
+    (THREE, (1, (2, 2), 2), (0, (2, 0), 1), [1, 0] * 4),
     (NESTED, (4,), (1,), [1, 1, 0, 0] * 2),
 )
 """The layout of 32 elements, that of the predicates, which alternate, and which fours the copy moves."""
@@ -44,7 +50,12 @@ def test_predicates_that_fit(shape: Any, modes: Any, strides: Any, moved: list[i
 
 
 @pytest.mark.parametrize(
-    ("shape", "modes", "text"), [(THREE, (1, 2, 2), "mode 2 has 2 predicates for 4"), (THREE, (8,), "1 modes")]
+    ("shape", "modes", "text"),
+    [
+        (THREE, (1, 2, 2), "mode 2 has 2 predicates for 4"),
+        (THREE, (8,), "1 modes"),
+        (THREE, (1, 3, 2), "mode 1 has 3 predicates for 2"),
+    ],
 )
 def test_predicates_that_do_not_fit(shape: Any, modes: Any, text: str) -> None:
     a = np.zeros(32, np.float32)
