@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Instructions of clusters as text, `mapa.shared::cluster.u32 $0, $1, $2;` and `st.async`, as the operations that they
-are (PTX ISA, mapa, st.async). Addresses are numbers of 32 bits, as `pointer.toint()` gives them.
+"""Instructions of clusters and bulk copies as text, `mapa.shared::cluster.u32 $0, $1, $2;`, `st.async`, `cp.async.bulk`
+and `cp.reduce.async.bulk`, as the operations that they are (PTX ISA, sections of these names). Addresses in shared
+memory are numbers of 32 bits, as `pointer.toint()` gives them.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from xdsl.ir import SSAValue
 
 from ...dialects import ptx
+from ...dialects.ptx.bulk import BULK_REDUCTIONS
 from ..scalars.casts import in_vector
-from ..scalars.dtypes import DType, Int32
+from ..scalars.dtypes import DType, Int32, Int64
 from ..scalars.values import Int, as_value, convert, wrap
-from ..tensors.raw_pointers import Address
+from ..tensors.raw_pointers import Address, RawPointer
+from ..tensors.tensors import Pointer, address_of
 from ..tracing.state import emit
 from .memory_texts import TYPES
 
@@ -28,7 +32,14 @@ _VECTOR = re.compile(
     r"(?P<then>[^;]*;)\s*\}\s*"
 )
 _MOVE = re.compile(r"\.([xyzw])\s*,\s*(\$\d+)\s*;")
-_MBARRIER_BYTES = 8
+_BULK = re.compile(
+    r"\s*(?P<word>cp\.(?:reduce\.)?async\.bulk\.[\w.:]+)\s+\[\$(?P<dst>\d+)\]\s*,\s*\[\$(?P<src>\d+)\]\s*,\s*"
+    r"\$(?P<bytes>\d+)(?:\s*,\s*\[\$(?P<bar>\d+)\])?(?:\s*,\s*\$(?P<policy>\d+))?\s*;?\s*"
+)
+_HINT = ".L2::cache_hint"
+_LOAD = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes"
+_STORED = "async.bulk.global.shared::cta.bulk_group"
+_MBARRIER_BYTES, _BULK_ALIGN = 8, 16
 
 
 def cluster_operation(text: str, operands: Sequence[Any], results: Sequence[DType]) -> tuple[Any, ...] | None:
@@ -37,6 +48,8 @@ def cluster_operation(text: str, operands: Sequence[Any], results: Sequence[DTyp
     """
     if _MAPA.fullmatch(text):
         return _map(operands, results[0]) if len(operands) == 2 and len(results) == 1 else None
+    if (bulk := _BULK.fullmatch(text)) is not None:
+        return None if results else _bulk_copy(bulk, operands)
     stored = _STORE.fullmatch(_in_place(text))
     dtype = TYPES.get(stored["type"]) if stored else None
     if stored is None or dtype is None or results:
@@ -74,9 +87,49 @@ def _map(operands: Sequence[Any], result: DType) -> tuple[Any, ...] | None:
     return (convert(wrap(emit(ptx.PtrToIntOp(peer)).results[0]), result),)
 
 
+def _bulk_copy(text: re.Match[str], operands: Sequence[Any]) -> tuple[()] | None:
+    """Emits a copy between the block's own shared memory and global memory, or a reduction to the latter."""
+    numbers = {name: int(number) for name, number in text.groupdict().items() if name != "word" and number is not None}
+    word = text["word"].replace(_HINT, "", 1)
+    if sorted(numbers.values()) != list(range(len(operands))) or (word != text["word"]) is not ("policy" in numbers):
+        return None
+    given = {name: operands[number] for name, number in numbers.items()}
+    loads = word == _LOAD
+    kind = word.removeprefix(f"cp.reduce.{_STORED}.").replace(".noftz", "")
+    spaces = (ptx.SHARED, ptx.GLOBAL) if loads else (ptx.GLOBAL, ptx.SHARED)
+    dst, src = (_in_space(given[name], space) for name, space in zip(("dst", "src"), spaces, strict=True))
+    bar = _in_space(given["bar"], ptx.SHARED, _MBARRIER_BYTES) if "bar" in given else None
+    if dst is None or src is None or loads is (bar is None):
+        return None
+    policy = convert(given["policy"], Int64).ssa if "policy" in given else None
+    if loads and bar is not None:
+        emit(ptx.BulkLoadOp(dst(), src(), convert(given["bytes"], Int32).ssa, bar(), policy=policy))
+    elif word == f"cp.{_STORED}":
+        emit(ptx.BulkStoreOp(dst(), src(), convert(given["bytes"], Int32).ssa, policy=policy))
+    elif kind in BULK_REDUCTIONS:
+        emit(ptx.BulkReduceOp(kind, dst(), src(), convert(given["bytes"], Int32).ssa, policy))
+    else:
+        return None
+    return ()
+
+
+def _in_space(at: Any, space: ptx.PtrType, align: int = _BULK_ALIGN) -> Callable[[], SSAValue] | None:
+    """What makes an address in a memory of an operand, a pointer or a number; None for another operand."""
+    if isinstance(at, Address | Pointer | RawPointer):
+        held = address_of(at).ssa
+        return partial(_same, held) if held.type == space else None
+    bits = 64 if space == ptx.GLOBAL else 32
+    return partial(_place, at, align, space) if isinstance(at, Int) and at.dtype.bits == bits else None
+
+
+def _same(ssa: SSAValue) -> SSAValue:
+    return ssa
+
+
 def _is_number(at: object) -> bool:
     return isinstance(at, Int) and at.dtype.bits == 32
 
 
 def _place(at: Any, align: int, type: ptx.PtrType) -> SSAValue:
-    return emit(ptx.IntToPtrOp(convert(at, Int32).ssa, align, type)).results[0]
+    width = Int64 if type == ptx.GLOBAL else Int32
+    return emit(ptx.IntToPtrOp(convert(at, width).ssa, align, type)).results[0]

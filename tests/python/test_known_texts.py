@@ -232,6 +232,47 @@ def test_a_vector_is_stored_to_a_peer() -> None:
     assert a.tolist() == [10, 11, 12, 13, 0, 1, 2, 3]
 
 
+@cute.kernel
+def adding(A: cute.Tensor, B: cute.Tensor, form: cute.Constexpr[str]) -> None:
+    t = cute.arch.thread_idx()[0]
+    memory, bar = cute.arch.alloc_smem(cute.Float32, 32, 16), cute.arch.alloc_smem(cute.Int64, 1)
+    if t == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, 64)
+        load = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [$1], [$0], $3, [$2];"
+        source = A.iterator.toint() if form == "numbers" else A.iterator
+        cute.arch.inline_ptx(load, "l,r,r,r", source, memory.toint(), bar.toint(), cute.Int32(64))
+    cute.arch.sync_threads()
+    cute.arch.mbarrier_wait(bar, 0)
+    if t >= 16:
+        (memory + t).store(t.to(cute.Float32))
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_threads()
+    if t == 0:
+        target, count = B.iterator.toint() if form == "numbers" else B.iterator, cute.Int32(128)
+        way = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32"
+        if form == "stored":
+            way = "cp.async.bulk.global.shared::cta.bulk_group"
+        if form == "hinted":
+            way, hint = way.replace(".add", ".L2::cache_hint.add"), cute.Int64(0x14F0000000000000)
+            cute.arch.inline_ptx(f"{way} [$0], [$1], $2, $3;", "l,r,r,l", target, memory.toint(), count, hint)
+        else:
+            cute.arch.inline_ptx(f"{way} [$0], [$1], $2;", "l,r,r", target, memory.toint(), count)
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0)
+
+
+@pytest.mark.parametrize("form", ["pointers", "numbers", "stored", "hinted"])
+def test_bulk_copies(form: str) -> None:
+    a, b = np.arange(100, 132, dtype=np.float32), np.arange(32, dtype=np.float32) * 1000
+    ptx = adding(a, b, form).build(32).ptx("sm_90a")
+    assert "cp.async.bulk.shared::c" in ptx
+    assert f"bulk_group{'.L2::cache_hint' if form == 'hinted' else ''}{'' if form == 'stored' else '.add.f32'} [" in ptx
+    expected = np.concatenate([a[:16], np.arange(16, 32)]) + (0 if form == "stored" else b)
+    adding(a, b, form).launch(grid=1, block=32, device="sim")
+    assert b.tolist() == expected.tolist()
+
+
 @pytest.mark.parametrize("name", ["add.sat.s32", "add.cc.s32", "lop3.b32"])
 def test_other_texts_are_refused(name: str) -> None:
     a = np.zeros(32, np.int32)
