@@ -31,7 +31,7 @@ def infer_predicate_layout(pred: TensorType, src: TensorType, values: int) -> La
             Code.PREDICATE_SHAPE, f"the predicates have {len(layout)} modes, the source of the copy {len(like)}"
         )
     first = _check_first_mode(layout[0], size(like[0]), values)
-    return join([first, *_match_rest(list(layout)[1:], [size(mode) for mode in list(like)[1:]])])
+    return join([first, *_match_rest(list(layout)[1:], [size(like[mode]) for mode in range(1, len(like))])])
 
 
 def _match_rest(modes: list[Layout], sizes: list[int]) -> list[Layout]:
