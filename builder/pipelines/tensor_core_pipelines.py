@@ -275,10 +275,14 @@ class _StagesOfThreads(_TensorCoreStages):
         name: str = "",
     ) -> Self:
         """A pipeline of `num_stages` stages; the group that does not multiply has the arrivals of all blocks
-        that multiply together.
+        that multiply together. For a pair, the mask of the side that multiplies names both blocks, and that of the
+        threads is the rank of the block that leads; None for a block by itself.
         Raises TilefoldError (E5011) for another layout of a cluster.
         """
-        return cls._create(num_stages, producer_group, consumer_group, barrier_storage, cta_layout_vmnk, defer_sync)
+        made = cls._create(num_stages, producer_group, consumer_group, barrier_storage, cta_layout_vmnk, defer_sync)
+        pair, leader = made.mma_cluster.pair(), made.mma_cluster.leader()
+        producer, consumer = (pair, leader) if cls.producer_op is PipelineOp.TCGen05Mma else (leader, pair)
+        return replace(made, producer_mask=producer, consumer_mask=consumer)
 
     def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
         """Waits until the consumer side of all blocks that multiply together is done with the stage."""
