@@ -137,6 +137,16 @@ def test_copies_see_mbarriers_that_are_fenced(cured: str, completion: Completion
     assert not remarks(cured + rest, completion)
 
 
+def test_a_store_that_only_its_own_thread_fences_is_a_remark() -> None:
+    rest = one(STORE, COMMIT, WAIT_READ)
+    ((code, said),) = remarks(FILL + SYNC + one(FENCE) + rest)
+    assert code is Code.SIM_PROXY
+    assert "which thread (1,0,0) wrote by the generic one; that thread executes no fence.proxy.async" in said
+    for fenced in (FILL + FENCE + SYNC, FILL + SHARED_FENCE + SYNC + one(FENCE), FILL + SYNC + FENCE + SYNC):
+        assert not remarks(fenced + rest)
+    assert len(remarks(FENCE + FILL + GLOBAL_FENCE + SYNC + one(FENCE) + rest)) == 1
+
+
 def test_a_fence_of_another_thread_or_memory_is_none_of_the_mbarrier() -> None:
     rest = one(EXPECT, LOAD) + WAIT + USE
     early = UNFENCED.replace("ptx.mbarrier.init", "ptx.fence.mbarrier_init\nptx.mbarrier.init")

@@ -149,6 +149,25 @@ def _remark_unfenced(space: Space, warp: Warp, access: Access, rows: NDArray[Any
         space.journal.remark(access.site, f"{text} by the generic one, with no fence.proxy.async between")
 
 
+def remark_fenced_late(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any]) -> None:
+    """A remark on a copy of the lane from bytes that other threads wrote, where only fences of threads behind these
+    writers order the proxies. PTX asks for no more; CUTLASS lets each writer execute a fence.
+    """
+    if space.journal is None or space.shadow is None or access.site in space.journal.remarks:
+        return
+    before = warp.mask_state()
+    warp.spread(lane, len(rows))
+    conflict = space.shadow.fenced_by_reader(warp, rows, access.width)
+    warp.restore(before)
+    if conflict is not None:
+        where = space.show_row(int(rows[conflict.index]), access.width, conflict.byte)
+        text = (
+            f"reads {space.name} {where} by the async proxy, which {warp.block.describe(conflict.agent)} wrote by the "
+            "generic one; that thread executes no fence.proxy.async behind the write, but only one that learns of it"
+        )
+        space.journal.remark(access.site, text, Code.SIM_PROXY)
+
+
 def claim_reduction(
     space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any], others: Sequence[Operation]
 ) -> None:

@@ -32,6 +32,7 @@ from .clocks import (
     join_clocks,
     later,
 )
+from .proxy_fences import ProxyFences
 
 
 def horizon(cluster: Cluster, clock: Clock) -> int:
@@ -182,6 +183,8 @@ def fence_proxy(warp: Warp, spaces: Iterable[str]) -> None:
     """
     now = replace(snapshot(warp, warp.lane_numbers()), proxies=MappingProxyType({}))
     _know_proxies(warp, dict.fromkeys(spaces, now))
+    for space in spaces:
+        warp.block.cluster.state(ProxyFences).add(space, warp.active_agents().tolist(), warp.launch.clock)
 
 
 def _know_proxies(warp: Warp, proxies: Mapping[str, Clock]) -> None:

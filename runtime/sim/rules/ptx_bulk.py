@@ -73,6 +73,7 @@ class _Copies:
         """The rows that the copy of a lane reads, and their bytes."""
         rows = memory.rows_of(self.source, warp, self._reads, lane, address, size, reads=True)
         content = memory.read(self.source, warp, self._reads, lane, rows)
+        memory.remark_fenced_late(self.source, warp, self._reads, lane, rows)
         return Source(self.source, rows, ptx.BULK_UNIT, np.full(len(rows), lane)), content
 
     def start(

@@ -148,6 +148,7 @@ class _Copies:
         _add(self.inner, access)
         self._check_swizzle(warp, lane, placed, places, rows, box.width)
         content = memory.read(self.spaces.shared, warp, access, lane, rows)
+        memory.remark_fenced_late(self.spaces.shared, warp, access, lane, rows)
         return Source(self.spaces.shared, rows, box.width, np.full(len(rows), lane)), content
 
     def _check_swizzle(
