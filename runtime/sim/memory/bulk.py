@@ -15,6 +15,9 @@ from ....base.spaces import Traffic
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES
 from ....dialects.ptx import BULK_UNIT
 from ..ordering.asynchronous import Operation
+from ..ordering.clocks import AGENT, PROXIED, SEVERAL, Conflict, Entries, first_conflict
+from ..ordering.knowledge import known, times_of
+from ..ordering.proxy_fences import ProxyFences
 from ..warp import Warp
 from .access import Access, Bytes
 from .arena import READY, UNWRITTEN
@@ -157,7 +160,7 @@ def remark_fenced_late(space: Space, warp: Warp, access: Access, lane: int, rows
         return
     before = warp.mask_state()
     warp.spread(lane, len(rows))
-    conflict = space.shadow.fenced_by_reader(warp, rows, access.width)
+    conflict = _fenced_late(space, space.shadow.write_rows[access.width][rows], warp, access.width)
     warp.restore(before)
     if conflict is not None:
         where = space.show_row(int(rows[conflict.index]), access.width, conflict.byte)
@@ -166,6 +169,26 @@ def remark_fenced_late(space: Space, warp: Warp, access: Access, lane: int, rows
             "generic one; that thread executes no fence.proxy.async behind the write, but only one that learns of it"
         )
         space.journal.remark(access.site, text, Code.SIM_PROXY)
+
+
+def _fenced_late(space: Space, entries: Entries, warp: Warp, width: int) -> Conflict | None:
+    """The first write by the generic proxy, of those of some rows, whose thread is another one of the cluster than the
+    active lanes and has executed no fence of the proxy behind it.
+    """
+    bad = (entries != 0) & (entries & (PROXIED | SEVERAL) == 0) & ~np.isin(entries & AGENT, warp.active_agents())
+    if not bad.any():
+        return None
+    ordered = np.sort(entries[bad])  # the time is the upper half: the last of an agent stays
+    latest = dict(zip((ordered & AGENT).tolist(), ordered.tolist(), strict=True))
+    untils = times_of(known(warp), warp, np.array(list(latest.values()), np.int64)).tolist()
+    fences = warp.block.cluster.state(ProxyFences)
+    lacking = [
+        agent
+        for (agent, entry), until in zip(latest.items(), untils, strict=True)
+        if until and fences.lacks(space.name, agent, entry >> 32, until)
+    ]
+    bad &= np.isin(entries & AGENT, lacking)
+    return first_conflict(bad, entries, True, width) if bad.any() else None
 
 
 def claim_reduction(

@@ -46,7 +46,6 @@ from .knowledge import (
     read_by_several,
     times_of,
 )
-from .proxy_fences import ProxyFences
 
 if TYPE_CHECKING:
     from ..warp import Warp
@@ -330,27 +329,6 @@ class RaceShadow:
         if fenced is not None and bad.any():
             chosen = entries[bad]
             bad[bad] = chosen >> 32 >= times_of(fenced, warp, chosen)
-        return first_conflict(bad, entries, True, width) if bad.any() else None
-
-    def fenced_by_reader(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
-        """The first write of rows by the generic proxy, by a thread of the cluster that is none of the active lanes and
-        has executed no fence of the proxy behind it.
-        """
-        entries = self.write_rows[width][rows]
-        bad = (entries != 0) & (entries & (PROXIED | SEVERAL) == 0) & ~np.isin(entries & AGENT, warp.active_agents())
-        if not bad.any():
-            return None
-        latest = np.sort(entries[bad])  # the time is the upper half: the last of an agent wins
-        fences = warp.block.cluster.state(ProxyFences)
-        agents = dict(zip((latest & AGENT).tolist(), latest.tolist(), strict=True))
-        last = np.array(list(agents.values()), np.int64)
-        untils = times_of(known(warp), warp, last).tolist()
-        lacking = [
-            agent
-            for (agent, entry), until in zip(agents.items(), untils, strict=True)
-            if until and fences.lacks(self._space, agent, entry >> 32, until)
-        ]
-        bad &= np.isin(entries & AGENT, lacking)
         return first_conflict(bad, entries, True, width) if bad.any() else None
 
     def released_unfenced(self, warp: "Warp", rows: NDArray[Any], width: int, own: bool = False) -> Conflict | None:
