@@ -16,8 +16,7 @@ from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES
 from ....dialects.ptx import BULK_UNIT
 from ..ordering.asynchronous import Operation
 from ..ordering.clocks import AGENT, PROXIED, SEVERAL, Conflict, Entries, first_conflict
-from ..ordering.knowledge import known, times_of
-from ..ordering.proxy_fences import ProxyFences
+from ..ordering.knowledge import ProxyFences, known, times_of
 from ..warp import Warp
 from .access import Access, Bytes
 from .arena import READY, UNWRITTEN

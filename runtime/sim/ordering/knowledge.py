@@ -4,9 +4,10 @@ the race check keeps as entries.
 """
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -32,7 +33,6 @@ from .clocks import (
     join_clocks,
     later,
 )
-from .proxy_fences import ProxyFences
 
 
 def horizon(cluster: Cluster, clock: Clock) -> int:
@@ -175,6 +175,37 @@ def meet_lanes(warp: Warp, lanes: NDArray[np.int64]) -> None:
         learn(warp, join_clocks({id(own): own.clock for lane, own in warp.own.items() if lane in lanes}.values()))
         if warp.mask is None:
             warp.own.clear()
+
+
+_FENCES_KEPT = 8
+"""The last fences of a thread that are kept."""
+
+
+@dataclass(slots=True, eq=False)
+class ProxyFences:
+    """The times of the proxy fences of each thread of a cluster, by their memory: accesses before a time are before it.
+
+    Clocks say which writes a fence orders on the way to an access of the async proxy, whoever executes it, since PTX
+    asks for no more (PTX ISA, Memory Consistency Model: causality order). CUTLASS lets each thread that has written
+    execute one, before the barrier (`tma_store_fence`).
+    """
+
+    cluster: Cluster
+    _times: dict[tuple[str, int], deque[int]] = field(init=False, default_factory=dict[tuple[str, int], deque[int]])
+
+    def add(self, space: str, agents: Iterable[int], time: int) -> None:
+        """Threads execute a fence."""
+        for agent in agents:
+            self._times.setdefault((space, agent), deque(maxlen=_FENCES_KEPT)).append(time)
+
+    def lacks(self, space: str, agent: int, time: int, until: int) -> bool:
+        """Whether a thread has executed none behind its access at a time, among what is known of it, that before
+        `until`; False if that is not known.
+        """
+        times = self._times.get((space, agent), ())
+        if len(times) == _FENCES_KEPT and times[0] > time:  # those before it are forgotten
+            return False
+        return not any(time < fence <= until for fence in times)
 
 
 def fence_proxy(warp: Warp, spaces: Iterable[str]) -> None:
