@@ -64,7 +64,7 @@ def _atom(inputs: Inputs, dynamic: bool) -> Inputs:
         "LayoutA_TV": atom.layout_a,
         "LayoutB_TV": atom.layout_b,
         "LayoutC_TV": atom.layout_c,
-        "bitsA": a // 2 if "_SPARSE" in inputs["mma"] else a,  # of a sparse A there is half
+        "bitsA": a,
         "bitsB": b,
         "bitsC": c,
         **_fragment_types(inputs["mma"], atom.types, atom.majors),
