@@ -5,7 +5,7 @@ Registers of PTX are variables. In SSA form, a block where several values of a r
 (Cytron et al., Efficiently Computing Static Single Assignment Form, 1991), if an instruction may still read it.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...base.errors import Code
@@ -193,20 +193,26 @@ def _find_parents(blocks: Sequence[BasicBlock]) -> None:
         block.parent = parents[block]
 
 
+def exposed_and_written(block: BasicBlock, counts: Callable[[str], bool]) -> tuple[set[str], set[str]]:
+    """The registers that a block reads before it writes them, and those that it writes, of which only some count."""
+    early, made = set[str](), set[str]()
+    for instruction in block.instructions:
+        targets, sources = written_and_read(instruction)
+        early.update(name for name in sources if name not in made)
+        made.update(filter(counts, targets))
+    if block.guard is not None:
+        guard = block.guard.register if isinstance(block.guard, Not) else block.guard
+        early.update({guard.name} - made)
+    return early, made
+
+
 def _place_arguments(blocks: Sequence[BasicBlock], function: Function, in_memory: Container[str]) -> None:
     """Finds the registers that are arguments of blocks: at the iterated dominance frontier of their writes."""
     writes: dict[str, list[BasicBlock]] = {}
     exposed: dict[BasicBlock, set[str]] = {}
     written: dict[BasicBlock, set[str]] = {}
     for block in blocks:
-        early, made = set[str](), set[str]()
-        for instruction in block.instructions:
-            targets, sources = written_and_read(instruction)
-            early.update(name for name in sources if name not in made)
-            made.update(name for name in targets if name not in in_memory)
-        if block.guard is not None:
-            guard = block.guard.register if isinstance(block.guard, Not) else block.guard
-            early.update({guard.name} - made)
+        early, made = exposed_and_written(block, lambda name: name not in in_memory)
         exposed[block], written[block] = {name for name in early if name in function.registers}, made
         for name in made:
             writes.setdefault(name, []).append(block)

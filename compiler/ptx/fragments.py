@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...base.errors import Code
-from .flow import BasicBlock, live_registers
+from .flow import BasicBlock, exposed_and_written, live_registers
 from .operands import is_product, written_and_read
 from .syntax import Instruction, PtxError, Register, Vector
 
@@ -46,12 +46,8 @@ class FragmentMemory:
         exposed: dict[BasicBlock, set[str]] = {}
         written: dict[BasicBlock, set[str]] = {}
         for block in blocks:
-            early, made = set[str](), set[str]()
-            for instruction in block.instructions:
-                targets, sources = written_and_read(instruction)
-                early.update(name for name in sources if name in others and name not in made)
-                made.update(name for name in targets if name in others)
-            exposed[block], written[block] = early, made
+            early, written[block] = exposed_and_written(block, others.__contains__)
+            exposed[block] = early & others.keys()
         live = live_registers(blocks, exposed, written)
         for block in blocks:
             after = set[str]().union(*(live[successor] for successor in block.successors))
