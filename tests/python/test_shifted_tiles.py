@@ -132,3 +132,41 @@ def test_modes_that_share_a_dimension_are_not_shifted(
 ])  # fmt: skip
 def test_the_outermost_of_them_is_shifted(shape: Coordinate, tile: Coordinate, begin: Coordinate) -> None:
     test_shifted_tiles(shape, tile, begin, False, "instr")
+
+
+@cute.kernel
+def load_scales(X: cute.Tensor, Y: cute.Tensor, row: cute.Int32):
+    """Y gets 128 rows of scales from `row` on, of blocks of 32 x 4 rows and 4 columns, two of which are neighbours."""
+    scales = cute.make_tensor(X.iterator, cute.make_layout((((32, 4), 2), (4, 2)), stride=(((16, 4), 1024), (1, 512))))
+    layout = cute.make_layout(((32, 4), (4, 2)), stride=((16, 4), (1, 512)))
+    atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), scales, layout, (128, 8))
+    moved = cute.local_tile(cute.domain_offset((row, 0), coords), (128, 8), (0, 0))
+    s = cute.make_smem_tensor(layout, cute.Uint8, 128)
+    full, t = cute.make_smem_tensor((1,), cute.Int64, 8).ptr(0), cute.arch.thread_idx()[0]
+    s_tile, g_tile = cute.group_modes(s, 0, 2), cute.group_modes(moved, 0, 2)
+    to, source = cpasync.tma_partition(atom, 0, cute.make_layout(1), s_tile, g_tile)
+    if t == 0:
+        cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.mbarrier_arrive_and_expect_tx(full, 1024)
+        cute.copy(atom, source, to, tma_bar_ptr=full)
+    cute.arch.sync_threads()
+    cute.arch.mbarrier_wait(full, 0)
+    flat = cute.make_tensor(s.iterator, cute.make_layout(1024))
+    for i in range(t, 1024, 32):
+        Y[i] = flat[i]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_coordinate_of_whole_blocks_shifts_the_outermost_part_of_its_mode(stage: str) -> None:
+    X, Y = np.random.default_rng(0).integers(0, 256, 2048).astype(np.uint8), np.zeros(1024, np.uint8)
+    load_scales(X, Y, 128).launch(grid=1, block=32, device="sim", stage=stage)
+    assert np.array_equal(Y, X[1024:])
+
+
+def test_a_coordinate_within_a_block_is_a_fault() -> None:
+    X, Y = np.zeros(2048, np.uint8), np.zeros(1024, np.uint8)
+    with pytest.raises(TilefoldError, match="no multiple of 128") as caught:
+        load_scales(X, Y, 32).launch(grid=1, block=32, device="sim", stage="cute")
+    assert caught.value.code == "E3202"
+    assert "test_shifted_tiles.py:" in str(caught.value)
