@@ -87,6 +87,8 @@ class Diagnosis:
     """Whether some order of the threads has the same execution."""
     newest_after: int | None = None
     """The number of atomic accesses after which all find the newest values; None where there were no more."""
+    assumed: Mapping[Site, str] = field(default_factory=dict[Site, str])
+    """The operations at which the launch takes something for granted that PTX leaves open, with that in words."""
     atomic_accesses: int = 0
     """The number of those that may find others."""
     is_cut: bool = False
@@ -162,7 +164,7 @@ def diagnose(launch: DiagnosedLaunch, most: int = MOST) -> Diagnosis:
             return Diagnosis(
                 diagnoses, arguments, result.counters.steps, result.exact, journal.reached,
                 outdated=journal.outdated, is_as_in_order=in_order,
-                newest_after=None if communication is None else communication.kept,
+                assumed=journal.assumed, newest_after=None if communication is None else communication.kept,
                 atomic_accesses=0 if communication is None else communication.count,
             )  # fmt: skip
     return Diagnosis(tuple(findings), None, is_cut=True)

@@ -56,6 +56,8 @@ class OutdatedOutcome:
     depends: tuple[Site, ...] = ()
     newest_after: int | None = None
     """The number of atomic accesses after which all found the newest values, if there were more."""
+    assumed: Mapping[Site, str] = field(default_factory=dict[Site, str])
+    """The accesses that may find values which are not kept."""
 
 
 def examine_outdated(
@@ -68,6 +70,7 @@ def examine_outdated(
         return OutdatedOutcome()
     usual: _Usual | None = None
     newest_after: int | None = None
+    assumed: dict[Site, str] = {}
     accesses = 0
     for seed in _SEEDS:
         if seed >= _CHOSEN and accesses > _ACCESSES:
@@ -75,6 +78,7 @@ def examine_outdated(
         other = diagnose(_with(launch, Loads(seed=seed)))
         newest_after = newest_after or other.newest_after
         accesses += other.atomic_accesses
+        assumed |= other.assumed
         if not other.outdated:
             if seed == 0:  # nothing that a load may have found
                 break
@@ -99,7 +103,7 @@ def examine_outdated(
                 if results is not None and usual.lack(results)
             ]
             return OutdatedOutcome(depends=tuple(sites or other.outdated))
-    return replace(_examine_late(launch, diagnosis, wrong, usual), newest_after=newest_after)
+    return replace(_examine_late(launch, diagnosis, wrong, usual), newest_after=newest_after, assumed=assumed)
 
 
 def _examine_late(

@@ -43,7 +43,8 @@ def can_share() -> bool:
 @dataclass(frozen=True, slots=True)
 class Share:
     """The work of a process: its steps, executions and costs of accesses, the granules of global memory, of `granule`
-    bytes each, that it has written and read, with the bytes of the former, and its remarks.
+    bytes each, that it has written and read, with the bytes of the former, its remarks, and the
+    assumptions that it makes.
     """
 
     counts: NDArray[np.int64]
@@ -52,6 +53,7 @@ class Share:
     read: NDArray[np.int64]
     data: NDArray[np.uint8]
     remarks: dict[Site, tuple[Code, str]]
+    assumed: dict[Site, str]
 
 
 @dataclass(slots=True)
@@ -74,8 +76,8 @@ class Ledger:
         granule, written, read = self.space.shadow.since(self._began)
         data = self.space.arena.data[1].reshape(-1, granule)[written]
         journal = self.space.journal
-        remarks = {} if journal is None else journal.remarks
-        return Share(self._counts() - self._before, granule, written, read, data, remarks)
+        remarks, assumed = ({}, {}) if journal is None else (journal.remarks, journal.assumed)
+        return Share(self._counts() - self._before, granule, written, read, data, remarks, assumed)
 
     def add(self, share: Share) -> None:
         """Takes over the results of another process. OutOfStepError beyond the budget."""
@@ -96,6 +98,9 @@ class Ledger:
         for site, (code, text) in share.remarks.items():
             assert self.space.journal is not None
             self.space.journal.remark(site, text, code)
+        for site, text in share.assumed.items():
+            assert self.space.journal is not None
+            self.space.journal.assume(site, text)
 
     def _counts(self) -> NDArray[np.int64]:
         counts = [getattr(counter, name) for counter, names in self._counters() for name in names]

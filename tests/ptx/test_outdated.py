@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.base.errors import Code
+from tilefold.runtime.sim.ordering.outdated import FORGOTTEN
 from tilefold.runtime.sim.ordering.releases import Releases
 
 import tilefold
@@ -58,9 +59,7 @@ def test_outdated_values_let_a_swap_try_again() -> None:
 
 
 def test_swaps_that_find_outdated_values_do_not_make_places_keep_more_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A swap that fails writes again what it has found, also behind an outdated version; releases pass on to the
-    versions behind it.
-    """
+    """A swap that fails behind an outdated version writes again what it has found: it counts as a load."""
     writes = 0
     write = Releases.write
 
@@ -73,7 +72,32 @@ def test_swaps_that_find_outdated_values_do_not_make_places_keep_more_versions(m
     monkeypatch.setattr("tilefold.runtime.sim.outdated_values._SEEDS", range(1))
     report = tilefold.load_ptx(kernel(STORE_LANE + SWAP))["k"](np.zeros(16, np.int32)).check(1, 64)
     assert report.verdict == "clean"
-    assert writes < 35_000  # of 2,144 accesses
+    assert writes < 2_500  # of 2,144 accesses
+
+
+MANY = f"""@%p1 bra STORE; @!%p2 ret; {LD} %r5, {X}; st.global.u32 [%d2+8], %r5; ret;
+    STORE: mov.u32 %r4, 0; AGAIN: add.u32 %r4, %r4, 1; {ST} {X}, %r4; setp.lt.u32 %p3, %r4, COUNT; @%p3 bra AGAIN;
+    ret;"""
+
+
+def test_a_load_that_may_find_a_forgotten_value_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilefold.runtime.sim.ordering.outdated._MOST", 12)
+    assert check(MANY.replace("COUNT", "11"), 2).verdict == "clean"  # and the first value
+    report = check(MANY.replace("COUNT", "12"), 2)
+    assert report.verdict == "incomplete"
+    assert [gap.message for gap in report.gaps] == [FORGOTTEN]
+    assert report.gaps[0].place is not None
+    reader = MANY.replace("COUNT", "40").replace(f"@!%p2 ret; {LD}", f"@!%p2 ret; bar.sync 1, 64; {LD}")
+    assert check(reader.replace("@%p3 bra AGAIN;", "@%p3 bra AGAIN; bar.sync 1, 64;"), 2).verdict == "clean"
+
+
+def test_a_swap_that_may_fail_by_a_forgotten_value_is_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tilefold.runtime.sim.ordering.outdated._MOST", 12)
+    body = MANY.replace("COUNT", "40").replace(ST + " " + X + ", %r4", f"red.global.add.u32 {X}, 1")
+    swap = body.replace(f"{LD} %r5, {X}", f"atom.global.cas.b32 %r5, {X}, 50, 60")
+    assert [gap.message for gap in check(swap, 2).gaps] == [FORGOTTEN]
+    addition = body.replace(f"{LD} %r5, {X}", f"atom.global.add.u32 %r5, {X}, 1")
+    assert not check(addition, 2).gaps
 
 
 COUNTS = f"""{STORE_LANE}atom.global.add.u32 %r4, {X}, 1; {LD} %r5, {Y}; add.u32 %r4, %r4, %r5;

@@ -54,3 +54,5 @@ class Atomic:
     """Whether the kernel uses the old value, so that its next operations may depend on earlier writes."""
     reads: bool = True
     """Whether it reads the old value; a store does not."""
+    operands: Callable[[int], bytes] | None = None
+    """The operands of the access of a number: equal ones change equal bytes alike; None if they are not known."""

@@ -63,6 +63,8 @@ class Journal:
     sightings: list[Sighting] = field(default_factory=list[Sighting])
     remarks: dict[Site, tuple[Code, str]] = field(default_factory=dict[Site, tuple[Code, str]])
     """The first remark about an operation, with the code of the fault that it comes near."""
+    assumed: dict[Site, str] = field(default_factory=dict[Site, str])
+    """The first thing that the launch takes for granted at an operation, where PTX leaves it open, in words."""
     outdated: dict[Site, str] = field(default_factory=dict[Site, str])
     """The accesses that have found outdated values, each with its place."""
     communication: "Communication | None" = None
@@ -105,6 +107,7 @@ class Journal:
         self._bytes, self._arena, self._places = 0, arena, places
         for kept in (self.sightings, self._offsets, self._values, self.remarks, self.wider, self.outdated):
             kept.clear()
+        self.assumed.clear()
         self.communication = None
         if self.watched is not None:
             place, byte = self.watched
@@ -136,6 +139,10 @@ class Journal:
     def remark(self, site: Site, text: str, code: Code = Code.SIM_RACE) -> None:
         """Keeps the first remark of an operation."""
         self.remarks.setdefault(site, (code, text))
+
+    def assume(self, site: Site, text: str) -> None:
+        """Keeps the first thing that the launch takes for granted at an operation."""
+        self.assumed.setdefault(site, text)
 
     def write(self, rows: NDArray[Any], width: int, content: NDArray[np.uint8]) -> None:
         """Keeps the bytes (rows, width) that are now in memory. SimulationError (E3211) beyond `MAX_BYTES`."""

@@ -37,10 +37,14 @@ from .releases import Home, Kept, Releases, home, reaches
 
 FENCED = "fenced"
 """Where clocks have the accesses before earlier fences of sequential consistency."""
-_MOST = 16
+_MOST = 512
 """The most versions of a place that are kept."""
 _FEW = 32
 """The most threads that are looked at one by one."""
+FORGOTTEN = (
+    "the check assumes that this access finds one of the last values of its place; PTX's memory model allows it older "
+    "ones, which are not kept"
+)
 
 
 class Versioned(Protocol):
@@ -104,6 +108,25 @@ class _Place:
     versions: list[Version]
     entries: bytes = b""
     looked: set[int] = field(default_factory=set[int])
+    is_cut: bool = False
+    """Whether there were earlier versions."""
+    is_open: bool = False
+    """Whether a write may have come right behind one of these."""
+    forgotten: set[bytes] = field(default_factory=set[bytes])
+    """The contents of these, as many as versions are kept."""
+    stays: dict[tuple[Site, bytes], dict[bytes, bool]] = field(
+        default_factory=dict[tuple[Site, bytes], dict[bytes, bool]]
+    )
+    """Whether an operation with some operands leaves contents as they are."""
+
+    def keep(self, most: int) -> None:
+        """Forgets all versions but the last ones."""
+        for version, following in zip(self.versions[:-most], self.versions[1:], strict=False):
+            self.is_cut = True
+            self.is_open |= not following.reads_before
+            if len(self.forgotten) < _MOST:
+                self.forgotten.add(version.content.tobytes())
+        del self.versions[:-most]
 
 
 @dataclass(slots=True, eq=False)
@@ -152,16 +175,22 @@ class Outdated:
         agent, lane = int(warp.active_agents()[0]), int(warp.lane_numbers()[0])
         address, versions, releases = row * width, place.versions, space.releases
 
-        stays: dict[bytes, bool] = {}
+        stays = {} if how.operands is None else place.stays.setdefault((access.site, how.operands(index)), {})
+
+        def leaves(content: bytes) -> bool:
+            if content not in stays:
+                stays[content] = how.change(index, np.frombuffer(content, np.uint8)).tobytes() == content
+            return stays[content]
 
         def is_possible(number: int) -> bool:
             if number == len(versions) - 1 or not versions[number + 1].reads_before:
                 return True
-            content = versions[number].content.tobytes()
-            if content not in stays:
-                stays[content] = how.reads and how.change(index, versions[number].content).tobytes() == content
-            return stays[content]
+            return how.reads and leaves(versions[number].content.tobytes())
 
+        if self._may_find_older(warp, place, access.site, 0, agent) and (
+            place.is_open or (how.reads and any(leaves(content) for content in place.forgotten))
+        ):
+            self._assume(space, access)
         chosen = self._chosen(warp, place, access.site, 0, agent, is_possible)
         is_newest = chosen == len(versions) - 1
         before = space.arena.data[width][row].copy() if is_newest else versions[chosen].content
@@ -170,11 +199,12 @@ class Outdated:
             releases.put(address, versions[chosen].releases)
         if how.reads:
             releases.read(warp, address, how.acquires, access.scope, how.is_seen)
-
-        def release(replaces: bool) -> None:
-            releases.write(warp, address, lane, how.releases, replaces, access.scope, access.site)
-
-        release(not how.reads)
+        if not is_newest and how.reads and leaves(before.tobytes()):  # as a load: who reads its write may read that
+            releases.put(address, now)
+            self._see(warp, space, place, chosen, 0, agent)
+            self._tell(space, access, row)
+            return before
+        releases.write(warp, address, lane, how.releases, not how.reads, access.scope, access.site)
         event = self._event(warp, space, 0, agent)
         seen = Seen({agent: warp.launch.clock})
         made = Version(how.change(index, before).copy(), seen, releases.kept(address), how.reads, event)
@@ -186,42 +216,41 @@ class Outdated:
         if is_newest:
             space.arena.data[width][row] = made.content
             versions.append(made)
-            del versions[:-_MOST]
+            place.keep(_MOST)
             place.looked.clear()
             return before
-        following = versions[chosen + 1 :]
         versions.insert(chosen + 1, made)
-        for later in following:
-            if not later.reads_before:
-                break
-            releases.put(address, later.releases)  # it continues the release sequence
-            release(False)
-            later.releases = releases.kept(address)
-        else:
-            now = releases.kept(address)
         releases.put(address, now)
-        del versions[:-_MOST]
+        place.keep(_MOST)
         self._tell(space, access, row)
         return before
 
     def find(self, warp: Warp, space: Versioned, rows: NDArray[Any], access: Access) -> Iterator[tuple[int, Version]]:
         """The active lanes, by their index, that find an outdated version, with that."""
         self.begin(space, rows, access.width)
-        agents, time = warp.active_agents().tolist(), warp.launch.clock
+        agents = warp.active_agents().tolist()
         for index, row in enumerate(rows.tolist()):
             place = self._places[id(space.shadow), row, access.width]
             agent, versions = agents[index], place.versions
+            if self._may_find_older(warp, place, access.site, index, agent):
+                self._assume(space, access)
             chosen = self._chosen(warp, place, access.site, index, agent)
-            versions[chosen].seen.add(warp.block.cluster, agent, time)
-            event, communication = self._event(warp, space, index, agent), self._communication(space)
-            if event is not None and communication is not None:
-                communication.order(versions[chosen].writer, event)
-                versions[chosen].readers.append(event)
+            self._see(warp, space, place, chosen, index, agent)
             if chosen < len(versions) - 1:
-                if communication is not None:
-                    communication.order(event, versions[chosen + 1].writer)
                 self._tell(space, access, row)
                 yield index, versions[chosen]
+
+    def _see(self, warp: Warp, space: Versioned, place: _Place, chosen: int, index: int, agent: int) -> None:
+        """An active lane finds a version."""
+        versions = place.versions
+        versions[chosen].seen.add(warp.block.cluster, agent, warp.launch.clock)
+        event, communication = self._event(warp, space, index, agent), self._communication(space)
+        if event is None or communication is None:
+            return
+        communication.order(versions[chosen].writer, event)
+        versions[chosen].readers.append(event)
+        if chosen < len(versions) - 1:
+            communication.order(event, versions[chosen + 1].writer)
 
     def _event(self, warp: Warp, space: Versioned, index: int, agent: int) -> int | None:
         """The number of an access of an active lane; None where no one asks for it."""
@@ -242,6 +271,11 @@ class Outdated:
         if space.journal is not None:
             space.journal.outdated.setdefault(access.site, space.show_row(row, access.width))
 
+    @staticmethod
+    def _assume(space: Versioned, access: Access) -> None:
+        if space.journal is not None:
+            space.journal.assume(access.site, FORGOTTEN)
+
     def _chosen(
         self, warp: Warp, place: _Place, site: Site, index: int, agent: int,
         is_possible: Callable[[int], bool] = lambda _: True,
@@ -259,6 +293,14 @@ class Outdated:
             return last
         place.looked.add(agent)
         return self._choose(agent, [*options, last])
+
+    def _may_find_older(self, warp: Warp, place: _Place, site: Site, index: int, agent: int) -> bool:
+        """Whether an active lane may find a version before those that are kept: it knows no access to them."""
+        if not place.is_cut or agent in place.looked or self.loads.site not in (None, site):
+            return False
+        if any(agent in version.seen.agents for version in place.versions):
+            return False
+        return self._least(warp, index, -1, place.versions) < 0
 
     def _choose(self, agent: int, options: Sequence[int]) -> int:
         """The version that a thread finds, of those that it may find."""
@@ -304,7 +346,7 @@ class Outdated:
         until = known_until(warp, lanes, entries)
         if fenced is not None:
             until = np.maximum(until, known_by(warp, fenced, lanes, entries))
-        return max(least, *(few[place][0] for place in np.flatnonzero(entries >> 32 < until)), 0)
+        return max([least, *(few[place][0] for place in np.flatnonzero(entries >> 32 < until))])
 
     def fence(self, warp: Warp, scope: str) -> None:
         """A fence of sequential consistency by the active lanes: they know everything before earlier fences."""

@@ -135,7 +135,10 @@ def _atom(op: ptx.AtomOp | ptx.RedOp, t: Translator) -> Step | Suspending:
     def step(warp: Warp) -> None:
         registers = warp.registers
         given = to_bytes(warp, registers[value], kind)
-        how = Atomic(lambda number, before: change(before, given[number]), acquires, releases, is_seen)
+        how = Atomic(
+            lambda number, before: change(before, given[number]), acquires, releases, is_seen,
+            operands=lambda number: given[number].tobytes(),
+        )  # fmt: skip
         before = space.update(warp, access, registers[pointer], how)
         if result is not None:
             registers[result] = from_bytes(warp, before, kind)
@@ -159,7 +162,10 @@ def _cas(op: ptx.AtomCasOp, t: Translator) -> Step | Suspending:
         def change(number: int, before: Bytes) -> Bytes:
             return given[number] if before.tobytes() == wanted[number].tobytes() else before
 
-        before = space.update(warp, access, registers[pointer], Atomic(change, acquires, releases))
+        how = Atomic(
+            change, acquires, releases, operands=lambda number: wanted[number].tobytes() + given[number].tobytes()
+        )
+        before = space.update(warp, access, registers[pointer], how)
         registers[result] = from_bytes(warp, before, kind)
 
     return _in_loop(op, t, step, space, pointer)

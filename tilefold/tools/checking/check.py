@@ -15,6 +15,7 @@ from tilefold.driver.gaps import Gap, GapKind, assumed_by, gap_for, gap_of, plac
 from tilefold.driver.lowering import Program
 from tilefold.runtime.engine import Argument, LaunchConfig
 from tilefold.runtime.sim.diagnosis import MOST, DiagnosedLaunch, Diagnosis, Finding, diagnose
+from tilefold.runtime.sim.faults import Site
 from tilefold.runtime.sim.outdated_values import CUT, DEPENDS, ORDER, examine_outdated
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.reached import Reached
@@ -102,12 +103,18 @@ def examined(label: str, stage: str, launch: DiagnosedLaunch, source: Source, ju
             if found.newest_after is not None and not found.findings:
                 hint = "check a smaller problem, with fewer atomic accesses"
                 gaps.append(Gap(GapKind.ASSUMPTION, CUT.format(found.newest_after), label, hint=hint))
+            gaps += [_assumption(label, site, text, source) for site, text in found.assumed.items()]
+        gaps += [_assumption(label, site, text, source) for site, text in diagnosis.assumed.items()]
     if (ended := diagnosis.unfinished) is not None:
         message, hint = source.spelled(ended.message), source.spelled(ended.hint)
         gaps.append(gap_for(ended.code, message, hint, place_of_site(ended.site, source), label))
     if diagnosis.is_cut:
         gaps.append(Gap(GapKind.BUDGET, f"the search ended after {MOST} faults", label))
     return Outcome(tuple(faults), tuple(gaps), diagnosis.reached, diagnosis.steps)
+
+
+def _assumption(label: str, site: Site, text: str, source: Source) -> Gap:
+    return Gap(GapKind.ASSUMPTION, source.spelled(text), label, place=place_of_site(site, source))
 
 
 @dataclass(frozen=True)
