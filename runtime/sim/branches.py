@@ -8,7 +8,7 @@ behind branches and loops, until it waits, or has gone round a loop for long.
 """
 
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.dialects import cf
@@ -19,7 +19,7 @@ from ...base.errors import Code as ErrorCode
 from ...base.target import WARP
 from ...dialects.ptx import ActivemaskOp, BarWarpSyncOp, ElectSyncOp, RetOp
 from ...dialects.ptx.effects import Agent, agent_of
-from .events import BODIES_BETWEEN_PAUSES, Barrier, Event, Pause, Suspension, Until, Votes
+from .events import BODIES_BETWEEN_PAUSES, Barrier, Event, Pause, Suspension, Until, total_votes
 from .faults import Site, site_of
 from .flow import is_aligned_barrier, live_values, past, refuse_past
 from .translate import Code, Translator, only_computes
@@ -206,14 +206,11 @@ class Graph:
                 text = f"the thread is at {barrier.described}, and not at {there}"
                 warp.fault(ErrorCode.SIM_BARRIER, barrier.site, int(group.lanes.argmax()), text, _ONE_BARRIER)
         votes = [barrier.votes for barrier in barriers if barrier.votes is not None]
-        total = None
-        if votes:
-            total = Votes(votes[0].kind, sum(vote.holding for vote in votes), sum(vote.threads for vote in votes))
+        total_votes(votes)
         warp.narrow(lanes)
-        yield replace(first, votes=total)
-        for vote in votes:
-            assert total is not None
-            vote.holding, vote.threads = total.holding, total.threads
+        yield first
+        for vote in votes[1:]:
+            vote.kinds, vote.holding, vote.threads = votes[0].kinds, votes[0].holding, votes[0].threads
         for group in groups:
             group.event = None
 

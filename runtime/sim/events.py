@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The events at which a warp gives way to others, who sees them, and how often the parts of a program were executed."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -14,13 +14,21 @@ from .warp import Warp
 
 @dataclass(slots=True)
 class Votes:
-    """The threads at a barrier in which a predicate holds, and the reduction that they ask for: those of a warp, and
+    """The threads at a barrier in which a predicate holds, and the reductions that they ask for: those of a warp, and
     all once the barrier is complete.
     """
 
-    kind: str
+    kinds: frozenset[str]
     holding: int
     threads: int
+
+
+def total_votes(votes: Sequence[Votes]) -> None:
+    """Gives the votes of parts of a barrier, which is complete, those of all."""
+    kinds = frozenset[str]().union(*(part.kinds for part in votes))
+    holding, threads = sum(part.holding for part in votes), sum(part.threads for part in votes)
+    for part in votes:
+        part.kinds, part.holding, part.threads = kinds, holding, threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +45,14 @@ class Barrier:
     """The votes of its threads, where the barrier reduces a predicate."""
 
     @property
-    def purpose(self) -> tuple[int, int | None, bool, str | None]:
+    def purpose(self) -> tuple[int, int | None, bool, bool]:
         """The parts that lanes of a warp which meet have in common."""
-        return self.id, self.threads, self.waits, self.reduction
-
-    @property
-    def reduction(self) -> str | None:
-        """The kind of the reduction; None for a barrier that does not reduce."""
-        return None if self.votes is None else self.votes.kind
+        return self.id, self.threads, self.waits, self.votes is not None
 
     @property
     def described(self) -> str:
         """The barrier, and the lanes' part there, in words."""
-        deed = f"a reduction by {self.reduction}" if self.reduction else "a wait" if self.waits else "an arrival"
+        deed = "a reduction" if self.votes is not None else "a wait" if self.waits else "an arrival"
         count = "" if self.threads is None else f" of {self.threads} threads"
         return f"{deed} at barrier {self.id}{count}"
 

@@ -452,10 +452,21 @@ def test_a_barrier_more_than_those_that_have_returned_is_a_remark(threads: int, 
     assert not tilefold.load_ptx(kernel(body))["k"](np.zeros(threads, np.int32)).check(1, threads).remarks
 
 
-@pytest.mark.parametrize("other", ["bar.sync 0;", "bar.red.or.pred %p2, 0, %p1;"])
-def test_warps_that_reduce_meet_only_warps_that_reduce_alike(other: str) -> None:
+def test_warps_that_reduce_meet_only_warps_that_reduce() -> None:
     body = f"""{STORE_LANE} setp.lt.u32 %p1, %r1, 32; @%p1 bra OTHER; bar.red.popc.u32 %r2, 0, %p1;
-        st.global.u32 [%d4], %r2; ret; OTHER: {other} ret;"""
+        st.global.u32 [%d4], %r2; ret; OTHER: bar.sync 0; ret;"""
     assert code_of(body, 64) == "E3207"
-    alike = body.replace(other, "bar.red.popc.u32 %r2, 0, %p1;")
+    alike = body.replace("bar.sync 0;", "bar.red.popc.u32 %r2, 0, %p1;")
     assert tilefold.load_ptx(kernel(alike))["k"](np.zeros(64, np.int32)).check(1, 64).verdict == "clean"
+
+
+@pytest.mark.parametrize("where", ["32", "7"])
+def test_different_reductions_at_a_barrier_leave_the_verdict_incomplete(where: str) -> None:
+    """Of different warps, and of lanes of one warp."""
+    body = f"""{STORE_LANE} setp.lt.u32 %p1, %r1, {where}; @%p1 bra OTHER; barrier.red.popc.u32 %r2, 0, %p1;
+        st.global.u32 [%d4], %r2; ret; OTHER: barrier.red.or.pred %p2, 0, %p1; selp.u32 %r2, 1, 0, %p2;
+        st.global.u32 [%d4], %r2; ret;"""
+    report = tilefold.load_ptx(kernel(body))["k"](np.zeros(64, np.int32)).check(1, 64)
+    assert report.verdict == "incomplete"
+    assert "barrier 0 by or and popc" in report.gaps[0].message
+    assert report.gaps[0].place is not None

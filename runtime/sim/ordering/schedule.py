@@ -13,7 +13,7 @@ from zlib import crc32
 
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
-from ..events import Barrier, Event, Pause, ScheduleObserver, Suspension, Until
+from ..events import Barrier, Event, Pause, ScheduleObserver, Suspension, Until, total_votes
 from ..faults import SimulationError, Site
 from ..memory.memories import Memories
 from ..warp import Block, Cluster, Warp
@@ -58,9 +58,9 @@ class Meeting:
                 text = f"warps meet at barrier {barrier.id} with different numbers of threads, {counts}"
                 hint = "use the same number wherever the barrier is used"
                 warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, hint)
-            if other.reduction != barrier.reduction:
+            if (other.votes is None) != (barrier.votes is None):
                 text = f"warp {warp.index} is at {barrier.described}, and other warps are at {other.described}"
-                hint = "let all warps reduce there by one operation, or none: bar.red is not mixed with other barriers"
+                hint = "let all warps reduce there, or none: bar.red is not mixed with bar.sync or bar.arrive"
                 warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, hint, other=other.site)
         if barrier.threads is None:
             return len(self.arrived) == len(left)
@@ -103,9 +103,7 @@ class Meeting:
         if self.observer is not None:
             self.observer.meets([(warp, barrier) for warp, _, barrier, _ in self.arrived])
         votes = [barrier.votes for _, _, barrier, _ in self.arrived if barrier.votes is not None]
-        totals = sum(part.holding for part in votes), sum(part.threads for part in votes)
-        for part in votes:
-            part.holding, part.threads = totals
+        total_votes(votes)
         released = [(warp, run) for warp, run, barrier, _ in self.arrived if barrier.waits]
         self.phase, self.arrived = self.phase + 1, []
         return released

@@ -204,15 +204,22 @@ def _where(
 
 def _bar_red(op: ptx.BarRedOp, t: Translator) -> Suspending:
     predicate, result, kind, site = t.slot(op.predicate), t.slot(op.result), op.kind.data, site_of(op)
-    check, where = _check_whole(op), _where(op, t)
+    check, where, shared = _check_whole(op), _where(op, t), t.spaces.shared
 
     def run(warp: Warp) -> Suspension:
         check(warp)
         if warp.spans_blocks:
             warp.leave_lockstep()
         number, threads = where(warp)
-        votes = Votes(kind, int(np.count_nonzero(warp.select(warp.registers[predicate]))), warp.active)
+        votes = Votes(frozenset((kind,)), int(np.count_nonzero(warp.select(warp.registers[predicate]))), warp.active)
         yield Barrier(number, site, threads, votes=votes)
+        if len(votes.kinds) > 1 and shared.journal is not None:
+            kinds = " and ".join(sorted(votes.kinds))
+            text = (
+                f"the check assumes that threads which meet at barrier {number} by {kinds} each have the result of "
+                "their own operation; the PTX ISA does not say so"
+            )
+            shared.journal.assume(site, text)
         every = votes.holding == votes.threads
         warp.registers[result] = {"popc": votes.holding, "or": votes.holding > 0, "and": every}[kind]
 
