@@ -24,7 +24,8 @@ def _arrive(w: FunctionWriter, op: ptx.MbarrierArriveOp | ptx.MbarrierArriveExpe
 
 
 def _arrive_state(w: FunctionWriter, op: ptx.MbarrierArriveStateOp) -> None:
-    w.define(op.state, call_ordered(w, f"{op.mnemonic()} $0, [$1];", "=l,r", op.operands, "i64"))
+    counted, letters = ("", "=l,r") if op.count is None else (", $2", "=l,r,r")
+    w.define(op.state, call_ordered(w, f"{op.mnemonic()} $0, [$1]{counted};", letters, op.operands, "i64"))
 
 
 def _test(w: FunctionWriter, op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWaitStateOp) -> None:

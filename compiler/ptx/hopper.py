@@ -102,19 +102,12 @@ def _arrive(r: Registers, i: Instruction, scope: str | None) -> None:
     r.add(ptx.MbarrierArriveOp(bar, given, "cta" if near else None))
 
 
-_MOST_DROPS = 32
-"""The most arrivals that one arrive_drop may stand for, since each is an operation."""
-
-
 def _drop(r: Registers, operands: Sequence[Operand]) -> None:
     """Arrivals that the phases behind this one do not need; the state is that before the first of them."""
     state, where, *count = operands
-    times = count[0] if count else Integer(1)
-    if not isinstance(times, Integer) or not 1 <= times.value <= _MOST_DROPS:
-        raise r.refuse(f"the count of arrive_drop is a constant from 1 to {_MOST_DROPS}")
     bar = address(r, where, 8, SHARED)
-    before = [r.emit(ptx.MbarrierArriveStateOp(bar, drop=True)) for _ in range(times.value)]
-    r.write(state, before[0])
+    times = None if not count or count[0] == Integer(1) else r.read(count[0], i32)
+    r.write(state, r.emit(ptx.MbarrierArriveStateOp(bar, times, drop=True)))
 
 
 def _arrive_several(r: Registers, bar: SSAValue, count: SSAValue) -> None:

@@ -124,18 +124,28 @@ class MbarrierArriveOp(_CountingOp):
 class MbarrierArriveStateOp(_MbarrierOp):
     """`%state = ptx.mbarrier.arrive.state %bar`: as `ptx.mbarrier.arrive`, at an mbarrier of the own block; the state
     names the phase in which the thread arrives, for `ptx.mbarrier.try_wait.state` (PTX ISA, mbarrier.arrive). With
-    `drop`, each phase behind this one needs one arrival less (PTX ISA, mbarrier.arrive_drop).
+    `drop`, each phase behind this one needs one arrival less; from sm_90 on also `count` less, where the thread arrives
+    that often (PTX ISA, mbarrier.arrive_drop).
     """
 
     name = "ptx.mbarrier.arrive.state"
     bar: SSAValue = operand(SHARED)
+    count: SSAValue | None = optional_operand(I32, default=None)
     drop: UnitAttr | None = optional_prop(converter=flag, default=False)
     state = result_def(I64)
     traits = traits_def(by_thread(arrives(_BAR)))
-    assembly_format = "(`drop` $drop^)? $bar attr-dict"
+    assembly_format = "(`drop` $drop^)? $bar (`count` $count^)? attr-dict"
 
     def mnemonic(self) -> str:
         return f"mbarrier.arrive{'' if self.drop is None else '_drop'}.shared.b64"
+
+    def verify_(self) -> None:
+        super().verify_()
+        if self.count is not None and self.drop is None:
+            raise VerifyException("a count is for arrivals that the next phases lack, with `drop`")
+
+    def requires(self) -> tuple[int, int]:
+        return max(super().requires(), (90, 78) if self.count is not None else (0, 0))
 
 
 @fields

@@ -17,7 +17,7 @@ INSTRUCTIONS = [
         ('%0 = arith.constant true\n%1 = «ptx.bar.red» "or" %0, 16 : i1', "a block has barriers 0 to 15"),
         ('%0 = arith.constant true\n%1 = «ptx.bar.red» "or" %0, 0 : i32', "the result of bar.red.or is i1, not i32"),
     ),
-    *ptx_faults("ptx.mbarrier.arrive.state", ("%0 = ptx.mbarrier.arrive.state «%A»", "shared")),
+    *ptx_faults("ptx.mbarrier.arrive.state", ("%0 = ptx.mbarrier.arrive.state «%A»", "shared"), ("%0 = «ptx.mbarrier.arrive.state» %s count %x", "with `drop`")),
     *ptx_faults("ptx.mbarrier.try_wait.state", ("%0 = ptx.mbarrier.try_wait.state %s, «%x»", "i64")),
     *ptx_faults("ptx.mbarrier.init", ("ptx.mbarrier.init «%A», %x", "shared"), ("ptx.mbarrier.init %s, «%v»", "i32")),
     *ptx_faults("ptx.st.bulk", ("%0 = arith.constant 64 : i64\nptx.st.bulk «%A», %0", "shared")),

@@ -80,6 +80,7 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     ),
     "ptx.mbarrier.arrive.state": (
         "%0 = ptx.mbarrier.arrive.state %s {note}\n%1 = ptx.mbarrier.arrive.state drop %s",
+        "%0 = ptx.mbarrier.arrive.state drop %s count %x {note}",
     ),
     "ptx.mbarrier.try_wait.state": (
         "%0 = ptx.mbarrier.arrive.state %s\n%1 = ptx.mbarrier.try_wait.state %s, %0 {note}",

@@ -458,6 +458,7 @@ PTX: tuple[tuple[str, str], ...] = (
             ("mbarrier.arrive", "ptx.mbarrier.arrive %bar"),
             ("mbarrier.arrive.state", f"%r = ptx.mbarrier.arrive.state %bar\n{_store('i64')}"),
             ("mbarrier.arrive.state", f"%r = ptx.mbarrier.arrive.state drop %bar\n{_store('i64')}"),
+            ("mbarrier.arrive.state@90", f"%r = ptx.mbarrier.arrive.state drop %bar count %i32\n{_store('i64')}"),
             (
                 "mbarrier.try_wait.state@90",
                 "%done = ptx.mbarrier.try_wait.state %bar, %i64\n"

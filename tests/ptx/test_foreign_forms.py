@@ -56,6 +56,24 @@ def test_a_thread_leaves_the_phases_of_an_mbarrier() -> None:
     assert run(body, threads=64, elements=64) == [0] * 32 + [7] * 32
 
 
+def test_a_thread_drops_as_many_arrivals_as_a_register_says() -> None:
+    """Lane n of the first warp drops n + 1 arrivals of 32 + 528, and the next phase lacks them."""
+    body = """.shared .align 8 .b8 s[8]; mov.u32 %r9, s; setp.ne.u32 %p1, %r1, 0; add.u32 %r8, %r1, 1;
+        @!%p1 mbarrier.init.shared.b64 [%r9], 560; bar.sync 0; setp.lt.u32 %p2, %r1, 32;
+        @%p2 mbarrier.arrive_drop.shared.b64 %d9, [%r9], %r8; @%p2 mbarrier.pending_count.b64 %r2, %d9;
+        @%p2 st.global.u32 [%d4], %r2; @%p2 ret; mbarrier.arrive.shared.b64 _, [%r9];
+        ONE: mbarrier.test_wait.parity.shared.b64 %p3, [%r9], 0; @!%p3 bra ONE;
+        mbarrier.arrive.shared.b64 %d9, [%r9];
+        TWO: mbarrier.test_wait.shared.b64 %p3, [%r9], %d9; @!%p3 bra TWO;
+        st.global.u32 [%d4], 7;"""
+    found = run(body, threads=64, elements=64)
+    assert found[:32] == [560 - n * (n + 1) // 2 for n in range(32)]
+    assert found[32:] == [7] * 32
+    with pytest.raises(TilefoldError) as caught:
+        run(body.replace("add.u32 %r8, %r1, 1", "add.u32 %r8, %r1, 2"), threads=64, elements=64)
+    assert caught.value.code is Code.SIM_MBARRIER
+
+
 def test_lanes_of_a_warp_take_a_lock_in_turn() -> None:
     body = """mov.u64 %d8, lock;
         AGAIN: atom.global.cas.b32 %r3, [%d8], 0, 1; setp.ne.s32 %p2, %r3, 0; @%p2 bra BEHIND;

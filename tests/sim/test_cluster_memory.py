@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.launch import Completion
+from tilefold.runtime.sim.memory.journal import Journal
 
 from tests.sim.harness import SimEngine, entry, fault, launch, seeded
 
@@ -47,10 +48,12 @@ def text_of(body: str) -> str:
     return entry(SETUP + body, POINTERS, "64", shared=4096).replace("threads(64)", "threads(64) cluster(2)")
 
 
-def run(body: str, seed: int | None = None, completion: Completion = Completion.LATE) -> list[int]:
+def run(
+    body: str, seed: int | None = None, completion: Completion = Completion.LATE, journal: Journal | None = None
+) -> list[int]:
     """What a kernel of two blocks leaves in B."""
     b = np.zeros(128, np.int32)
-    engine = SimEngine(seeded(seed), completion=completion)
+    engine = SimEngine(seeded(seed), completion=completion, journal=journal)
     launch(text_of(body), (2, 1, 1), (64, 1, 1), engine, A=np.zeros(1, np.int32), B=b)
     return b.tolist()
 
@@ -145,6 +148,22 @@ READ = "%v = ptx.ld %mine align 4 : !ptx.ptr<shared> -> i32\nptx.st %v, %out ali
 @pytest.mark.parametrize("seed", [None, 0, 1])
 def test_asynchronous_stores(seed: int | None, completion: Completion) -> None:
     assert run(EXPECT + SYNC + STORE + AWAIT + READ, seed, completion) == EXCHANGED
+
+
+@pytest.mark.parametrize("scope", ["cta", "cluster", None])
+def test_the_scope_of_a_wait_for_asynchronous_stores(scope: str | None) -> None:
+    """PTX orders the bytes before a wait at scope cluster; one without a scope is a remark, since kernels wait so."""
+    wait = AWAIT.replace(' scope "cluster"', "" if scope is None else f' scope "{scope}"')
+    journal = Journal()
+    if scope == "cta":
+        with pytest.raises(SimulationError) as error:
+            run(EXPECT + SYNC + STORE + wait + READ)
+        assert error.value.code == "E3205"
+        return
+    assert run(EXPECT + SYNC + STORE + wait + READ, journal=journal) == EXCHANGED
+    remarks = [text for code, text in journal.remarks.values() if code == "E3205"]
+    assert len(remarks) == (scope is None)
+    assert all("at scope cta" in text for text in remarks)
 
 
 @pytest.mark.parametrize("completion", LATE)

@@ -91,6 +91,8 @@ class Mbarrier:
     """The part of it for waits at scope cta, which of peers' `st.async` has the completed reads, too. PTX gives a wait
     without a scope the scope cta, but public kernels wait so for `st.async`, and the bytes are there.
     """
+    counts_peers: bool = False
+    """Whether it has counted bytes of `st.async` or `red.async` from other blocks."""
     released: deque[tuple[Clock | None, ...]] = field(
         default_factory=lambda: deque[tuple[Clock | None, ...]](maxlen=PHASES)
     )
@@ -192,6 +194,7 @@ class Mbarrier:
         if isinstance(arrival, Transfer):
             copy = arrival.operation
             by_peer = copy.proxy is Proxy.GENERIC and not self.is_of(copy.issuer)  # st.async and red.async
+            self.counts_peers |= by_peer
             self._offer(known, known, for_overwriting(known) if by_peer else known)
             problem = self.change(expected=-arrival.bytes)
             if problem is not None:

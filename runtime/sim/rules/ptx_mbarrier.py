@@ -156,17 +156,20 @@ _PENDING = 32
 
 
 def _arrive_state(op: ptx.MbarrierArriveStateOp, t: Translator) -> Step:
-    barriers, state = Barriers(op, op.bar, t), t.slot(op.state)
+    barriers, state, count = Barriers(op, op.bar, t), t.slot(op.state), None if op.count is None else t.slot(op.count)
     drops = op.drop is not None
 
     def step(warp: Warp) -> None:
-        phases = np.zeros(warp.lanes, np.int64)
+        counts, phases = np.ones(warp.lanes, np.int64), np.zeros(warp.lanes, np.int64)
+        if count is not None:
+            counts[warp.lane_numbers()] = warp.select(warp.registers[count])
         for barrier, lanes in barriers.by_row(warp):
             known = None if barriers.shared.shadow is None else snapshot(warp, lanes)
             for lane in lanes.tolist():
                 phases[lane] = barrier.phase | barrier.pending << _PENDING
-                barrier.expected -= drops
-                barriers.arrive(warp, barrier, lane, 1, known)
+                if drops:
+                    barrier.expected -= int(counts[lane])
+                barriers.arrive(warp, barrier, lane, int(counts[lane]), known)
         warp.registers[state] = phases
 
     return step
@@ -224,9 +227,27 @@ def _parities(barriers: Barriers, warp: Warp, value: Value) -> Lanes:
     return whole
 
 
+_SCOPES = "cluster", None, "cta"
+"""The scopes of waits, in the order in which `Mbarrier.acquire` numbers them."""
+
+
 def _reach(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierWaitOp) -> int:
     """The scope of a wait, as `Mbarrier.acquire` takes it."""
-    return 1 if op.scope is None else {"cluster": 0, "cta": 2}[op.scope.data]
+    return _SCOPES.index(None if op.scope is None else op.scope.data)
+
+
+def _acquire(barriers: Barriers, barrier: Mbarrier, warp: Warp, parity: int, lanes: Lanes, reach: int) -> None:
+    """Tells lanes that have waited for a parity the accesses before it; a remark on a wait without a scope for
+    `st.async` of peers: its scope is cta, and that of the release of their bytes cluster (PTX ISA, st.async,
+    mbarrier.test_wait), so that nothing there orders the two.
+    """
+    barrier.acquire(warp, parity, lanes, reach, barriers.site)
+    if barrier.counts_peers and _SCOPES[reach] is None and barriers.shared.journal is not None:
+        text = (
+            f"waits at scope cta, which is that of a wait without a scope, at {barriers.show(warp, barrier.row)}; it "
+            "counts st.async of other blocks, whose bytes PTX orders before a wait at scope cluster"
+        )
+        barriers.shared.journal.remark(barriers.site, text)
 
 
 def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWaitStateOp, t: Translator) -> Suspending:
@@ -249,7 +270,7 @@ def _test(op: ptx.MbarrierTestWaitOp | ptx.MbarrierTryWaitOp | ptx.MbarrierTryWa
             for lane in lanes.tolist():
                 complete[lane] = _is_complete(barrier, int(parities[lane]), completes)
             for value in set(parities[lanes[complete[lanes]]].tolist()):
-                barrier.acquire(warp, value, lanes[complete[lanes] & (parities[lanes] == value)], reach, barriers.site)
+                _acquire(barriers, barrier, warp, value, lanes[complete[lanes] & (parities[lanes] == value)], reach)
         warp.registers[done] = complete
 
     return Suspending(run)
@@ -282,7 +303,7 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
 
         yield Until(lambda: not any(incomplete()), barriers.site, describe, cause=cause, has_begun=has_begun)
         for barrier, value, lanes in waits:
-            barrier.acquire(warp, value, lanes, reach, barriers.site)
+            _acquire(barriers, barrier, warp, value, lanes, reach)
 
     return Suspending(run)
 
