@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType, bf16, f32, i1, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import ptx
-from ...dialects.ptx.base import LOCAL, SHARED, SHARED_CLUSTER, PtrType
+from ...dialects.ptx.base import LOCAL, MAP, SHARED, SHARED_CLUSTER, PtrType
 from ...dialects.ptx.convert import CVT_FORMS
 from .floats import bounded, text
 from .inference import GENERIC, SPACES
@@ -200,10 +200,13 @@ def _to_space(r: Registers, i: Instruction) -> None:
 
 def _in_space(r: Registers, i: Instruction) -> None:
     """isspacep, for an address that knows its memory, or a number."""
-    space = SPACES.get(i.modifiers[0])
+    name = i.modifiers[0].removesuffix("::entry")
+    space = SPACES.get(name)
     pointer = address_of(r, i.operands[1])
-    if i.modifiers[0] in ("const", "param"):  # such an address has no number that others know
-        holds = r.constant(int(_is_constant(r, i.operands[1])) if i.modifiers[0] == "const" else 0, i1)
+    if name == "const":  # such an address has no number that others know, nor has one of a parameter
+        holds = r.constant(int(_is_constant(r, i.operands[1])), i1)
+    elif name == "param" or _is_parameter(r, pointer):
+        holds = r.constant(int(name == "param" and _is_parameter(r, pointer)), i1)
     elif space is None:
         raise r.refuse("the state space is not supported")
     elif pointer is not None:
@@ -216,6 +219,13 @@ def _in_space(r: Registers, i: Instruction) -> None:
             below = r.emit(arith.CmpiOp(number, r.constant(start, i64), "ult"))
             holds = r.emit(arith.AndIOp(holds, below))
     r.write(i.operands[0], holds)
+
+
+def _is_parameter(r: Registers, pointer: SSAValue | None) -> bool:
+    """Whether an address is one of a parameter: only structures and tensor maps have any here."""
+    while pointer is not None and isinstance(pointer.owner, ptx.PtrAddOp):
+        pointer = pointer.owner.ptr
+    return pointer is not None and (pointer.type == MAP or pointer in r.structures.values())
 
 
 def _is_constant(r: Registers, operand: Operand) -> bool:

@@ -4,8 +4,7 @@ coordinates: those of a tensor map may stand for several modes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from math import prod
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import SSAValue
@@ -16,7 +15,7 @@ from ...layout import coalesce, composition
 from ...layout.algebra.coordinates import idx2crd
 from ...layout.algebra.core import LayoutLike
 from ...layout.algebra.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
-from ...layout.algebra.integers import Coord, ScaledBasis, Unknown, is_static
+from ...layout.algebra.integers import Coord, ScaledBasis, is_static
 from ...layout.algebra.inttuple import leaves, rank, show, wrap
 from ...layout.algebra.modes import group_modes, select
 from ...layout.tiling.partition import check_tiler, everything, padded, project
@@ -146,11 +145,6 @@ class DomainOffsetOp(_CoordinateView):
         with refusing():
             check_shift(self.source, self.coord.data)
 
-    @property
-    def periods(self) -> list[int]:
-        """The numbers of which the operands must be multiples (`shift_periods`)."""
-        return shift_periods(self.source, self.coord.data)
-
     @classmethod
     def coordinate_by(cls, given: Any, layout: LayoutLike, values: Sequence[Any]) -> Coord:
         return fill_coordinate(given.coord, values), everything(layout[1].shape)
@@ -277,59 +271,33 @@ class GroupModesOp(_ModesView):
 def check_shift(source: SSAValue, coord: Coord) -> None:
     """Raises `LayoutError` (E0323) if `source` has the coordinates of a tensor map, and from `coord` on those outside
     of the tensor would be elements of the map: along a mode that shares a dimension, but is not the outermost there.
-    An operand moves along the outermost part of its mode; for its other parts see `shift_periods`.
     """
-    for part, shape, stride in _parts(source, coord):
-        moved, inner = [*leaves(stride)], [*leaves(shape)][:-1]
-        if isinstance(part, Unknown) and all(is_static(extent) for extent in inner):
-            moved = moved[-1:]
-        if part != 0 and (number := _shared_dimension(source, moved)) is not None:
+    type = source.type
+    while isinstance(op := source.owner, LayoutViewOp | MakeTensorOp):
+        source = op.source
+    if not isinstance(type, CoordTensorType) or not isinstance(op, TmaTensorOp):
+        return
+    outermost = op.tma.type.tma_copy.outermost_steps
+    layout = type.plain_layout
+    for basis in _moved(coord, layout.shape, layout.stride) if outermost else ():
+        step = outermost.get(basis.path[0], 1)
+        if step is None or not is_static(basis.value) or basis.value % step:
             raise LayoutError(
                 Code.TMA_BOX,
-                f"the coordinate {show(coord)} shifts {source.type.plain_layout} along a mode that shares dimension "
-                f"{number} of the tensor map with others: elements of the next row follow its end",
+                f"the coordinate {show(coord)} shifts {layout} along a mode that shares dimension {basis.path[0]} of "
+                "the tensor map with others: elements of the next row follow its end",
                 "a map has dimensions of its own for up to five modes, if rows are multiples of 16 bytes: pad the "
                 "rows, or begin the tensor itself at the coordinate, before the map is made",
             )
 
 
-def shift_periods(source: SSAValue, coord: Coord) -> list[int]:
-    """For each operand of `coord` the number of which it must be a multiple, so that the coordinates of a tensor map
-    move along the outermost part of its mode only: 1 where no other part shares a dimension with modes further out.
-    """
-    parts = [part for part in _parts(source, coord) if isinstance(part[0], Unknown)]
-    unknown = [([*leaves(shape)][:-1], [*leaves(stride)][:-1]) for _, shape, stride in parts]
-    return [1 if _shared_dimension(source, steps) is None else prod(inner) for inner, steps in unknown]
-
-
-def _parts(source: SSAValue, coord: Coord) -> Iterator[tuple[Any, Any, Any]]:
-    """The integers of a coordinate, and its `?`, each with the extents and strides of its mode."""
-
-    def visit(part: Any, shape: Any, stride: Any) -> Iterator[tuple[Any, Any, Any]]:
-        extents: tuple[Any, ...] = wrap(shape)
-        if extents is shape and type(part) is int:
-            part = idx2crd(part, extents)
-        if isinstance(part, tuple):
-            for inner, extent, step in zip(cast("tuple[Any, ...]", part), extents, wrap(stride), strict=False):
-                yield from visit(inner, extent, step)
-        else:
-            yield part, shape, stride
-
-    if isinstance(source.type, CoordTensorType):
-        layout = source.type.plain_layout
-        yield from visit(coord, layout.shape, layout.stride)
-
-
-def _shared_dimension(source: SSAValue, strides: Sequence[object]) -> int | None:
-    """A dimension of the map, if `source` has the coordinates of one, that a mode of one of the strides shares with
-    modes further out.
-    """
-    while isinstance(op := source.owner, LayoutViewOp | MakeTensorOp):
-        source = op.source
-    outermost = op.tma.type.tma_copy.outermost_steps if isinstance(op, TmaTensorOp) else {}
-    for basis in strides if outermost else ():
-        if isinstance(basis, ScaledBasis):
-            step = outermost.get(basis.path[0], 1)
-            if step is None or not is_static(basis.value) or basis.value % step:
-                return basis.path[0]
-    return None
+def _moved(coord: Coord, shape: Any, stride: Any) -> Iterator[ScaledBasis]:
+    """The strides of the modes along which a coordinate is not 0."""
+    extents: tuple[Any, ...] = wrap(shape)
+    if extents is shape and type(coord) is int:
+        coord = idx2crd(coord, extents)
+    if isinstance(coord, tuple):
+        for part, extent, step in zip(coord, extents, stride, strict=False):
+            yield from _moved(part, extent, step)
+    elif type(coord) is not int or coord:
+        yield from (leaf for leaf in leaves(stride) if isinstance(leaf, ScaledBasis))

@@ -426,12 +426,6 @@ PROGRAMS: tuple[Program, ...] = (
         )
         for name in ("grouped_mm", "scaled_grouped_mm")
     ),
-    Program(
-        "cute/blackwell/kernel/moe/torch_scaled_grouped_mm.py",
-        "--kind nvfp4 --tokens 64 --experts 2 --top_k_select 1 --hidden 128 --intermediate 128",
-        _LARGE,
-        target=_SM_100,
-    ),
     *(
         Program(
             f"{_GEMMS}/{name}.py",

@@ -54,6 +54,23 @@ def test_copy(swizzle: Any) -> None:
     assert np.array_equal(a, b)
 
 
+@pytest.mark.parametrize(("space", "holds"), [("param", 1), ("param::entry", 1), ("global", 0), ("const", 0)])
+def test_the_state_space_of_a_map(space: str, holds: int) -> None:
+    """A map that is a parameter is in the space of parameters (PTX ISA, isspacep)."""
+    text = f""".version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .align 64 .b8 map[128], .param .u64 A)
+{{ .reg .pred %p<2>; .reg .b32 %r<2>; .reg .b64 %d<5>;
+    mov.b64 %d1, map; cvta.param.u64 %d2, %d1; ld.param.u64 %d3, [A]; cvta.to.global.u64 %d4, %d3;
+    prefetch.param.tensormap [%d2]; isspacep.{space} %p1, %d2; selp.u32 %r1, 1, 0, %p1; st.global.u32 [%d4], %r1;
+    ret; }}"""
+    found = np.full(4, -1, np.int32)
+    map = tilefold.tensor_map(np.zeros((40, 64), np.float16), (16, 64))
+    tilefold.load_ptx(text)["k"](map, found).launch(grid=1, block=1)
+    assert found[0] == holds
+
+
 def test_bounds_of_the_map() -> None:
     """Copies fill what is outside, and write nothing there."""
     a = np.ones((40, 64), np.float32)

@@ -20,15 +20,11 @@ from ..events import Step
 from ..faults import SimulationError, site_of
 from ..memory.tensors import check_count, port
 from ..translate import Rules, Translator
-from ..values import CoordTensorValue, TensorValue, anywhere, not_far
+from ..values import CoordTensorValue, TensorValue, not_far
 from ..values.lane_int import lane_int
 from ..values.scalars import actual, lane_layout, no_zero_extents, numbers, scalars_for
 from ..warp import Warp
 from .tile_memory import check_inside
-
-_NEXT_ROW = (
-    ": elements of the next row follow the end of the inner modes, which share dimensions of the map with others"
-)
 
 
 def _identity(op: tile.IdentityOp, t: Translator) -> Step | None:
@@ -52,17 +48,10 @@ def coordinate_view(op: LayoutViewOp, type: tile.CoordTensorType, t: Translator)
     source, result, coords = t.slot(op.source), t.slot(op.result), t.slots(op.coords)
     static = None if unknowns(type.plain_layout) else op.relayout(type.plain_layout)
     site = site_of(op)
-    periods = op.periods if isinstance(op, tile.DomainOffsetOp) else []
-    whole_parts = [(slot, period) for slot, period in zip(coords, periods, strict=False) if period > 1]
 
     def step(warp: Warp) -> None:
         registers = warp.registers
         tensor = registers[source]
-        for slot, period in whole_parts:
-            bad: Any = registers[slot] % period != 0
-            if anywhere(bad):
-                text = f"a shift of the coordinates of a tensor map that is no multiple of {period}{_NEXT_ROW}"
-                warp.fault_where(bad, Code.SIM_OUT_OF_BOUNDS, site, text, f"shift by whole parts of {period} elements")
         with no_zero_extents(warp, site):
             whole = op.relayout(lane_layout(type.plain_layout, tensor.scalars)) if static is None else static
             coord = op.coordinate(whole, [lane_int(registers[slot]) for slot in coords])
