@@ -148,7 +148,7 @@ def run_pipeline(
     done: Sequence[str] = (),
     explain: bool = True,
 ) -> None:
-    """Like `run_passes_quickly`, of passes of the pipeline as `pipeline_to` has them. A pass that handles no operation
+    """Like `run_passes_quickly`, for the passes that `pipeline_to` returns. A pass that handles no operation
     of the module is not even loaded.
 
     Without `explain`, an error is as the pass raised it: to name the pass and the line takes the second run.

@@ -115,9 +115,9 @@ def lop3(a: object, b: object, c: object, lut: int) -> Any:
 
 
 def shf(a: object, b: object, shift: Any, kind: str = "l") -> Any:
-    """32 bits of the 64 of `a`, the upper ones, and `b`: shifted to the left ("l") the upper half, to the right ("r")
-    the lower one. The number of places is taken modulo 32, or is at most 32 ("clamp_left", "clamp_right") (PTX ISA,
-    shf).
+    """Shifts the 64 bits whose upper half is `a` and whose lower half is `b`. Returns the upper half after a shift to
+    the left ("l"), the lower half after one to the right ("r"). The number of places is taken modulo 32, or is at most
+    32 ("clamp_left", "clamp_right") (PTX ISA, shf).
     """
     if kind not in ("l", "r", "clamp_left", "clamp_right"):
         raise TilefoldError(Code.BUILD_VALUE, f"shf has no kind {kind!r}", "one of l, r, clamp_left, clamp_right")

@@ -109,7 +109,7 @@ class GroupedGemmTileSchedulerHelper(Stateful):
 
 
 class GroupWorkTileInfo(NamedTuple):
-    """A tile as `WorkTileInfo` has it, and the tile of a product that it is."""
+    """The fields of `WorkTileInfo`, and the tile of its product."""
 
     tile_idx: tuple[Any, Any, Any]
     is_valid_tile: Any

@@ -88,7 +88,7 @@ def _result_type(name: str, dtype: DType) -> DType:
 
 
 def promote(dtype: DType) -> DType:
-    """The type in which a value is computed with: Int32 for integers that it holds, as C++ promotes them."""
+    """The type in which arithmetic on a value is done: Int32 for integers that it holds, as C++ promotes them."""
     return Int32 if dtype.kind == "int" and dtype.bits < Int32.bits else dtype
 
 

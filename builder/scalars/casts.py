@@ -47,7 +47,7 @@ def check_operand(x: object) -> None:
 
 
 def shown_number(x: Number) -> str:
-    """A number in a message; of a very large integer its size."""
+    """The text of a number for a message; for a very large integer, its size."""
     return shown(x) if isinstance(x, int) else str(x)
 
 

@@ -168,7 +168,7 @@ Float32, Float64, Int32, Int64, Uint16, Uint32, Boolean = [
 
 
 def dtype_of(type: Attribute) -> DType:
-    """The type of Python for one of the IR. Raises TilefoldError (E5002) for a type that values cannot have."""
+    """The Python type for a type of the IR. Raises TilefoldError (E5002) for a type that values cannot have."""
     dtype = next((dtype for dtype in DTYPES.values() if dtype.ir == type), None)
     if dtype is None:
         raise TilefoldError(Code.BUILD_VALUE, f"{type} is not a type of values in a kernel", "such as cute.Float16")

@@ -110,7 +110,7 @@ def filter_zeros(input: object, target_profile: object = None) -> Any:
 
 
 def append(input: object, elem: object = None, up_to_rank: int | None = None) -> Any:
-    """`elem` after the modes, once or up to `up_to_rank` modes; of a tuple an element.
+    """`elem` after the modes, once or up to `up_to_rank` modes; for a tuple, an element.
 
     Without `elem` it is 1:0, and 1 for a tuple. It adds modes, not elements as `numpy.append`.
     """
@@ -118,7 +118,7 @@ def append(input: object, elem: object = None, up_to_rank: int | None = None) ->
 
 
 def prepend(input: object, elem: object = None, up_to_rank: int | None = None) -> Any:
-    """`elem` before the modes, once or up to `up_to_rank` modes; of a tuple an element."""
+    """`elem` before the modes, once or up to `up_to_rank` modes; for a tuple, an element."""
     return _pad(input, elem, up_to_rank, algebra.prepend)
 
 

@@ -127,6 +127,6 @@ def tiler_of_values(values: LayoutLike) -> tuple[Layout | int, ...]:
 
 
 def _simple(shape: tuple[Any, ...], stride: tuple[Any, ...]) -> Layout | int:
-    """The steps along a mode: a number, if they follow each other."""
+    """The layout of the steps along a mode, or their number if they are consecutive."""
     layout = coalesce(Layout(shape, stride))
     return layout.size if layout.stride == 1 else layout

@@ -163,8 +163,8 @@ def _counting_from(coord: tuple[Any, ...]) -> CoordTensor:
 
 
 def _in_memory(source: Tensor, layout: LayoutLike, dtype: DType) -> Tensor:
-    """A tensor in another layout in memory of the kernel; of one that reaches beyond it, as where only the first stages
-    of the layout are used, the address counts.
+    """A tensor in another layout in memory of the kernel. A layout may reach beyond the memory, as where only its first
+    stages are used; then the address counts.
     """
     held = source.ir_type
     if held.space.data is SMEM and is_fully_static(layout.shape) and _bytes(layout, dtype) > held.bytes:

@@ -144,8 +144,8 @@ class Pointer:
     __radd__ = __add__
 
     def toint(self) -> "PointerNumber | Int":
-        """The address as a number: an Int64 in global memory, an Int32 in shared memory; of a swizzled tensor that to
-        which the swizzle of its `type` is to be applied. On the host it serves only to make tensor maps.
+        """The address as a number: an Int64 in global memory, an Int32 in shared memory. The swizzle of a swizzled
+        tensor's `type` is yet to be applied to it. On the host it serves only to make tensor maps.
         """
         if host() is not None:
             return PointerNumber(self)

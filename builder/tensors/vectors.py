@@ -52,7 +52,7 @@ def outerproduct(a: Vec, b: Vec) -> Vec:
 
 
 def row_major(vector: Vec) -> Vec:
-    """The elements of a vector as memory has them, the last mode the fastest: (size,)."""
+    """The elements of a vector in the order of memory, the last mode the fastest: (size,)."""
     if vector.rank == 1:
         return vector
     extents = [product(extent) for extent in vector.shape]

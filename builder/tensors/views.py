@@ -216,8 +216,8 @@ def as_tensor(x: object) -> Any:
 
 
 def inside(view: Tensor) -> Tensor | None:
-    """For each element of a view whether it is one of the tensor that the view was made from, a fragment of predicates;
-    None where all are, as no tile reaches beyond the tensor.
+    """Predicates that say of which elements of a view the original tensor has storage; None if no tile reaches beyond
+    the tensor.
     """
     whole = whole_of(view)
     if not any("ragged" in step.properties for step in _steps(view)):

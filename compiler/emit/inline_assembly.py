@@ -62,7 +62,7 @@ def call_ordered(
 
 def ordered(form: str = "", convergent: bool = False) -> Rule:
     """The rule of an instruction without a result, across which LLVM moves no access to memory: its name, and its
-    operands as `form` has them, `[$0], $1`; an operand that the form lacks is a cache policy, the last of all.
+    operands in the order of `form`, `[$0], $1`; an operand that the form lacks is a cache policy, the last of all.
     """
 
     def write(w: FunctionWriter, op: Operation) -> None:

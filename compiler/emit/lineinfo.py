@@ -19,7 +19,7 @@ _UNQUOTABLE = re.compile(r'["\\\x00-\x1f\x7f]')  # NVPTX copies a file's name in
 
 
 class FileNames:
-    """The names of source files in PTX: without folders, but for as many as tell a file from those before it."""
+    """The names of source files in PTX, with only as many folders as distinguish a file from those before it."""
 
     def __init__(self) -> None:
         self.paths: dict[str, str] = {}

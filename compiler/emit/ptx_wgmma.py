@@ -31,8 +31,8 @@ class Words:
     def add(self, pointer: str, count: int, element: ElementType, in_floats: bool) -> None:
         """Adds `count` words from `pointer` on, of numbers of a type; `in_floats` takes registers of f32.
 
-        Words have the type of their numbers, so that LLVM converts and packs all of a word at once: of an i32 that is
-        loaded, or cast from them, it would put the halves together one by one.
+        Words have the type of their numbers, so that LLVM converts and packs all of a word at once. From an i32 that is
+        loaded, or cast from them, it would assemble the halves one by one.
         """
         per_word = 32 // element.bits
         word = element.llvm if per_word == 1 else f"<{per_word} x {element.llvm}>" if per_word <= 4 else "i32"

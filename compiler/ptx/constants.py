@@ -29,7 +29,7 @@ _OPERATIONS: Mapping[str, Callable[[int, int], int]] = MappingProxyType({
     "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, ">": lambda a, b: a > b, ">=": lambda a, b: a >= b,
     "<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63),
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": _quotient,
-    "%": lambda a, b: (a & _WORD) % (b & _WORD),  # of unsigned integers, as ptxas has it
+    "%": lambda a, b: (a & _WORD) % (b & _WORD),  # of unsigned integers, as in ptxas
 })  # fmt: skip
 
 

@@ -29,8 +29,8 @@ def extreme(r: Registers, i: Instruction) -> None:
 
 
 def _of_floats(r: Registers, i: Instruction, *, least: bool) -> None:
-    """Of floats: with `.NaN` a NaN where an operand is one; with `.abs` of their sizes, with `.xorsign.abs` of the sign
-    that a product would have.
+    """Minimum or maximum of floats. `.NaN` gives a NaN where an operand is one, `.abs` compares magnitudes, and
+    `.xorsign.abs` gives the result the sign of the product.
     """
     type = i.modifiers[-1]
     check_modifiers(r, i, ("NaN", "xorsign", "abs"))

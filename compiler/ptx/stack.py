@@ -126,8 +126,8 @@ class Stack:
         return places, end
 
     def _saved(self, function: str, statements: Sequence[Statement]) -> dict[int, list[tuple[str, int]]]:
-        """For each call the registers that are read after it, with their places behind the top of the stack; and, under
-        no name, the bytes of them all with the header. Functions leave the kernel's own registers as they are.
+        """The registers that are read after each call, with their places behind the top of the stack; the empty name
+        stands for the bytes of them all with the header. Functions leave the kernel's own registers as they are.
         """
         found: dict[int, list[tuple[str, int]]] = {}
         live = _live(statements) if function else [set[str]() for _ in statements]

@@ -198,8 +198,8 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a function: the type, such as `u64`; of an array of `size` bytes `b8`; and, of a pointer, the
-    alignment that the caller promises.
+    """A parameter of a function: its type, such as `u64`, or `b8` for an array of `size` bytes, and the alignment that
+    the caller promises for a pointer.
     """
 
     name: str

@@ -29,7 +29,7 @@ def _field(r: Registers, whole: SSAValue, index: int, bits: int, *, signed: bool
 
 
 def _clamp_to(r: Registers, value: SSAValue, bits: int, *, signed: bool) -> SSAValue:
-    """A value as one of some bits, with saturation."""
+    """A value saturated to a number of bits."""
     low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
     least = r.emit(arith.MinSIOp(value, r.constant(high, i64)))
     return r.emit(arith.MaxSIOp(least, r.constant(low, i64)))

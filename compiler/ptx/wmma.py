@@ -66,7 +66,7 @@ def _has_rows(letter: str, shape: _Shape) -> bool:
 
 
 def _inputs(letter: str, shape: _Shape, bits: int) -> Iterator[list[_Place]]:
-    """For each register of a fragment of A or B, without repetitions, its elements, of which narrow ones fill words."""
+    """The elements of each register of a fragment of A or B, without repetitions; narrow elements fill words."""
     per, length = max(32 // max(bits, 8), 1), shape.size[2] * bits
     if bits < 8:
         yield [(0, 1, 0)]
@@ -81,7 +81,7 @@ def _inputs(letter: str, shape: _Shape, bits: int) -> Iterator[list[_Place]]:
 
 
 def _sums(shape: _Shape, type: str) -> Iterator[list[_Place]]:
-    """For each register of an accumulator its elements."""
+    """The elements of each register of an accumulator."""
     for tile in range(max(shape.rows, shape.columns)):
         down, right = (16 * tile, 0) if shape.rows == 2 else (0, 8 * tile)
         for row in (0, 8) if shape.rows else (0,):

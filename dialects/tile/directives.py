@@ -127,7 +127,7 @@ class LinearCoordinate(Coordinate):
 
 
 class Limits(Coordinate):
-    """`(%m, 100)`: a bound for each integer of a coordinate; of one that has no parentheses, the property has none."""
+    """`(%m, 100)`: a bound for each integer of a coordinate, with parentheses only if the coordinate has them."""
 
     def parse(self, parser: Parser, state: ParsingState) -> None:
         super().parse(parser, state)

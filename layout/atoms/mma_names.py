@@ -19,7 +19,7 @@ _ENDINGS = {
 
 
 _SCALE_NAMES = {"ue8m0": "float_ue8m0_t", "e4m3": "float_ue4m3_t"}
-"""CuTe's names of the types of scales; of an e4m3 the sign is ignored."""
+"""CuTe's names of the types of scales; the sign of an e4m3 is ignored."""
 
 
 @final

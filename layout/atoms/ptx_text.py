@@ -63,7 +63,7 @@ def tensor_mnemonic(
 
 
 def copy_mnemonic(atom: CopyAtom) -> str:
-    """The instruction of a copy with its modifiers, `ldmatrix.sync.aligned.m8n8.x4.shared.b16`; of a move load and
+    """The instruction of a copy with its modifiers, `ldmatrix.sync.aligned.m8n8.x4.shared.b16`; for a move, load and
     store.
 
     A TMA copy has N dimensions: those of its map.

@@ -141,7 +141,7 @@ def wrap_text(text: str, size: float, width: float) -> list[str]:
 
 
 def escape_xml(text: str) -> str:
-    """A text as XML has it: its special characters as entities, and those that XML does not have as U+FFFD."""
+    """A text escaped for XML: its special characters as entities, and those that XML does not have as U+FFFD."""
     return escape("".join(c if _in_xml(ord(c)) else "\N{REPLACEMENT CHARACTER}" for c in printable(text)), quote=False)
 
 

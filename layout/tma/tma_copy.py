@@ -87,8 +87,8 @@ class TmaCopy:
 
     @property
     def outermost_steps(self) -> dict[int, int | None]:
-        """For each dimension that stands for several modes how many coordinates its outermost mode is apart; None where
-        its other modes may reach as far.
+        """The step of the outermost mode, in coordinates, of each dimension that stands for several modes; None where
+        the other modes of the dimension may reach as far.
         """
         coordinates = self.coordinates()
         modes = list(zip(flatten_to_tuple(coordinates.shape), flatten_to_tuple(coordinates.stride), strict=True))

@@ -108,7 +108,7 @@ class Array:
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A compact array's strides, the last mode fastest, as NumPy has them: CuTe's are 0 where the extent is 1."""
+    """A compact array's strides, the last mode fastest, as in NumPy: CuTe's are 0 where the extent is 1."""
     strides: list[int] = []
     step = 1
     for extent in reversed(shape):
@@ -319,8 +319,8 @@ def _known(name: str) -> ElementType:
 def read_dlpack(array: Any) -> Array:
     """The contents of an array's capsule. The array must outlive its use, as it does during a launch.
 
-    Of the host's arrays it is known whether they are read-only; those whose library does not say so count as read-only,
-    as for NumPy, since those of JAX are. On a GPU it is not asked, where a kernel has no other way to give results.
+    Arrays on the host whose library does not say whether they are read-only count as read-only, as in NumPy, since
+    those of JAX are. For arrays on a GPU this is not asked: a kernel has no other way to return results there.
 
     ArrayError if the array is neither in the host's memory nor in that of a CUDA device, or of a type that kernels
     do not have.

@@ -28,8 +28,8 @@ _CHOSEN = 3
 _ACCESSES = 10_000
 """The number of atomic accesses of all runs so far, after which none is left to chance."""
 _LEAST, _MOST = 24, 72
-"""In how many orders of the warps results are looked for that do not depend on outdated values: more than the least
-number while some results have come only once, so that others may still come.
+"""The numbers of orders of the warps in which results that do not depend on outdated values are collected: the search
+goes beyond the least number while some result has come only once, because others may still come.
 """
 _RESIDENT = 4
 """The least number of clusters that run at the same time, so that the accesses of several blocks come in turns."""

@@ -23,7 +23,7 @@ SLOW, LONG = 2.0, 10.0
 _EVERY = 0.25
 """Seconds between two texts of a line that is written over."""
 _NAMED = 2
-"""The most loops that a text names."""
+"""The most loops that a message names."""
 
 
 def _standard_error() -> TextIO | None:

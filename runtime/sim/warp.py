@@ -361,8 +361,8 @@ class Warp(Holder):
         other: Site | None = None,
         rival: Thread | None = None,
     ) -> NoReturn:
-        """Raises a SimulationError of the thread in `lane`, or of the block where that is None; of a byte `at`, of an
-        `other` operation, and of a `rival`, the thread of an access that nothing orders.
+        """Raises a SimulationError for the thread in `lane`, or for the block if that is None. It may concern a byte
+        `at`, an `other` operation, and a `rival`, the thread of an access that nothing orders.
         """
         self.leave_lockstep(is_fault=True)
         thread = None if lane is None else self.block.thread(self.first_thread + lane)

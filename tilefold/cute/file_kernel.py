@@ -51,7 +51,7 @@ class FileKernel:
 
     @property
     def operation(self) -> KernelOp:
-        """The kernel as the file has it."""
+        """The kernel as the file defines it."""
         return self.program.kernels[self.symbol]
 
 

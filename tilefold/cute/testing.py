@@ -182,7 +182,7 @@ def _write_packed(array: Array, values: "NDArray[Any]") -> None:
 
 
 def _on_host(array: Array) -> "NDArray[Any]":
-    """An array of the host's memory as one of NumPy; of one whose elements share bytes a copy."""
+    """An array on the host as a NumPy array; a copy if its elements share bytes."""
     import ctypes
 
     import ml_dtypes as ml_dtypes  # NumPy knows its types by their names then

@@ -50,7 +50,7 @@ def list_missing(arguments: list[str]) -> None:
 
 
 def file_of(name: str) -> str:
-    """The file of a module; of a package that of its `__main__`."""
+    """The file of a module; for a package, that of its `__main__`."""
     found = find_spec(name)
     if found is not None and found.submodule_search_locations is not None:
         found = find_spec(f"{name}.__main__")

@@ -97,7 +97,7 @@ class Program:
 
     @cached_property
     def cache(self) -> "Store | None":
-        """The store of its machine code, that of this user; None compiles in each process."""
+        """The user's store of machine code; None if each process compiles anew."""
         from tilefold.runtime.compiled.store import default_store
 
         return default_store() if self.cached else None

@@ -167,7 +167,7 @@ class Operator:
 
     @cached_property
     def of_torch(self) -> Any:
-        """The operator as torch's dispatcher has it."""
+        """The operator that is registered with torch's dispatcher."""
         library: Any = sys.modules["torch"].library
         name = f"{NAMESPACE}::{self.name}"
         options: Any = {"device_types": ("cpu", "cuda"), "schema": self.schema}

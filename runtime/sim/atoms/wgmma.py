@@ -72,7 +72,7 @@ class WgmmaArithmetic:
         return matrix.reshape(-1, 64).T
 
     def result(self, a: Numbers, b: Numbers, d: Numbers | None, words: NDArray[np.uint32] | None = None) -> Numbers:
-        """A * B + D, or A * B where `d` is None, as D's type has it. Of a sparse A, `words` are the metadata of all
+        """A * B + D, or A * B where `d` is None, in D's type. For a sparse A, `words` are the metadata of all
         threads.
         """
         if self._sparse is not None and self.metadata is not None and words is not None:

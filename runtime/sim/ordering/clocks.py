@@ -56,7 +56,7 @@ SCOPE_CTA, SCOPE_CLUSTER = SEVERAL_LANES, SEVERAL_WARPS
 SCOPE_GPU = SCOPE_CTA | SCOPE_CLUSTER
 """Flags in the entry of a write that was atomic only among the threads of its block, its cluster, or its device."""
 SCOPES: Mapping[str, int] = MappingProxyType({"cta": SCOPE_CTA, "cluster": SCOPE_CLUSTER, "gpu": SCOPE_GPU, "sys": 0})
-"""The flags of each scope where there are several devices; of one device `gpu` has all threads, too."""
+"""The flags of each scope where there are several devices; with one device, `gpu` has all threads, too."""
 MORE = SEVERAL_BLOCKS
 """The flag of an atomic write that covers others, which are kept beside the table."""
 BEYOND_WARP = SEVERAL_WARPS | SEVERAL_BLOCKS

@@ -46,7 +46,7 @@ class ClusterBarrier:
     offered: Clock | None = None
     """The knowledge of those that have arrived."""
     released: Clock | None = None
-    """The knowledge of those that arrived in complete phases."""
+    """The knowledge of the threads that arrived in complete phases."""
 
     def __post_init__(self) -> None:
         threads = self.cluster.threads

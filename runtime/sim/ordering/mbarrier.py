@@ -42,8 +42,8 @@ class Wait:
 
 
 def _knows(clock: Clock, wait: Wait) -> bool:
-    """Whether a clock knows the accesses of a thread of the warp after its wait; of other blocks, that its reads are
-    over.
+    """Whether a clock knows the accesses of a thread of the warp after its wait. A clock of another block need only
+    know that its reads are over.
     """
     first = wait.warp.first_index
     clocks = (clock, clock.proxies.get(OVER), clock.proxies.get(EXECUTED))

@@ -236,9 +236,9 @@ MAXIMUM = _make_ordered(np.maximum, negative_first=False)
 MINIMUM = _make_ordered(np.minimum, negative_first=True)
 """The smaller of two numbers; NaN where one is NaN."""
 MAXIMUM_NUMBER = _make_ordered(np.fmax, negative_first=False)
-"""The greater of two numbers; of a number and NaN the number."""
+"""The greater of two numbers; NaN beside a number is ignored."""
 MINIMUM_NUMBER = _make_ordered(np.fmin, negative_first=True)
-"""The smaller of two numbers; of a number and NaN the number."""
+"""The smaller of two numbers; NaN beside a number is ignored."""
 
 
 def _is_unordered(a: object, b: object) -> Any:

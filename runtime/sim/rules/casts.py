@@ -127,8 +127,8 @@ def _to_float(value: Value, before: ValueKind, after: ValueKind) -> Value:
 
 
 def _to_integer(*, is_signed: bool) -> Callable[[Value, ValueKind, ValueKind], Value]:
-    """Truncation towards zero; out of range saturates. NaN becomes 0, but of f64 or where it becomes 64 bits the upper
-    bit alone, as PTX's cvt.rzi has it (PTX ISA, cvt); fewer than 32 bits are those of 32 that are clamped.
+    """Truncation towards zero, saturated to the range (PTX ISA, cvt.rzi). NaN becomes 0; from f64, or to 64 bits, it
+    becomes the number whose upper bit alone is set. Fewer than 32 bits are those of 32 that are clamped.
     """
 
     def convert(value: Value, before: ValueKind, after: ValueKind) -> Value:

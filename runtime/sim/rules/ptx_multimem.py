@@ -41,7 +41,7 @@ def _places(warp: Warp, site: Site, address: Value) -> list[Value]:
 def _access(op: _Op, t: Translator, what: str, kind: ValueKind) -> Access:
     """The access by an operation to the memory of any device."""
     access = t.access(op, t.spaces.global_.row, what, kind.bytes)
-    access.scope, access.home = op.scope_name, None  # the address is none of the memory that is accessed
+    access.scope, access.home = op.scope_name, None  # the address is outside the memory that is accessed
     return access
 
 

@@ -169,4 +169,4 @@ _EXACT: Mapping[str, Callable[..., Fraction]] = MappingProxyType({
     "add": Fraction.__add__, "sub": Fraction.__sub__, "mul": Fraction.__mul__, "fma": _exact_fma,
     "div": Fraction.__truediv__, "rcp": _exact_reciprocal, "sqrt": _number,
 })  # fmt: skip
-"""Exact results; of a root its square."""
+"""Exact results; a root is represented by its square."""

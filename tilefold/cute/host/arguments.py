@@ -35,8 +35,8 @@ class HostArguments(BoundArguments):
     `fixed` leaves numbers as they are, as a call does that executes the function at once; else they are arguments of
     the compiled function. `types` are those of the tensors that the function is compiled for: an array that fits its
     type there has it. `block` has the tensors, pointers and numbers as arguments, `slots` these by name, and `streams`
-    the streams by name. Of the tensors in `open` not all extents and strides are known; of
-    `pointers` no extent is. An array that does not fit its type in `types` has another type, or is refused where these
+    the streams by name. Some extents or strides of the tensors in `open` are unknown, and all extents
+    of `pointers`. An array that does not fit its type in `types` has another type, or is refused where these
     are `strict`. `symbols` are the integers of described tensors that are `SymInt`, by the tensor and their places.
     The arguments named `given` are not those of later calls, so their numbers are fixed: an object whose method is
     compiled may be a NamedTuple. `described` are pointers by name; a number in the place of one is its address.
@@ -208,7 +208,7 @@ def _fact(array: Array, place: int) -> str:
 
 
 def misfit(name: str, type: TensorType, array: Array) -> LaunchError:
-    """The error for an array that is not such as a function is compiled for."""
+    """The error for an array that does not fit the one that a function is compiled for."""
     have, wanted = f"{array.layout} of {array.dtype}", f"{type.layout.data} of {type.element_type}"
     if misalignment(array, type.align.data):
         have += f", at a multiple of {array.place & -array.place or ALLOCATION} bytes"

@@ -72,6 +72,6 @@ class FakeTensor:
 
     @property
     def array(self) -> Array:
-        """The array without memory that it describes; of a dynamic one with 1 for each open integer."""
+        """The array without memory that it describes, with 1 for each open integer."""
         shape, stride = (tuple(1 if isinstance(n, Unknown) else n for n in x) for x in (self.shape, self.stride))
         return Array(self.align, name_of_elements(self.element_type), shape, stride, NOWHERE)

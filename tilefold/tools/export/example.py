@@ -95,7 +95,7 @@ _FIRST = 5
 
 
 def _is_real(kind: ParameterKind) -> bool:
-    """Whether a value is a number with a point in C; other floats are passed by their bits."""
+    """Whether a value is written as a floating-point literal of C; other floats are passed by their bits."""
     return isinstance(kind, Scalar) and kind.element.kind == "float" and not kind.by_bits
 
 

@@ -78,7 +78,7 @@ def ori(lhs: Any, rhs: Any) -> Any:
 
 
 def xori(lhs: Any, rhs: Any) -> Any:
-    """The bits that exactly one of two integers has."""
+    """Bitwise exclusive or of two integers."""
     return as_value(lhs) ^ rhs
 
 

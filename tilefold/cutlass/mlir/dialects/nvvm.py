@@ -152,7 +152,7 @@ def redux_sync(
 
 
 def elect_sync() -> Bool:
-    """Whether this is the one lane of the warp that is chosen."""
+    """Whether this is the elected lane of its warp."""
     return elect_one()
 
 
