@@ -13,6 +13,7 @@ from tilefold.runtime.sim.sim_engine import SimEngine
 
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, NEEDED, REDUNDANT
+from tests.tcgen05.kernels import PROGRAM as MULTIPLY
 from tilefold import cute
 from tilefold.commands.cli import main
 from tilefold.driver.filled_arguments import prepare
@@ -146,6 +147,21 @@ def test_sectors_that_a_kernel_wastes() -> None:
     assert strided.endswith("elements 32 bytes apart")
     assert shifted.startswith("5 sectors a request where 4 would do, an efficiency of 80 %: it begins 4 bytes after")
     assert not good
+
+
+def test_a_multiplication_reads_core_matrices_of_a_swizzle_without_conflicts() -> None:
+    swizzled = MULTIPLY
+    for before, after in (
+        ("((8,16),(8,2)):((8,64),(1,1024))", "S<3,3,3> o 0 o (128,16):(64,1)"),
+        ("((8,8),(8,2)):((8,64),(1,512))", "S<3,3,3> o 0 o (64,16):(64,1)"),
+        ("leading 128 stride 8 swizzling 0", "leading 1 stride 64 swizzling 2"),
+        ("leading 64 stride 8 swizzling 0", "leading 1 stride 64 swizzling 2"),
+    ):
+        assert before in swizzled
+        swizzled = swizzled.replace(before, after)
+    rows = [row for line in costs(swizzled, tries=False).lines for row in line.accesses if ".mma." in row.mnemonic]
+    (row,) = rows
+    assert (row.transactions, row.minimum) == (48, 48)  # of 128 bytes: 128 + 64 rows of 32 bytes
 
 
 def test_copies_of_tensors_have_no_lanes_whose_banks_conflict() -> None:
