@@ -73,7 +73,8 @@ class Pause:
 @dataclass(frozen=True, slots=True)
 class Until:
     """A warp that waits until a condition holds yields this; `describe` names the mbarrier and its missing arrivals, or
-    something else and its state. `code` and `hint` describe a wait without end.
+    something else and its state; the name also where the condition holds. `code` and `hint` describe a wait without
+    end.
     """
 
     holds: Callable[[], bool]

@@ -57,8 +57,22 @@ class _State:
     waits_since: int = 0
     awaits: str = ""
     copies: dict[int, tuple[Any, int]] = field(default_factory=dict[int, tuple[Any, int]])
+    multiplying: frozenset[int] = frozenset()
+    """Its parts of multiplications in flight."""
     accesses: Counter[str] = field(default_factory=Counter[str])
-    """How often each operation has accessed memory, other than mbarriers, since the warp went on."""
+    """How often each operation has accessed memory, other than mbarriers, or has begun asynchronous work since the warp
+    went on.
+    """
+    mbarriers: int = 0
+    """How often it has accessed mbarriers since."""
+
+    def deed(self, now: int) -> str:
+        """The operation that the warp has executed most since it went on, of those that access memory or multiply, with
+        a comma; arithmetic where that took most of the cycles; else empty.
+        """
+        for name, _ in self.accesses.most_common(1):
+            return f"{name}, "
+        return "arithmetic, " if now - self.time > 2 * self.mbarriers else ""
 
 
 @dataclass(slots=True)
@@ -134,7 +148,9 @@ class Timeline(Journal):
             if lost:
                 self._add("stalls", why, warp, self._now(warp), self._now(warp) + lost, site)
                 self._stalled += lost
-        if "mbarrier" not in site.op:
+        if "mbarrier" in site.op:
+            self._states[warp].mbarriers += 1
+        else:
             self._states[warp].accesses[site.op] += 1
         self._poll(warp, self._now(warp))
 
@@ -149,6 +165,8 @@ class Timeline(Journal):
         self._columns.frees(warp, first, self._now(warp))
 
     def uses(self, use: Use) -> None:
+        if (state := self._states.get(use.warp)) is not None:
+            state.accesses[use.site.op] += 1
         self._columns.polls(self._now(use.warp))
         self._columns.uses(use, self._now(use.warp))
 
@@ -177,13 +195,13 @@ class Timeline(Journal):
         """Records that the warp has reached an operation where it yields to others, or its end."""
         state, now, site = self._states[warp], self._now(warp), None if event is None else event.site
         if isinstance(event, Until):
-            state.awaits = event.site.op if event.holds() else event.describe()[0]
+            state.awaits = event.describe()[0]
         if now > state.time:
-            most = [f"{name}, " for name, _ in state.accesses.most_common(1)]
-            self._add(
-                "runs", f"{''.join(most)}to {'the end' if site is None else site.op}", warp, state.time, now, site
-            )
+            self._count_multiplications(warp)
+            text = f"{state.deed(now)}to {'the end' if site is None else site.op}"
+            self._add("runs", text, warp, state.time, now, site)
         state.accesses.clear()
+        state.mbarriers = 0
         state.time = state.waits_since = self._latest = now
         self._began, self._stalled = warp.launch.steps, 0
         self._poll(warp, now)
@@ -222,6 +240,7 @@ class Timeline(Journal):
     def _poll(self, warp: Warp, now: int) -> None:
         """Notes which copies of a warp have begun and ended. Where it waited for them itself, it stalls until then."""
         copies = self._states[warp].copies
+        self._count_multiplications(warp)
         flying = {id(operation): operation for operation in warp.state(InFlight).copies()}
         landed = [copies.pop(number) for number in list(copies) if number not in flying]
         for operation, since in landed:
@@ -234,7 +253,15 @@ class Timeline(Journal):
             self._add("stalls", "copies in flight", warp, now, last, landed[0][0].site)
             self._stalled += last - now
         for number, operation in flying.items():
-            copies.setdefault(number, (operation, now))
+            if number not in copies:
+                copies[number] = operation, now
+                self._states[warp].accesses[operation.site.op] += 1
+
+    def _count_multiplications(self, warp: Warp) -> None:
+        """Counts the multiplications that a warp has begun."""
+        state, flying = self._states[warp], {id(part): part for part in warp.state(InFlight).multiplications}
+        state.accesses.update(part.origin.op for number, part in flying.items() if number not in state.multiplying)
+        state.multiplying = frozenset(flying)
 
     def _add(self, kind: str, text: str, warp: Warp, begin: int, end: int, site: Site | None) -> None:
         if len(self.events) < self.most:

@@ -15,6 +15,7 @@ from tilefold.runtime.sim.timeline import Event, Timeline
 
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, NEEDED
+from tests.tcgen05.kernels import PROGRAM as MULTIPLY
 from tilefold.commands.cli import main
 from tilefold.driver.filled_arguments import prepare
 from tilefold.driver.launches import Changes, read_launches
@@ -100,7 +101,14 @@ def test_copies_are_in_flight_from_their_begin_to_the_wait(name: str) -> None:
 def test_warps_wait_for_mbarriers() -> None:
     path = next(path for path in EXAMPLES if path.stem == "tma_copy")
     waits = [event for event in events(path.read_text(), path.name) if event.kind == "waits"]
-    assert any("mbarrier" in event.text for event in waits)
+    assert any(event.text.startswith("the mbarrier ") for event in waits)
+    assert not any(event.text.startswith("ptx.") for event in waits)
+
+
+def test_what_runs_has_the_name_of_the_access_or_the_multiplication_or_is_arithmetic() -> None:
+    runs = [event.text for event in events(MULTIPLY, "multiply.cute") if event.kind == "runs"]
+    for deed in ("ptx.tcgen05.mma, to ptx.mbarrier.wait", "ptx.tcgen05.ld, to ", "arithmetic, to "):
+        assert any(text.startswith(deed) for text in runs), deed
 
 
 def test_the_command_writes_trace_events(tmp_path: Path) -> None:

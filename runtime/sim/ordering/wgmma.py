@@ -234,7 +234,8 @@ def wait(warp: Warp, site: Site, running: int) -> Suspension:
     if not all(part.whole.has_begun for part in ending):
 
         def describe() -> tuple[str, str]:
-            return next(part.whole for part in ending if not part.whole.has_begun).describe()
+            wholes = [part.whole for part in ending]
+            return next((whole for whole in wholes if not whole.has_begun), wholes[0]).describe()
 
         yield Until(lambda: all(p.whole.has_begun for p in ending), site, describe, Code.SIM_CONVERGENCE, _AGAIN)
     for part in ending:

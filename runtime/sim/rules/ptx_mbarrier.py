@@ -291,7 +291,7 @@ def _wait(op: ptx.MbarrierWaitOp, t: Translator) -> Suspending:
             return ((barrier, value) for barrier, value, _ in waits if not _is_complete(barrier, value, True))
 
         def describe() -> tuple[str, str]:
-            barrier, value = next(incomplete())
+            barrier, value = next(incomplete(), waits[0][:2])
             return barriers.show(warp, barrier.row), f"{barrier.missing()}{barrier.passed(warp, value)}"
 
         def cause(others_wait: bool) -> str:
