@@ -13,7 +13,8 @@ Spot = tuple[str, int]
 """A file and a line."""
 _FILE = re.compile(r'^\t\.file\t(\d+) "([^"]*)"', re.MULTILINE)
 _LOC = re.compile(r"^\t\.loc\t(\d+) (\d+) \d+")
-_PTX = re.compile(r"^\t(?:@!?%p\d+ )?[a-z][\w.:]*[ \t;]|^\$\w+:|^\t// begin inline asm")
+_PTX = re.compile(r"^\t(?:@!?%p\d+ )?[a-z][\w.:]*[ \t;]|^\$\w+:")
+_TEXT_BEGINS, _TEXT_ENDS = "\t// begin inline asm", "\t// end inline asm"
 _SASS = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(.*?)\s*$")
 _SASS_LINE = re.compile(r'^\t//## File "([^"]*)", line (\d+)')
 _FUNCTION = re.compile(r"^\.text\.(\S+):$")
@@ -39,13 +40,18 @@ def ir_lines(listing: Listing) -> list[CodeLine]:
 
 
 def map_ptx_lines(ptx: str, files: Mapping[str, str]) -> list[CodeLine]:
-    """The lines of PTX without its `.loc` directives; each instruction from the last of these before it. `files` are
-    the files of the source by their names in PTX.
+    """The lines of PTX without its `.loc` directives; each instruction, and each line of a text that the program has,
+    from the last of these before it. `files` are the files of the source by their names in PTX.
     """
     names = {number: files.get(name, name) for number, name in _FILE.findall(ptx)}
     spot: Spot | None = None
+    is_text = False
     code: list[CodeLine] = []
     for number, text in enumerate(ptx.splitlines(), 1):
+        if is_text or text == _TEXT_BEGINS:
+            is_text = text != _TEXT_ENDS
+            code.append(CodeLine(number, text, spot))
+            continue
         if (match := _LOC.match(text)) is not None:
             spot = (names.get(match[1], ""), int(match[2])) if match[2] != "0" else None
             continue

@@ -8,6 +8,7 @@ from tilefold.base.target import Target
 from tilefold.compiler.frontend.params import expand
 from tilefold.compiler.machine import nvdisasm
 from tilefold.compiler.machine.assemble import AssembleError
+from tilefold.compiler.reports.source_map import map_ptx_lines
 
 from tests.kernels.harness import EXAMPLES
 from tests.profiling.kernels import CONFLICT, NAIVE, NEEDED
@@ -54,6 +55,13 @@ def test_lines_are_those_of_the_files_that_the_operations_come_from() -> None:
     assert "naive.cute:16: ptx.bar.sync 0\n" in text
     back = by_code(found, "sass", program(name="folder/naive.cute").source)
     assert "naive.cute:16  // ptx.bar.sync 0\n" in back
+
+
+def test_all_lines_of_a_text_in_ptx_have_its_place() -> None:
+    text = "{\n\t.reg .pred p;\n\t@!p bra AGAIN;\n}\n"
+    begins, ends = "\t// begin inline asm\n", "\n\t// end inline asm\n"
+    ptx = f'\t.file\t1 "k"\n\t.loc\t1 7 3\n{begins}\t{text}{ends}\tmov.b32 \t%r1, 1;\n}}\n'
+    assert [line.spot for line in map_ptx_lines(ptx, {})] == [*[("k", 7)] * 8, None]
 
 
 def test_without_nvdisasm_the_other_forms_are_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

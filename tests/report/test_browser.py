@@ -106,6 +106,15 @@ def test_keys_lead_through_the_timeline(tab: Tab, naive: Path) -> None:
     assert tab.run(SELECTED) == str(CONFLICT)
 
 
+@pytest.mark.parametrize("width", [800, 400])
+def test_narrow_windows_scroll_in_one_direction(tab: Tab, naive: Path, width: int) -> None:
+    tab.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
+    tab.open(naive)
+    widths = tab.run("[document.documentElement.scrollWidth, innerWidth]")
+    tab.call("Emulation.clearDeviceMetricsOverride")
+    assert widths[0] <= widths[1]
+
+
 def test_long_lines_are_wrapped_and_a_pane_scrolls_in_one_direction(tab: Tab, naive: Path) -> None:
     tab.open(naive)
     assert tab.run("document.body.scrollWidth <= innerWidth")

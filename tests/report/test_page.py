@@ -162,6 +162,7 @@ def test_kernels_in_python_have_pages() -> None:
     written = call.report_html(grid=1, block=32)
     assert "-way bank conflict" in written
     assert "B[column, t] = s[t, column]" in re.sub(r"<[^>]*>", "", written)
+    assert written.count("ld.shared.b32: 32 wavefronts") == 0  # which the measured cost says
     shown = written._repr_html_()  # pyright: ignore[reportPrivateUsage]
     assert shown.startswith('<iframe srcdoc="&lt;!doctype html&gt;')
     assert "ld.shared" in columns.report_html()

@@ -29,6 +29,10 @@ def drawn(made: Chart, row: int = 0) -> list[tuple[str, int, int]]:
     return [(part.kind, part.begin, part.end) for part in made.rows[row].slices]
 
 
+def roles(*events: Event) -> list[str]:
+    return [row.name.partition(": ")[2] for row in chart(*events).rows]
+
+
 def test_columns_show_what_takes_the_most_cycles() -> None:
     stall, wait, copy = event("stalls", 3200, 4800), event("waits", 6400, 12800), event("copies", 0, 20)
     made = chart(event("runs", 0, 6400), stall, wait, copy)
@@ -66,8 +70,16 @@ def test_warps_have_roles() -> None:
     load, wait = Site("ptx.cp.async.bulk.tensor.load", "k.cute", 3, 1), Site("ptx.mbarrier.wait", "k.cute", 5, 1)
     events = [Event("copies", load.op, (0, 0, 0), 0, 0, 400, load)]
     events += [Event("waits", "the mbarrier", (0, 0, 0), warp, 0, 400, wait) for warp in range(4, 12)]
-    names = [row.name.partition(": ")[2] for row in chart(*events).rows]
-    assert names == ["producer", *["consumer 0"] * 4, *["consumer 1"] * 4]
+    assert roles(*events) == ["producer", *["consumer 0"] * 4, *["consumer 1"] * 4]
+
+
+def test_the_warp_that_multiplies_by_tensor_memory_is_no_consumer() -> None:
+    load, wait = Site("ptx.cp.async.bulk.tensor.load", "k.cute", 3, 1), Site("ptx.mbarrier.wait", "k.cute", 5, 1)
+    events = [Event("copies", load.op, (0, 0, 0), 0, 0, 400, load)]
+    events += [Event("waits", "the mbarrier", (0, 0, 0), warp, 0, 400, wait) for warp in range(1, 6)]
+    multiplies = Event("runs", "ptx.tcgen05.mma, to ptx.mbarrier.wait", (0, 0, 0), 1, 400, 420, wait)
+    assert roles(*events, multiplies) == ["producer", "mma", *["consumer 0"] * 4]
+    assert roles(*events[:4], multiplies) == ["producer", "mma", "consumer 0", "consumer 1"]
 
 
 @pytest.mark.parametrize(
@@ -77,6 +89,7 @@ def test_warps_have_roles() -> None:
         ("ptx.wgmma.mma_async, to ptx.bar.sync", 30, "wgmma"),
         ("ptx.wgmma.mma_async, to ptx.bar.sync", 22, ""),  # m and w are wide
         ("ptx.cp.async.bulk.tensor.load, to ptx.mbarrier.wait", 60, "tensor.load"),
+        ("ptx.tcgen05.mma, to ptx.mbarrier.wait", 20, "mma"),
         ("to ptx.bar.sync", 640, "to bar.sync"),
         ("to ptx.bar.sync", 8, ""),
     ],

@@ -29,6 +29,7 @@ def test_uses_of_the_same_columns_that_lie_close_are_one_box() -> None:
     assert picture is not None
     text = picture.svg()
     assert text.count(f'fill="{COLOURS["ld"]}"') == 3  # one is that of the legend
+    assert COLOURS["shift"] not in text  # which has the colours that are used
     assert "64 columns, warp 1, k.cute:3:7" in text
     assert "columns 0 to 63 of block (0,0,0), warp 1: k.cute:3:7, cycles 0 to 1000" in picture.title
 

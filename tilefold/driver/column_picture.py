@@ -3,7 +3,7 @@
 and in them the instructions that use the columns.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from tilefold.layout.drawing.scene import Box, Label, Line, Picture, Primitive, text_width
@@ -29,7 +29,7 @@ def column_picture(label: str, events: Sequence[ColumnEvent]) -> Picture | None:
     if not blocks:
         return None
     cycles = max(event.over for event in events) or 1
-    parts, top = list(_legend(label)), float(_TOP)
+    parts, top = list(_legend(label, {event.kind for event in events})), float(_TOP)
     for block in blocks:
         own = [event for event in events if event.block == block]
         columns = max(event.end for event in own)
@@ -39,10 +39,11 @@ def column_picture(label: str, events: Sequence[ColumnEvent]) -> Picture | None:
     return Picture(shown, _LEFT + _WIDTH + 24, top, tuple(parts))
 
 
-def _legend(label: str) -> Iterator[Primitive]:
+def _legend(label: str, kinds: Collection[str]) -> Iterator[Primitive]:
+    """The title, and the colours of these kinds."""
     yield Label(8, 16, f"{label}: columns of tensor memory, by cycles of the model", anchor="start", bold=True)
     at = float(_LEFT)
-    for kind, colour in COLOURS.items():
+    for kind, colour in [(kind, colour) for kind, colour in COLOURS.items() if kind in kinds]:
         yield Box(at, 22, 12, 10, colour, _INK)
         name = _NAMES.get(kind, kind)
         yield Label(at + 16, 31, name, _SMALL, anchor="start")

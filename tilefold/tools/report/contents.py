@@ -23,6 +23,9 @@ from tilefold.driver.source_text import ptx_source_map, source_map
 from tilefold.passes.check_stage import CheckStagePass
 from tilefold.runtime.sim.faults import site_of
 
+_FRAME = frozenset(("// begin inline asm", "// end inline asm"))
+"""The lines around a text of PTX."""
+
 
 @dataclass(frozen=True)
 class Observation:
@@ -100,7 +103,8 @@ class Contents:
             if line.spot is not None:
                 operations.setdefault(line.spot, []).append(line)
         for spot, lines in groupby(self.code.forms["ptx"], key=lambda line: line.spot):
-            yield Beside(spot, operations.pop(spot, []) if spot is not None else [], list(lines))
+            shown = [line for line in lines if line.text.strip() not in _FRAME]
+            yield Beside(spot, operations.pop(spot, []) if spot is not None else [], shown)
 
     @property
     def first(self) -> Spot | None:
@@ -209,9 +213,11 @@ def _add_launches(contents: Contents, launches: Iterable[Observation]) -> None:
             continue
         contents.costs.append(observed.costs)
         for line in observed.costs.lines:
-            texts = [access.waste for access in line.accesses if access.waste] + line.notes
-            for text in texts:
-                _note(contents, (line.file, line.line), "cost", text)
+            spot = line.file, line.line
+            wasteful = [access for access in line.accesses if access.waste]
+            _forget(contents, spot, [access.mnemonic for access in wasteful], line.notes)
+            for text in [access.waste for access in wasteful] + line.notes:
+                _note(contents, spot, "cost", text)
     contents.faults, contents.gaps, contents.checked = merge(faults), tuple(gaps), tuple(labels)
     for fault in contents.faults:
         hint = f"; {fault.hint}" if fault.hint else ""
@@ -219,6 +225,19 @@ def _add_launches(contents: Contents, launches: Iterable[Observation]) -> None:
             _note(contents, (fault.place.file, fault.place.line), "error", f"{fault.code}: {fault.message}{hint}")
         if fault.other is not None and fault.role:
             _note(contents, (fault.other.file, fault.other.line), "note", fault.role)
+
+
+def _forget(contents: Contents, spot: Spot, measured: Sequence[str], told: Sequence[str]) -> None:
+    """Removes the compiler's remarks on a line that tell the same as its measured costs: on instructions of which the
+    costs are `measured`, and those whose texts are `told` again.
+    """
+    notes = contents.notes.get(spot, [])
+    again = tuple(f": {text}" for text in told)
+    notes[:] = [
+        note
+        for note in notes
+        if note.kind != "remark" or not (note.text.partition(": ")[0] in measured or note.text.endswith(again))
+    ]
 
 
 def _note(contents: Contents, spot: Spot, kind: str, text: str) -> None:

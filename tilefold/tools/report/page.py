@@ -22,6 +22,8 @@ from tilefold.tools.report.summary import summaries
 from tilefold.tools.report.timeline import COLUMNS, chart_of
 from tilefold.version import VERSION
 
+_DEEPEST = 12
+
 
 class Page(Markup):
     """The text of a page, which a notebook shows in a frame of its own."""
@@ -52,6 +54,7 @@ def page_of(contents: Contents, lexer: Lexer | None = None) -> str:
         summaries=summaries(contents),
         colours=Colours(lexer),
         mark=pictures.mark,
+        indent=_indent,
         pictures=pictures,
         spot=spots.number,
         name=_name,
@@ -77,6 +80,11 @@ class _Spots:
     def number(self, spot: Spot | None) -> str:
         """The number of a line; empty for none."""
         return "" if spot is None else str(self._numbers.setdefault(spot, len(self._numbers)))
+
+
+def _indent(text: str) -> int:
+    """The columns of a line's wrapped part: those before its text, and four; for a deep line, of some of these."""
+    return min(len(text) - len(text.lstrip()), _DEEPEST) + 4
 
 
 def _name(spot: Spot) -> str:

@@ -15,12 +15,14 @@ MAX_PARTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A headline of a report: its kind, which is a class of the page, its subject, the text, and its line."""
+    """A headline of a report: its kind, which is a class of the page, its subject, the text, its line and code."""
 
     kind: str
     title: str
     text: str
     spot: Spot | None = None
+    code: str = ""
+    """The line of the source that the text is about."""
 
 
 def summaries(found: Contents) -> list[Summary]:
@@ -59,7 +61,9 @@ def _slowest(costs: Costs) -> Summary:
     line, total = costs.lines[0], sum(each.cycles for each in costs.lines)
     share = round(100 * line.cycles / total) if total else 0
     title = f"Slowest line of {costs.label.rpartition('::')[2]}"
-    return Summary("cost", title, f"{line.text.strip()}: {share} % of the cycles", (line.file, line.line))
+    return Summary(
+        "cost", title, f"{share}\N{NO-BREAK SPACE}% of the cycles", (line.file, line.line), line.text.strip()
+    )
 
 
 def _resources(kernel: KernelReport) -> Summary:

@@ -1,6 +1,6 @@
 (() => {
   for (const chart of document.querySelectorAll(".timeline svg")) {
-    const told = chart.parentElement.querySelector(".told"), acts = chart.parentElement.querySelectorAll("ul > li");
+    const figure = chart.closest("figure"), told = figure.querySelector(".told"), acts = figure.querySelectorAll("ul > li");
     const rows = [...chart.querySelectorAll("g")], scale = Number(chart.dataset.cycles);
     let at = null;
     const begin = (rect) => rect.x.baseVal.value, end = (rect) => begin(rect) + rect.width.baseVal.value;

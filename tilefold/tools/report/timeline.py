@@ -23,6 +23,7 @@ MAX_LOSSES = 20
 
 _WARPGROUP = 4
 _BULK = "cp.async.bulk"
+_MMA = "tcgen05.mma"
 _INDENT = 2
 """The columns before a name."""
 _LETTER = 4.2
@@ -113,19 +114,23 @@ def chart_of(costs: Costs) -> Chart | None:
 
 
 def roles_of(warps: Mapping[int, Sequence[Event]]) -> dict[int, str]:
-    """The roles of a block's warps, by their numbers: those that load by bulk copies and others that wait for
-    mbarriers are producers and consumers, these counted by warpgroup where whole ones consume.
+    """The roles of a block's warps, by their numbers: those that load by bulk copies are producers, those that have the
+    tensor core of Blackwell multiply are of the role `mma`, others that wait for mbarriers are consumers, counted by
+    fours where four neighbours or a multiple of them consume.
     """
     loads = {n: [e for e in events if _BULK in e.text and e.text.endswith("load")] for n, events in warps.items()}
     copying = {n for n, events in loads.items() if events}
     waiting = {n for n, events in warps.items() if any(e.site and "mbarrier" in e.site.op for e in events)}
-    consumers = sorted(waiting - copying)
-    if not copying or not consumers:
+    multiplying = {n for n, events in warps.items() if any(_MMA in e.text for e in events)} - copying
+    consumers = sorted(waiting - copying - multiplying)
+    if not copying or not (consumers or multiplying):
         return dict.fromkeys(warps, "")
-    groups = sorted({number // _WARPGROUP for number in consumers})
-    whole = len(consumers) == _WARPGROUP * len(groups)
-    order = {n: groups.index(n // _WARPGROUP) if whole else place for place, n in enumerate(consumers)}
-    return {n: "producer" if n in copying else f"consumer {order[n]}" if n in order else "" for n in warps}
+    runs = [len(list(run)) for _, run in groupby(enumerate(consumers), lambda pair: pair[1] - pair[0])]
+    size = 1 if any(length % _WARPGROUP for length in runs) else _WARPGROUP
+    order = {n: place // size for place, n in enumerate(consumers)}
+    named = {n: f"consumer {number}" for n, number in order.items()}
+    named |= dict.fromkeys(multiplying, "mma") | dict.fromkeys(copying, "producer")
+    return {n: named.get(n, "") for n in warps}
 
 
 def _row(warp: Warp, role: str, events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Row:
@@ -188,7 +193,7 @@ def _label(act: Act, columns: int) -> str:
     name = act.text.partition(", to ")[0].replace("ptx.", "")
     parts = name.split(".")
     room = min((columns - _INDENT) / _LETTER, _MOST_LETTERS)
-    return next((text for text in (name, ".".join(parts[-2:]), parts[0]) if 2 < len(text) < room), "")
+    return next((text for text in (name, ".".join(parts[-2:]), parts[0], parts[-1]) if 2 < len(text) < room), "")
 
 
 def _act(event: Event) -> Act:
