@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, i1, i8, i32
+from xdsl.dialects.builtin import IntAttr, ModuleOp, i1, i8, i32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..base.errors import Code
+from ..base.spaces import RMEM
 from ..dialects.cute import CoordAttr, LayoutAttr
 from ..dialects.ptx import BulkPrefetchOp
 from ..dialects.tile import (
+    AllocOp,
     AtomCallOp,
     CoordTensorOp,
     CopyAtomAttr,
@@ -26,17 +28,18 @@ from ..dialects.tile import (
     ViewOp,
 )
 from ..dialects.tile.bulk_rules import runs_of, size_atom
-from ..dialects.tile.copy_rules import atom_values, split_atom_mode
+from ..dialects.tile.copy_rules import atom_values, register_align, split_atom_mode
 from ..dialects.tile.custom import call_instruction
+from ..dialects.tile.fragments import FRAGMENT_ALIGN
+from ..layout.algebra.coalesce import contiguous_values
 from ..layout.algebra.compose import composition
-from ..layout.algebra.core import Layout, LayoutLike, plain_layout, size
+from ..layout.algebra.core import Layout, LayoutLike, make_layout, plain_layout, size
 from ..layout.atoms.contract import Role
 from ..layout.atoms.instructions import Custom
-from ..layout.atoms.universal import universal_copy
+from ..layout.atoms.universal import auto_vectorizing_copy, universal_copy
 from ..layout.tiling.copy_loops import Repeat, is_constant, repeats, with_outer
 from .analysis.vector_width import MAX_BITS, choose_vector
 from .errors import LoweringError
-from .writing.adjacent_registers import adjacent, move_registers
 from .writing.emitter import Emitter, erase_unused, remark
 from .writing.tensor_scalars import Scalars
 from .writing.tma import expand_tma_copy, make_part
@@ -200,3 +203,38 @@ def _flag(emitter: Emitter, flags: SSAValue, number: int) -> SSAValue:
     """The predicate of a value of one execution."""
     coordinate = {"coord": CoordAttr((number,))}
     return emitter.value(LoadOp.build(operands=[flags, []], result_types=[i1], properties=coordinate))
+
+
+def adjacent(emitter: Emitter, part: SSAValue, atom: CopyAtomAttr) -> SSAValue:
+    """The registers that an atom moves: `part` itself, or new ones where the values of `part` lie apart in its
+    fragment.
+    """
+    type = part.type
+    assert isinstance(type, TensorType)
+    layout = type.layout.data
+    count = size(layout)
+    if type.space.data is not RMEM or count == 1:
+        return part
+    together = contiguous_values(layout) % count == 0
+    if together and type.align.data * 8 % register_align(atom, count * type.element_bits) == 0:
+        return part
+    run = TensorType(type.element_type, type.space, IntAttr(FRAGMENT_ALIGN), LayoutAttr(make_layout(count)))
+    return emitter.value(AllocOp(run))
+
+
+def move_registers(emitter: Emitter, src: SSAValue, dst: SSAValue) -> CopyOp:
+    """A copy between fragments, a register at a time, so that LLVM sees no wider values that it must take apart."""
+    views = [emitter.value(ViewOp(side, None, _in_one_mode(side))) for side in (src, dst)]
+    assert isinstance(src.type, TensorType)
+    by_register = CopyAtomAttr.of(auto_vectorizing_copy(32), src.type.element_type)
+    copy = CopyOp(views[0], views[1], atom=by_register)
+    emitter.insert(copy)
+    return copy
+
+
+def _in_one_mode(tensor: SSAValue) -> TensorType:
+    """The type of a fragment whose modes are taken as one."""
+    type = tensor.type
+    assert isinstance(type, TensorType)
+    layout = plain_layout(type.layout.data)
+    return type.with_layout(Layout((layout.shape,), (layout.stride,)))

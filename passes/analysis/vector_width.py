@@ -46,7 +46,7 @@ def choose_vector(
 
     The elements that an access moves are adjacent in both tensors, at the same coordinates; its bytes divide every
     address; and they have the same predicate of `pred`, a layout of the same size. Where one tensor is a fragment this
-    is asked of the other alone: an instruction names each of its registers (see `adjacent_registers`). The remark gives
+    is asked of the other alone: an instruction names each of its registers (see `expand_copies`). The remark gives
     the width and the reason that it is not wider. `computed` are the layouts of source and destination with integers of
     the algebra for the `?` of their types.
     """

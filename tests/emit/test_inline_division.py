@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tilefold.base.target import Target
+from tilefold.compiler.emit import rule_of
 from tilefold.compiler.emit.inline_division import compute
-from tilefold.compiler.emit.table import rule_of
 from tilefold.compiler.emit.writer import FunctionWriter, ModuleWriter
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.machine.nvptx import STARTING, bindings

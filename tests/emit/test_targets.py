@@ -3,9 +3,8 @@
 
 import pytest
 from tilefold.base.target import Target, known_targets
-from tilefold.compiler.emit import emit_llvm
+from tilefold.compiler.emit import RULES, emit_llvm
 from tilefold.compiler.emit.structs import STRUCTS
-from tilefold.compiler.emit.table import RULES
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.compiler.reports.kernel_report import count_instructions

@@ -19,7 +19,7 @@ _BASE = _of("cute-to-base", "cute_ir/cute_to_base")
 _PRINT = _of("cute-to-base", "cute_ir/writing/printing")
 _GPU = _of("gpu-to-ptx", "cute_ir/gpu_to_ptx")
 _LLVM = _of("one-shot-convert-to-llvm", "cute_ir/writing/llvm_arith")
-_BLOCKS = _of("one-shot-convert-to-llvm", "cute_ir/writing/structured_to_blocks")
+_BLOCKS = _of("one-shot-convert-to-llvm", "cute_ir/one_shot_convert_to_llvm")
 _TARGET = _of("attach-nvvm-target", "cute_ir/attach_nvvm_target", "test_gpu_binary")
 
 _CALLED = "tests/mutants/programs/called.cute"

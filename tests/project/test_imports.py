@@ -34,7 +34,7 @@ LAZY: Mapping[str, str] = {
     "tilefold.cute": "decorators need no compiler, and kernels are built without NumPy and cuda-python",
     "tilefold.kernels": "a function imports the kernels of the target at hand, and NumPy for its arrays alone",
     "tilefold.builder": "a program that defines kernels waits for xDSL's dialects when it builds one",
-    "tilefold.compiler.emit": "few kernels have functions that `expand-math` replaces",
+    "tilefold.compiler.emit": "few kernels have functions that `expand-math` replaces, or structures of LLVM",
     "tilefold.passes.expand_atoms": "few kernels have tensor memory",
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",
     "tilefold.runtime.sim.rules.scf": "few kernels have a loop without a bound",
@@ -63,7 +63,6 @@ LAZY: Mapping[str, str] = {
         (
             "tilefold.compiler.frontend.program",
             "tilefold.compiler.emit.arith",
-            "tilefold.compiler.emit.table",
             "tilefold.compiler.emit.types",
             "tilefold.passes.writing.constant_folding",
         ),

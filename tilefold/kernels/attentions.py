@@ -132,7 +132,7 @@ def _launch(
         if is_whole(q, k):
             yield from kernel_for("attention", arch)(out, q, k, v, scale)
             return
-    from .sm80.masks import Mask
+    from .sm80.parts import Mask
 
     check_depth(q.shape[3], MMA_DEPTHS)
 
@@ -145,7 +145,7 @@ def _with_bias(
     starts_k: Any, device: str,
 ) -> Array:  # fmt: skip
     from .sm80.attention import forward
-    from .sm80.masks import Mask
+    from .sm80.parts import Mask
 
     out, _ = _places(q, k, v, causal, scale, window, softcap, starts, starts_k, device, None)
     check_depth(q.shape[3], MMA_DEPTHS)
@@ -201,7 +201,7 @@ def _backward(
     if arch == HOPPER and not window and not deterministic:
         yield from kernel_for("attention_backward", arch)(*given, causal, scale, starts, starts_k)
         return
-    from .sm80.masks import Mask
+    from .sm80.parts import Mask
 
     launch = kernel_for("attention_backward", "sm_80")
     yield from launch(*given, Mask(causal, window), scale, starts, starts_k)

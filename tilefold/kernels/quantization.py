@@ -4,7 +4,7 @@
 from .arguments import FLOATS, Array, any_rows, check_array, contiguous, like, matrix_of, refuse, vector_for
 from .operator import Operator
 from .replay import Launch, Launches
-from .rows.quantize_kernels import quantize_kernel
+from .rows.elementwise_kernels import quantize_kernel
 from .rows.tile import chosen_rows
 
 MOST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0, "int8": 127.0}

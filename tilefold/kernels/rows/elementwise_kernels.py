@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of single elements or pairs of them: SwiGLU and rotary positions, 16 bytes of each matrix at a time."""
+"""Functions of single elements or pairs of them, 16 bytes of each matrix at a time: SwiGLU and rotary positions; and
+rows in 8 bits with a scale each.
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -7,7 +9,8 @@ from typing import Annotated, Any
 from tilefold import cute
 
 from .norm_kernels import Column
-from .softmax_kernels import LOG2_E, Matrix
+from .softmax_kernels import LOG2_E, MAX, Matrix
+from .tile import Rows, RowTile, Sums
 
 THREADS = 256
 """The threads of a block."""
@@ -112,3 +115,29 @@ def rope_kernel(
                 second = vector_at(x, at + across, vector).load().to(cute.Float32)
                 vector_at(y, at, vector).store((first * cos - second * sin).to(mY.element_type))
                 vector_at(y, at + across, vector).store((second * cos + first * sin).to(mY.element_type))
+
+
+LEAST = 1e-12
+"""The scale of a row of zeros is that of this magnitude."""
+
+
+@cute.kernel
+def quantize_kernel(mX: Matrix, mQ: Matrix, mScale: Column, most: cute.Float32, config: cute.Constexpr[Rows]):
+    """Q = X / scale, where scale = max(|X|) / most for each row."""
+    block = cute.arch.block_idx()[0]
+    tile, sums = RowTile(config, mX.shape[0], mX.shape[1]), Sums(config, 1)
+    largest = cute.Float32(LEAST)
+    x = tile.load(mX, block)
+    largest = cute.absolute(x).reduce(MAX, largest)
+    for chunk in cute.range(1, config.chunks):
+        largest = cute.absolute(tile.load(mX, block, chunk)).reduce(MAX, largest)
+    (largest,) = sums.all([largest], MAX)
+    factor = most / largest
+    for chunk in cute.range(config.chunks):
+        scaled = (x if cute.const_expr(config.chunks == 1) else tile.load(mX, block, chunk)) * factor
+        if cute.const_expr(mQ.element_type.kind == "int"):
+            scaled = cute.round_even(scaled)
+        tile.store(scaled, mQ, block, chunk)
+    row = block * config.rows + tile.row
+    if tile.is_first & (row < mX.shape[0]):
+        mScale[row] = largest / most

@@ -9,7 +9,7 @@ from ..arguments import Array, like
 from ..replay import Launch, Launches, Scratch
 from .attention_backward import THREADS, TILE, Backward, attention_backward_kernel, delta_kernel
 from .attention_forward import Bias, Forward, attention_forward_kernel
-from .masks import Mask
+from .parts import Mask
 
 _TOKENS, _STATISTICS, _STARTS = Dynamic(modes=(0, 1)), Dynamic(modes=(0, 2)), Dynamic()
 

@@ -12,8 +12,7 @@ from typing import Any
 from tilefold import cute
 
 from ..softmax_parts import exp2, quad_reduce
-from .masks import Mask
-from .parts import Loads, Warps, by_rows, rows_of_head, sequence, shared_layout
+from .parts import Loads, Mask, Warps, by_rows, rows_of_head, sequence, shared_layout
 
 WARPS = 4
 TILE = 64
