@@ -70,8 +70,8 @@ def near(m: int, n: int, k: int, blocks: int, factor: float) -> list[Plan]:
     """
     found: dict[Any, tuple[float, Plan]] = {}
     configs = ranked(m, n, k, blocks, 1, len(candidates()), True)
-    for config, time in zip(configs, times(table_of(configs, blocks), m, n, k, blocks).tolist(), strict=True):
-        key = config.m, config.n, config.takes_turns, min(math.prod(config.cluster), 3)
+    for config, time in zip(configs, times(table_of(configs, blocks), m, n, k).tolist(), strict=True):
+        key = config.m, config.n, config.takes_turns, config.swaps, min(math.prod(config.cluster), 3)
         found.setdefault(key, (time, plan_usual(config, m, n, blocks)))
     least = min(time for time, _ in found.values())
     return [plan for time, plan in found.values() if time <= factor * least]

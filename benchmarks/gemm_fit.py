@@ -59,7 +59,7 @@ def _usual(constants: Any) -> Times:
             if config not in columns:
                 columns[config] = gemm_model.table_of([config], BLOCKS, constants)
         table = np.concatenate([columns[config] for config in configs], axis=1)
-        return gemm_model.times(table, *shape, BLOCKS, 1, constants).tolist()
+        return gemm_model.times(table, *shape, 1, constants).tolist()
 
     return times
 

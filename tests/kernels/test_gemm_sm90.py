@@ -197,14 +197,14 @@ def test_the_configuration_that_the_model_chooses_is_its_fastest(
 ) -> None:
     model = importlib.import_module("tilefold.kernels.sm90.gemm_model")
     alone = [c for c in model.candidates() if c.splits == 1]
-    times = dict(zip(alone, model.times(model.table_of(alone, blocks), *shape, blocks), strict=True))
+    times = dict(zip(alone, model.times(model.table_of(alone, blocks), *shape), strict=True))
     assert times[module.chosen_config(*shape, blocks)] == pytest.approx(min(times.values()), abs=1e-3)
 
 
 def microseconds(config: Any, m: int, n: int, k: int, blocks: int) -> float:
     """The time that the model finds."""
     model = importlib.import_module("tilefold.kernels.sm90.gemm_model")
-    return float(model.times(model.table_of([config], blocks), m, n, k, blocks)[0])
+    return float(model.times(model.table_of([config], blocks), m, n, k)[0])
 
 
 def test_clusters_and_waves_in_the_model(module: Any) -> None:
@@ -279,6 +279,45 @@ def test_the_model_rates_all_configurations_at_once() -> None:
     assert calls.count("times") == 1
     assert "_parts" not in calls
     assert len(calls) <= 24, calls
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("types", [TYPES[1], TYPES[2], TYPES[4]])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"m": 256, "n": 144, "stages": 2, "buffers": 1, **SHARED},
+        {"m": 128, "n": 80, "stages": 2, "cluster": (2, 1)},
+        {"m": 128, "n": 48, "stages": 2, "cluster": (1, 2), **SHARED},
+    ],
+    ids=str,
+)
+def test_operands_that_change_places(module: Any, config: dict[str, Any], types: tuple[Any, Any, str]) -> None:
+    check(module, {"swaps": True, **config}, (136, 264, 72), 2, types)
+
+
+def test_an_epilogue_where_operands_change_places(module: Any) -> None:
+    """Every part of it, and tiles that reach beyond the ends; `check` finds no fault."""
+    (m, n), random = (40, 136), np.random.default_rng(0)
+    A, B, D = operands(m, n, 72, TYPES[0])
+    bias, scale_m, scale_n = (random.integers(1, 4, count).astype(np.float32) for count in (n, m, n))
+    gate, residual = (random.integers(-3, 4, (m, n)).astype(np.float16) for _ in range(2))
+    config = module.Config(m=128, n=32, stages=2, swaps=True, **SHARED)
+    given = A, B, D, config, bias, relu, scale_m, scale_n, gate, residual
+    assert config.tiles(m, n) == (2, 2)
+    report = module.gemm_kernel(*given).check((2, 2, 1), config.threads, outputs=["mD"])
+    assert report.passed, str(report)
+    module.gemm_kernel(*given).launch((2, 2, 1), config.threads, device="sim", use_pdl=True)
+    sums = A.astype(np.float32) @ B.astype(np.float32).T * scale_m[:, None] * scale_n + bias
+    np.testing.assert_array_equal(D, (np.maximum(sums, 0) * gate + residual).astype(np.float16))
+
+
+def test_operands_change_places_where_their_tiles_fill_more_of_a_wave() -> None:
+    products = importlib.import_module("tilefold.kernels.sm90.products")
+    plan = products.plan_of(840, 5128, 6608, 2, True, 132)
+    assert plan.config.swaps
+    assert np.prod(plan.grid) == 126
+    assert not products.plan_of(4096, 4096, 4096, 2, True, 132).config.swaps
 
 
 def test_blocks_share_k_where_the_model_finds_it_faster() -> None:

@@ -110,6 +110,9 @@ def gemm_kernel(
     ready: cute.Tensor | None = None,
 ):
     mA, mB, mD = cute.append(mA, up_to_rank=3), cute.append(mB, up_to_rank=3), cute.append(mD, up_to_rank=3)
+    if config.swaps:
+        mA, mB, mD, scale_m, scale_n = mB, mA, cute.select(mD, [1, 0, 2]), scale_n, scale_m
+        gate, residual = (None if matrix is None else cute.select(matrix, [1, 0]) for matrix in (gate, residual))
     t = cute.arch.thread_idx()[0]
     warp = cute.arch.make_warp_uniform(t // 32)
     group = cute.arch.make_warp_uniform(t // WARPGROUP)
@@ -121,12 +124,13 @@ def gemm_kernel(
     type_a, type_b, type_d = mA.element_type, mB.element_type, mD.element_type
     depth, columns = 1024 // type_a.bits, columns_of_chunk(config.n, type_d)  # elements of A or B in 128 bytes
     wide = 1024 // type_d.bits  # the columns that a consumer stores at a time
-    shape, row_major = (config.m, config.n, depth), utils.LayoutEnum.ROW_MAJOR
+    shape = config.m, config.n, depth
+    major_d = utils.LayoutEnum.COL_MAJOR if config.swaps else utils.LayoutEnum.ROW_MAJOR
     layout_a = hopper_helpers.make_smem_layout_a(utils.LayoutEnum.from_tensor(mA), shape, type_a, config.stages)
     layout_b = hopper_helpers.make_smem_layout_b(utils.LayoutEnum.from_tensor(mB), shape, type_b, config.stages)
     buffers, stored = config.buffers * config.consumers, wide // columns
-    layout_d = hopper_helpers.make_smem_layout_epi(type_d, row_major, (ROWS, wide), buffers)
-    layout_rest = hopper_helpers.make_smem_layout_epi(type_d, row_major, (ROWS, columns), buffers * stored)
+    layout_d = hopper_helpers.make_smem_layout_epi(type_d, major_d, (ROWS, wide), buffers)
+    layout_rest = hopper_helpers.make_smem_layout_epi(type_d, major_d, (ROWS, columns), buffers * stored)
     share_a, share_b = config.shared_tiles
     mask_a = cpasync.create_tma_multicast_mask(cluster, rank, 1) if share_a > 1 else None
     mask_b = cpasync.create_tma_multicast_mask(cluster, rank, 0) if share_b > 1 else None
@@ -194,7 +198,7 @@ def gemm_kernel(
         chunks = cute.composition(acc, cute.make_layout((*inner, config.n // columns, strips)))
         rD = cute.make_rmem_tensor(cute.make_layout(((2, 2, wide // 8), 1, 1)), type_d)
         results = cute.composition(rD, cute.make_layout((*inner, stored)))
-        to_shared = hopper_helpers.sm90_get_smem_store_op(row_major, type_d, accumulated(type_a))
+        to_shared = hopper_helpers.sm90_get_smem_store_op(major_d, type_d, accumulated(type_a))
         r2s = cute.make_tiled_copy_C(to_shared, whole_chunk).get_slice(mine)
         tRsD, tRrD = r2s.partition_D(sD), r2s.retile(rD)  # (8,1,1,buffers)
         rest, tRsRest = r2s, tRsD
@@ -205,6 +209,8 @@ def gemm_kernel(
             num_stages=config.buffers, producer_group=pipeline.CooperativeGroup(thread, WARPGROUP)
         )
         buffer = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, config.buffers)
+
+        whole_columns = type(mD.shape[1]) is int and mD.shape[1] % config.n == 0
 
         def columns_of(bias: cute.Tensor, column: Any) -> cute.TensorSSA:
             """The bias of each row of a part of D; 0 beyond the last column."""
@@ -217,7 +223,7 @@ def gemm_kernel(
             part, coordinates = part_of(every_row), part_of(cute.make_identity_tensor(mD.shape[:2]))
             loaded = cute.make_rmem_tensor_like(part)
             loaded.fill(0)
-            within = None if mD.shape[1] % config.n == 0 else cute.bounds(coordinates, (None, mD.shape[1]))
+            within = None if whole_columns else cute.bounds(coordinates, (None, mD.shape[1]))
             cute.autovec_copy(part, loaded, pred=within)
             return loaded.load()
 
@@ -227,11 +233,16 @@ def gemm_kernel(
             part = by_columns(narrow.get_slice(mine).partition_C(tile))
             whole = cute.make_identity_tensor(mD.shape[:2])
             places = narrow.get_slice(mine).partition_C(cute.local_tile(whole, (ROWS, columns), (row, column)))
-            limits = mD.shape[0], None if not across or mD.shape[1] % config.n == 0 else mD.shape[1]
+            limits = mD.shape[0], None if not across or whole_columns else mD.shape[1]
             loaded = cute.make_rmem_tensor_like(part)
             loaded.fill(0)
             cute.autovec_copy(part, loaded, pred=cute.bounds(by_columns(places), limits))
             return loaded.load().to(cute.Float32)
+
+        def rows_of(scale: cute.Tensor, row: Any, column: Any) -> cute.TensorSSA:
+            """A number for each row of a part of D, for all of its columns."""
+            every_column = cute.make_layout(mD.shape[:2], stride=(1, 0))
+            return tile_of(cute.make_tensor(scale.iterator, every_column), row, column, False)
 
         exchange = Exchange(parts, ready, config.m * config.n, WARPGROUP * config.consumers)
         cute.arch.griddepcontrol_wait()
@@ -280,14 +291,13 @@ def gemm_kernel(
                             column = config.n // columns * n + first + i
                             result = by_columns(chunks[None, None, None, first + i, strip]).load()
                             if scale_m is not None:
-                                every_column = cute.make_layout(mD.shape[:2], stride=(1, 0))
-                                result = result * tile_of(
-                                    cute.make_tensor(scale_m.iterator, every_column), row, column, False
-                                )
+                                result = result * rows_of(scale_m, row, column)
                             if scale_n is not None:
                                 result = result * columns_of(scale_n, column)
                             if bias is not None:
-                                result = result + columns_of(bias, column)
+                                result = result + (
+                                    rows_of(bias, row, column) if config.swaps else columns_of(bias, column)
+                                )
                             if activation is not None:
                                 result = activation(result)
                             if gate is not None:
@@ -370,7 +380,7 @@ def gemm(
     config = config or chosen_config(m, n, A.shape[1], blocks, A.dtype.itemsize, layers)
     if config.splits > 1:
         refuse("gemm", "blocks that share K need memory, which tilefold.kernels.gemm gives them")
-    tiles = -(-m // config.m), -(-n // config.n), layers
+    tiles = (*config.tiles(m, n), layers)
     cluster = (*config.cluster, 1)
     params = utils.PersistentTileSchedulerParams(tiles, cluster)
     grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, blocks // cute.size(cluster))

@@ -8,6 +8,7 @@ wave, each has a part of the strips, and their sums go through memory. The const
 H200 (`python -m benchmarks.gemm_fit`).
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -60,6 +61,8 @@ class Constants:
 CONSTANTS = Constants()
 CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4))
 """The blocks along M and N that share tiles."""
+PAIRS = CLUSTERS[:3]
+"""Those for operands that change places."""
 NARROW, SMALL = 64, 128 * 128
 """Rows or columns of tiles, and sums of tiles in clusters, that serve one wave alone: with more waves, they were up to
 1.45 times slower than the model.
@@ -73,20 +76,22 @@ ROOM, STORED = 192 * 1024, 16 * 1024
 
 
 @lru_cache(maxsize=1024)
-def usual_config(m: int, n: int, takes_turns: bool, cluster: tuple[int, int], splits: int = 1) -> Config:
+def usual_config(
+    m: int, n: int, takes_turns: bool, cluster: tuple[int, int], splits: int = 1, swaps: bool = False
+) -> Config:
     """The configuration of a tile; 192 rows are for three consumers. D has one buffer where that makes room for a
     fourth stage.
     """
     consumers, strip = 3 if m == 192 else 2, (m + n) * 128
     buffers = 1 if consumers == 3 or ROOM // strip < min(4, (ROOM + STORED) // strip) else 2
     stages, group = min((ROOM + (2 - buffers) * STORED) // strip, 10), 16 if cluster == (1, 2) else 8
-    return Config(m, n, consumers, stages, cluster, takes_turns, group, buffers, splits)
+    return Config(m, n, consumers, stages, cluster, takes_turns, group, buffers, splits, swaps)
 
 
 @cache
 def candidates(small: bool = False) -> tuple[Config, ...]:
-    """The configurations: all tiles, for those that load much clusters of blocks that share tiles, and blocks that
-    share K; without the large tiles for `small` products.
+    """The configurations: all tiles, for those that load much clusters of blocks that share tiles; the high ones for
+    operands that change places; and blocks that share K. Without the large tiles for `small` products.
     """
     if small:
         return tuple(config for config in candidates() if config.m * config.n <= SMALL)
@@ -95,8 +100,12 @@ def candidates(small: bool = False) -> tuple[Config, ...]:
         for tile in SUMS for cluster in CLUSTERS
         if (cluster == (1, 1) or tile[0] * tile[1] >= SMALL // 2) and tile[1] // cluster[0] % 8 == 0
     )  # fmt: skip
+    swapped = (
+        usual_config(*tile, cluster, 1, True) for tile in SUMS for cluster in PAIRS
+        if tile[0] > 128 and tile[1] < tile[0] and tile[1] // cluster[0] % 8 == 0
+    )  # fmt: skip
     shared = (usual_config(*tile, False, (1, 1), splits) for tile in SHARING for splits in range(2, MOST_SPLITS + 1))
-    return *alone, *shared
+    return *alone, *swapped, *shared
 
 
 Table = NDArray[Any]
@@ -113,35 +122,35 @@ def table_of(configs: Sequence[Config], blocks: int, constants: Constants = CONS
     return np.array([_parts(config, blocks, constants) for config in configs]).T.copy()
 
 
-def times(
-    table: Table, m: int, n: int, k: int, blocks: int, layers: int = 1, constants: Constants = CONSTANTS
-) -> NDArray[Any]:
+def times(table: Table, m: int, n: int, k: int, layers: int = 1, constants: Constants = CONSTANTS) -> NDArray[Any]:
     """The times of a product of 16-bit elements with these extents by the configurations of a table; infinite for those
     that do not come into question. All at once, since this decides how long a choice takes.
     """
-    rows: list[NDArray[Any]] = list(table)
-    high, wide, slots, most, splits, *at_lines, write, again, ends = rows
+    high, wide, slots, most, splits, least, limit, fewest, *at_lines, write, half, last, ends = table
     power, strips = constants.overlap, -(-k // 64)
     memory = ((m * k + n * k + m * n) * layers * 2e-6 * constants.memory) ** power
-    count = np.ceil(m / high) * np.ceil(n / wide) * layers
+    count = np.ceil(m / high) * np.ceil(n / wide)
+    if layers > 1:
+        count *= layers
     whole = np.floor(count / slots)
     rest = count - whole * slots
-    is_over = rest > 0
+    is_over = np.minimum(rest, 1.0)
     turns = whole * strips + is_over * np.ceil(strips / splits)
-    strip = at_lines[2 if 2 * k % 32 else 1 if 2 * k % 128 else 0]
-    multiply, writes = turns * strip, write * (whole + is_over)
-    hidden = np.maximum(multiply, (multiply + writes) / 2) + write  # each writes while the other multiplies
-    tile: NDArray[Any] = np.where(again > 0, multiply + writes, hidden)
+    multiply = turns * at_lines[2 if 2 * k % 32 else 1 if 2 * k % 128 else 0]
+    writes = write * (whole + is_over)
+    tile = np.maximum(multiply, (multiply + writes) * half) + last  # in turns, each writes while the other multiplies
     found: NDArray[Any] = np.power(np.power(tile, power) + memory, 1 / power) + ends
-    shares = (splits > 1) & ((layers > 1) | (splits * rest > blocks) | (splits * (64 * LEAST_STRIPS) > k) | ~is_over)
-    return np.where((count > most) | shares, inf, found)
+    sharing = rest * splits
+    found[(count > most) | (sharing < least) | (sharing > limit) | (fewest > (0 if layers > 1 else k))] = inf
+    return found
 
 
 def _parts(config: Config, blocks: int, c: Constants) -> tuple[float, ...]:
-    """The tiles of a cluster, the clusters at a time and those at most, the blocks that share K, the times of a strip
-    of K, of one whose rows begin beside lines of the L2 cache, and of one beside its sectors, the time of a tile's
-    sums, whether they take it after each tile, and the times of the beginning and the end. Consumers that take turns
-    write while the other one multiplies.
+    """The extents of a cluster, the clusters at a time and those at most; the blocks that share K, the least and the
+    most blocks that have parts of tiles, and the least K; the times of a strip of K, of one whose rows begin beside
+    lines of the L2 cache, and of one beside its sectors; the time of a tile's sums, the part of the whole time that is
+    not hidden, and the sums at the end, since consumers that take turns write while the other one multiplies; and the
+    times of the beginning and the end.
     """
     (along_m, along_n), sums = config.cluster, config.m * config.n
     together = along_m * along_n
@@ -153,10 +162,14 @@ def _parts(config: Config, blocks: int, c: Constants) -> tuple[float, ...]:
     most = slots if min(config.m, config.n) <= NARROW or (together > 1 and sums < SMALL) else inf
     if together > 2:  # parts of a GPU have multiprocessors left over
         most = slots * 10 // 11
+    shares = 0.0, inf, 0.0
     if config.splits > 1:
-        most = inf
-    tiles = config.m * along_m, config.n * along_n, max(slots, 1), most if slots else 0, config.splits
-    return *tiles, *at_lines, sums / 1000 * c.writes, 0 if config.takes_turns else 1, exchange + c.begin
+        most, shares = inf, (1.0, blocks, config.splits * 64.0 * LEAST_STRIPS)
+    extents = (config.n * along_n, config.m * along_m) if config.swaps else (config.m * along_m, config.n * along_n)
+    write = sums / 1000 * c.writes
+    unhidden = (0.5, write) if config.takes_turns else (1.0, 0.0)
+    tiles = *extents, max(slots, 1), most if slots else 0, config.splits, *shares
+    return *tiles, *at_lines, write, *unhidden, exchange + c.begin
 
 
 def _together(a: float, b: float, overlap: float) -> float:
@@ -176,22 +189,22 @@ def rated(
     m: int, n: int, k: int, blocks: int, layers: int = 1, count: int = 1, shares_k: bool = False
 ) -> tuple[tuple[float, Config], ...]:
     """The configurations whose times the model finds shortest, with these, the first one first; of equal ones the
-    largest tile, and clusters along M where M has few tiles. Blocks share K only where a caller says that it has the
-    memory.
+    largest tile, operands in their places, and clusters along M where M has few tiles. Blocks share K only where a
+    caller says that it has the memory.
     """
     small = m * n * layers <= blocks * NARROW * NARROW
-    configs, found = candidates(small), times(_table(blocks, small), m, n, k, blocks, layers)
+    configs, found = candidates(small), times(_table(blocks, small), m, n, k, layers)
     if not shares_k:
         found = found[: _alone(small)]
     count = min(count, len(found))
     limit = found.min() if count == 1 else np.partition(found, count - 1)[count - 1]
     preferred = (2, 1) if m <= 512 else (1, 2)
 
-    def key(number: int) -> tuple[float, int, bool]:
+    def key(number: int) -> tuple[float, int, bool, bool]:
         config = configs[number]
-        return round(float(found[number]), 3), -config.m * config.n, config.cluster != preferred
+        return round(float(found[number]), 3), -config.m * config.n, config.swaps, config.cluster != preferred
 
-    near = np.flatnonzero((found <= limit + 1e-3) & (found < inf)).tolist()
+    near = np.flatnonzero(found <= min(limit + 1e-3, sys.float_info.max)).tolist()
     return tuple((float(found[number]), configs[number]) for number in sorted(near, key=key)[:count])
 
 

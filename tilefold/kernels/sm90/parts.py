@@ -30,7 +30,8 @@ BY_ROWS = utils.LayoutEnum.ROW_MAJOR
 class Config:
     """Sizes of the kernel: the tile of a block, its consumer warpgroups, the stages in shared memory, the blocks of a
     cluster along M and N, which share tiles of B and of A, whether consumers take turns, and the tiles in a group, in
-    which they follow each other along M. `splits` blocks share the K of a tile (gemm_shared_k.py).
+    which they follow each other along M. `splits` blocks share the K of a tile (gemm_shared_k.py). With `swaps`, the
+    operands change places, so that these sizes are those of tiles of B @ A^T.
 
     The defaults take 224 KiB of shared memory, which only compute capability 9.0 and 10.x have.
     """
@@ -44,6 +45,7 @@ class Config:
     group: int = 8
     buffers: int = 2
     splits: int = 1
+    swaps: bool = False
 
     def __post_init__(self) -> None:
         if self.splits > 1 and (self.takes_turns or self.cluster != (1, 1)):
@@ -66,6 +68,11 @@ class Config:
     def sharing(self) -> int:
         """The consumers that share a tile."""
         return 1 if self.takes_turns else self.consumers
+
+    def tiles(self, m: int, n: int) -> tuple[int, int]:
+        """The tiles of D along M and N, or along N and M where the operands change places."""
+        high, wide = (n, m) if self.swaps else (m, n)
+        return -(-high // self.m), -(-wide // self.n)
 
     @property
     def shared_tiles(self) -> tuple[int, int]:

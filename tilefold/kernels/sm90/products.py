@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Products on Hopper: which kernel takes one, its configuration and its grid, found once for arguments alike."""
 
+import math
 import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
@@ -115,10 +116,10 @@ def plan_skinny(config: Skinny, m: int, n: int) -> Plan:
 def plan_usual(config: Config, m: int, n: int, blocks: int) -> Plan:
     """The launch of a configuration of the usual kernel."""
     if config.splits > 1:
-        tiles = -(-m // config.m) * -(-n // config.n)
+        tiles = math.prod(config.tiles(m, n))
         return Plan(config, (1, 1, blocks if tiles > blocks else config.splits * tiles), config.threads, (1, 1, 1))
     cluster = (*config.cluster, 1)
-    params = utils.PersistentTileSchedulerParams((-(-m // config.m), -(-n // config.n), 1), cluster)
+    params = utils.PersistentTileSchedulerParams((*config.tiles(m, n), 1), cluster)
     most = blocks // (config.cluster[0] * config.cluster[1])
     grid = utils.StaticPersistentTileScheduler.get_grid_shape(params, most)
     return Plan(config, grid, config.threads, cluster)
