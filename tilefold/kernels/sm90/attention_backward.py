@@ -24,7 +24,7 @@ from ..sm80.parts import sequence
 from ..softmax_parts import exp2
 from .attention_backward_rows import ADJACENT, CONSUMERS, NEVER, OWN, Backward, product_of_dq
 from .attention_tiles import ROWS as KEYS
-from .attention_tiles import WARPGROUP, load_stage
+from .attention_tiles import WARPGROUP, load_stage, quarters
 from .parts import together
 
 GROUP = 16
@@ -66,6 +66,7 @@ def attention_backward_kernel(
     at, first, rows = sequence(mQ, batch, starts)
     _, first_k, keys = sequence(mK, batch, starts_k)
     past = keys - rows
+    cute.arch.griddepcontrol_launch_dependents()  # its blocks find room when the last ones of this kernel end
 
     # shared memory, and the TMA copies that fill it
     by_k = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, half)
@@ -342,14 +343,17 @@ def attention_backward_kernel(
 
         if t % WARPGROUP == 0:
             cute.arch.cp_async_bulk_wait_group(0)
+        vector = cute.make_rmem_tensor((4,), cute.Int32)
         for acc, out, unit in ((accK, mDK, scale), (accV, mDV, 1.0)):
             rounded = cute.make_rmem_tensor_like(acc, half)
             rounded.store((acc.load() * unit).to(half))
-            values = cute.composition(rounded, cute.make_layout((2, (2, depth // 8)), stride=(2, (1, 4))))
+            words = cute.recast_tensor(rounded, cute.Int32)
             for r in cute.range_constexpr(2):
-                key = first_own + to_places[2 * r][0]
+                key, parts_of_row = first_own + to_places[2 * r][0], quarters(words, r, depth, t % 4)
                 if key < keys:
                     to = out[at, first_k + key, head_k, None]
-                    for c in cute.range_constexpr(depth // 8):
-                        pair = cute.local_tile(values[r, None], (2,), (c,)).load()
-                        cute.local_tile(to, (2,), (4 * c + t % 4,)).store(pair)
+                    for b in cute.range_constexpr(len(parts_of_row)):
+                        for i in cute.range_constexpr(4):
+                            vector[i] = parts_of_row[b][i]
+                        of_row = cute.local_tile(to, (8,), (4 * b + t % 4,))
+                        cute.autovec_copy(cute.recast_tensor(vector, half), of_row)
