@@ -94,6 +94,9 @@ def test_a_kernel_in_ptx_has_a_page(tmp_path: Path) -> None:
     assert "compiled for sm_80" in written
     assert 'href="#passes"' not in written
     assert "Resources of k" in written
+    first = re.search(r'<body data-first="s(\d+)">', written)
+    assert first is not None
+    assert re.search(rf'id="s{first[1]}"(?:(?!</div>).)*\.entry', re.sub(r"<i[^>]*>|</i>", "", written))
     lines = re.findall(r'data-s="(\d+)"><b>\d+</b><code>(.*?)</code>', written)
     (number,) = (number for number, code in lines if re.sub(r"<[^>]*>", "", code).startswith("st"))
     assert re.search(rf'class="beside" data-s="{number}">(?:(?!class="beside").)*ptx\.st', written, re.DOTALL)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The contents of a report, gathered from a program and its launches."""
 
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from tilefold.driver.source_text import ptx_source_map, source_map
 from tilefold.passes.check_stage import CheckStagePass
 from tilefold.runtime.sim.faults import site_of
 
+_ENTRY = re.compile(r"^[ \t]*(?:\.visible[ \t]+|\.weak[ \t]+)?\.entry\b", re.MULTILINE)
 _FRAME = frozenset(("// begin inline asm", "// end inline asm"))
 """The lines around a text of PTX."""
 
@@ -114,6 +116,8 @@ class Contents:
         site = None if kernel is None else site_of(kernel)
         if site is not None and site.file:
             return site.file, site.line
+        if (line := _first_entry(self.program.source.text)) is not None:  # of PTX
+            return self.program.source.name, line
         return next((spot for spot in self.code.spots() if spot[0] == self.program.source.name), None)
 
     def launched(self, kernel: str) -> int:
@@ -238,6 +242,12 @@ def _forget(contents: Contents, spot: Spot, measured: Sequence[str], told: Seque
         for note in notes
         if note.kind != "remark" or not (note.text.partition(": ")[0] in measured or note.text.endswith(again))
     ]
+
+
+def _first_entry(ptx: str) -> int | None:
+    """The line of the first kernel in a text of PTX; None for a text without one, such as one that is no PTX."""
+    found = _ENTRY.search(ptx)
+    return None if found is None else ptx.count("\n", 0, found.start()) + 1
 
 
 def _note(contents: Contents, spot: Spot, kind: str, text: str) -> None:

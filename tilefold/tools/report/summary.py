@@ -48,9 +48,8 @@ def _verdict(found: Contents) -> Summary:
 
 def _told(faults: list[Fault]) -> str:
     first = faults[0]
-    line = f"line {first.place.line}: " if first.place is not None else ""
     more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
-    return f"{first.code.id} {first.code.summary}; {line}{first.message}{more}"
+    return f"{first.code.id} {first.code.summary}; {first.message}{more}"
 
 
 def _spot(fault: Fault) -> Spot | None:

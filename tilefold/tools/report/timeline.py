@@ -193,7 +193,7 @@ def _label(act: Act, columns: int) -> str:
     name = act.text.partition(", to ")[0].replace("ptx.", "")
     parts = name.split(".")
     room = min((columns - _INDENT) / _LETTER, _MOST_LETTERS)
-    return next((text for text in (name, ".".join(parts[-2:]), parts[0], parts[-1]) if 2 < len(text) < room), "")
+    return next((text for text in (name, ".".join(parts[-2:]), parts[0], parts[-1]) if 1 < len(text) < room), "")
 
 
 def _act(event: Event) -> Act:
