@@ -251,6 +251,12 @@ class Tiles:
     def coordinate(self, i, *, loc=None, ip=None):
         return self.layout.get_hier_coord(i, loc=loc, ip=ip)
 
+    def code_of(self, x):
+        return {cute.Float32: 1, cute.Int32: 7}[type(x)]
+
+    def with_type(self, x, type):
+        return type(x)
+
     @cute.jit
     def last(layout: cute.Layout, i):
         return Tiles.first(layout, cute.size(layout) - 1 - i)
@@ -270,7 +276,7 @@ def kernel(A: cute.Tensor):
     tiles = Tiles((4, 8))
     t, _, _ = cute.arch.thread_idx()
     y, x = tiles.coordinate(t)
-    A[t] = y * 100 + x + Tiles.last(tiles.layout, t) * 1000
+    A[t] = tiles.with_type(y * 100 + x, cute.Int32) + Tiles.last(tiles.layout, t) * 1000 + tiles.code_of(t) - 7
 
 
 A = np.zeros(32, np.int32)
@@ -280,7 +286,7 @@ print(A.tolist() == [t % 4 * 100 + t // 4 + (31 - t) * 1000 for t in range(32)])
 
 
 def test_places_of_an_ir_are_left_out_of_calls_in_all_files_of_a_program(tmp_path: Path) -> None:
-    """Also methods without a decorator have them; and a method may name its class."""
+    """Also methods without a decorator have them; and a method may name its class, and ask for the type of a value."""
     (tmp_path / "helpers").mkdir()
     (tmp_path / "helpers" / "tiles.py").write_text(HELPERS)
     (tmp_path / "program.py").write_text(PROGRAM)

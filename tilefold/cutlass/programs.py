@@ -2,8 +2,9 @@
 """The code of programs, which are files of Python, or the code cells of notebooks in their order (JSON, nbformat 4).
 
 `loc=loc, ip=ip` are left out of calls in functions that are not rewritten, too: they tell another compiler where in its
-IR it is. `isinstance` takes a tensor of coordinates for a tensor. A name that is missing and stands only in an
-annotation or as a default is an error where it is used.
+IR it is. `isinstance` takes a tensor of coordinates for a tensor, and `type(x)` of a value of the kernel is the type of
+elements that it has there. A name that is missing and stands only in an annotation or as a default is an error where it
+is used.
 """
 
 import ast
@@ -19,16 +20,16 @@ from pathlib import Path
 from types import CodeType, MappingProxyType, ModuleType
 from typing import Any
 
-from tilefold.builder.control.builtin import is_instance
+from tilefold.builder.control.builtin import builtin
 from tilefold.cute.missing_name import MissingName, UnknownNameError
 from tilefold.runtime.arrays.reachable import reachable
 
 from .replacements import Replacements
 
 _PLACE = {"loc", "ip"}
-_NAMED, _IS_INSTANCE = "__tilefold_named__", "__tilefold_isinstance__"
-_ADDED: Mapping[str, Any] = MappingProxyType({_IS_INSTANCE: is_instance})
-"""The functions that the code of programs calls in place of Python's own."""
+_NAMED, _BUILTIN = "__tilefold_named__", "__tilefold_builtin__"
+_ADDED: Mapping[str, Any] = MappingProxyType({_BUILTIN: builtin})
+"""The function by which the code of programs finds ours in place of one of Python's own."""
 
 
 def named(name: str, find: Callable[[], object]) -> Any:
@@ -98,8 +99,9 @@ class _Changes(ast.NodeTransformer):
         places = [given for given in node.keywords if isinstance(given.value, ast.Name) and given.value.id == given.arg]
         if {given.arg for given in places} >= _PLACE:
             node.keywords = [given for given in node.keywords if given not in places or given.arg not in _PLACE]
-        if isinstance(node.func, ast.Name) and node.func.id == "isinstance":
-            node.func = ast.copy_location(ast.Name(_IS_INSTANCE, ast.Load()), node.func)
+        if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "type"):
+            found = ast.Call(ast.Name(_BUILTIN, ast.Load()), [node.func], [])
+            node.func = ast.copy_location(found, node.func)
         return node
 
 
