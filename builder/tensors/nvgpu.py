@@ -61,10 +61,14 @@ class CopyR2SOp(CopyUniversalOp):
 
 
 class LoadCacheMode(Enum):
-    """The caches that keep the data of a load: all, also where `NONE` are named, or only L2."""
+    """The caches that keep the data of a load: all, also where `NONE` are named, or only L2. `STREAMING` and `LAST_USE`
+    are those of plain loads; cp.async has neither (PTX ISA, cp.async).
+    """
 
     ALWAYS = NONE = "ca"
     GLOBAL = "cg"
+    STREAMING = "cs"
+    LAST_USE = "lu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class CopyG2SOp(CopyOp):
 
     def atom(self, bits: int | None) -> CopyAtom:
         mode = self.cache_mode
-        if not isinstance(mode, LoadCacheMode):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if mode not in (LoadCacheMode.ALWAYS, LoadCacheMode.GLOBAL):
             hint = "write cute.nvgpu.LoadCacheMode.ALWAYS or GLOBAL"
             raise TilefoldError(Code.BUILD_VALUE, f"cp.async has no cache mode {mode!r}", hint)
         size, rest = divmod(bits or 128, 8)

@@ -112,6 +112,9 @@ MISTAKES = MappingProxyType({
     # atoms
     "cute.make_tiled_mma(cute.Float16)": ("E5002", "expected a matrix instruction, got Float16", "MmaF16BF16Op"),
     "cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp('l2'), cute.Float16)": ("E5002", "no cache mode 'l2'", ""),
+    "cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(cute.nvgpu.LoadCacheMode.LAST_USE), cute.Float16)": (
+        "E5002", "cp.async has no cache mode <LoadCacheMode.LAST_USE: 'lu'>", "write cute.nvgpu.LoadCacheMode.ALWAYS"
+    ),
     # powers
     "n ** n": ("E5002", "needs a static exponent", "1 << n"),
     "n ** -1": ("E5002", "is not an integer", "cute.Float32"),
