@@ -56,8 +56,6 @@ class Driver:
         try:
             self.api: Any = import_module("cuda.bindings.driver")
             status = self.api.cuInit(0)[0]
-            if int(status) == 0:  # where programs run without a GPU, this function is missing
-                self.api.cuDeviceGet(ordinal)
         except (ImportError, RuntimeError) as error:  # cuda-python reports a missing driver as a RuntimeError
             raise CudaUnavailable(str(error).splitlines()[0]) from error
         if int(status) != 0:

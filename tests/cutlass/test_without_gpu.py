@@ -16,6 +16,7 @@ from tilefold.runtime.cuda.driver import CudaError
 
 from tilefold import cute
 from tilefold.cutlass.replacements import Replacements
+from tilefold.cutlass.without_gpu.device_calls import device_on_host
 from tilefold.cutlass.without_gpu.host_memory import HostMemory, memory_on_host
 from tilefold.cutlass.without_gpu.launches import MissingGpu, take_the_place_of_gpus
 from tilefold.cutlass.without_gpu.streams import streams_on_host
@@ -173,6 +174,26 @@ def test_kernels_reach_memory_that_a_program_allocates(replaced: Replacements) -
     assert (runtime.cudaFree(address), reachable().size_from(address)) == ((bad,), 0)
 
 
+def test_streams_events_and_devices_of_the_driver(replaced: Replacements, gpu: MissingGpu) -> None:
+    runtime: Any = pytest.importorskip("cuda.bindings.runtime")
+    driver: Any = pytest.importorskip("cuda.bindings.driver")
+    device_on_host(gpu, replaced)
+    good = driver.CUresult.CUDA_SUCCESS
+    status, stream = driver.cuStreamCreate(0)
+    assert (status, int(stream), driver.cuStreamSynchronize(stream)) == (good, 0, (good,))
+    start, end = driver.cuEventCreate(0)[1], driver.cuEventCreate(0)[1]
+    assert driver.cuEventRecord(start, stream) == driver.cuEventRecord(end, stream) == driver.cuStreamDestroy(stream)
+    status, milliseconds = driver.cuEventElapsedTime(start, end)
+    assert status == good
+    assert milliseconds >= 0
+    kind = driver.CUdevice_attribute
+    major = kind.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR
+    assert driver.cuDeviceGetAttribute(major, driver.cuDeviceGet(0)[1]) == (good, gpu.target.sm // 10)
+    assert driver.cuDeviceGetAttribute(kind.CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 0)[0] != good
+    assert runtime.cudaGetLastError() == (runtime.cudaError_t.cudaSuccess,)
+    assert runtime.cudaGetDeviceCount() == (runtime.cudaError_t.cudaSuccess, 1)
+
+
 def test_memory_that_a_launch_reaches_stays_alive() -> None:
     memory = Reachable()
     array = np.arange(1000)
@@ -305,7 +326,8 @@ def broken(x):
 
 options = {"backend": "aot_eager"}
 assert torch.compile(broken, **options)(a).equal(6 * (a + 1))
-assert torch.compile(lambda x: twice(x + 1) * 3, fullgraph=True, **options)(a).equal(6 * (a + 1))
+three = lambda: torch.cuda.get_device_properties(0).warp_size - 29
+assert torch.compile(lambda x: twice(x + 1) * three(), fullgraph=True, **options)(a).equal(6 * (a + 1))
 """
 
 

@@ -5,7 +5,7 @@ Only `python -m tilefold.cutlass` and `make programs` do this, in the process of
 place that gives functions of torch and of CUDA another meaning, for as long as a `Replacements` is open. For torch
 `device="cuda"` means the host then, `tensor.cuda()` is the tensor or an aligned copy, streams and events do nothing,
 graphs repeat their launches, and there is a GPU. Memory that the program allocates by CUDA's runtime or driver is the
-host's.
+host's, and its streams, events and questions about the device are answered.
 """
 
 from importlib.util import find_spec
@@ -15,6 +15,7 @@ from tilefold.cute.host.streams import torch_module
 from tilefold.runtime.settings import program_arch
 
 from ..replacements import Replacements
+from .device_calls import device_on_host
 from .host_memory import memory_on_host
 from .launches import MissingGpu, take_the_place_of_gpus
 from .streams import compiler_on_host, streams_on_host
@@ -32,6 +33,7 @@ def stay_on_host() -> Replacements:
     with Replacements() as replaced:
         take_the_place_of_gpus(gpu, replaced)
         memory_on_host(replaced)
+        device_on_host(gpu, replaced)
         if find_spec("torch") is not None:
             torch = torch_module()
             tensors_on_host(torch, replaced)

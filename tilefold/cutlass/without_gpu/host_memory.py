@@ -80,18 +80,16 @@ def memory_on_host(replaced: Replacements) -> None:
     if find_spec("cuda") is None:
         return
     runtime, driver = import_module("cuda.bindings.runtime"), import_module("cuda.bindings.driver")
-    memory, done = HostMemory(), _always_done
+    memory = HostMemory()
     error, result = runtime.cudaError_t, driver.CUresult
     of_runtime = {
         "cudaFree": memory.free, "cudaFreeAsync": memory.free, "cudaMemset": memory.fill,
         "cudaMemsetAsync": memory.fill, "cudaMemcpy": memory.copy, "cudaMemcpyAsync": memory.copy,
-        "cudaDeviceSynchronize": done, "cudaStreamSynchronize": done,
     }  # fmt: skip
     copies = ("cuMemcpy", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuMemcpyDtoD")
     of_driver = {
         "cuMemFree": memory.free, "cuMemFreeAsync": memory.free, "cuMemsetD8": memory.fill,
-        "cuMemsetD8Async": memory.fill, "cuCtxSynchronize": done, "cuStreamSynchronize": done,
-        "cuInit": done,
+        "cuMemsetD8Async": memory.fill,
         **{f"{name}{kind}": memory.copy for name in copies for kind in ("", "Async")},
     }  # fmt: skip
     good, bad = error.cudaSuccess, error.cudaErrorInvalidValue
@@ -102,15 +100,6 @@ def memory_on_host(replaced: Replacements) -> None:
     allocate = _allocating(memory, good, driver.CUdeviceptr)
     replaced.set(driver, cuMemAlloc=allocate, cuMemAllocAsync=allocate)
     replaced.set(driver, **{name: _answering(work, good, bad) for name, work in of_driver.items()})
-    replaced.set(
-        driver,
-        cuDeviceGetCount=lambda: (result.CUDA_SUCCESS, 1),
-        cuCtxGetCurrent=lambda: (result.CUDA_SUCCESS, driver.CUcontext(1)),
-    )
-
-
-def _always_done() -> bool:
-    return True
 
 
 def _allocating(memory: HostMemory, success: object, kind: Callable[[int], object]) -> Callable[..., tuple[Any, Any]]:

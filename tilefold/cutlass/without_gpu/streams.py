@@ -2,13 +2,13 @@
 """torch's streams, events and graphs without a GPU: a launch is complete when its call returns."""
 
 import time
+from collections import namedtuple
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from inspect import signature
-from types import SimpleNamespace
 from typing import Any
 
 from tilefold.base.target import MAX_THREADS, RESERVED_SHARED_BYTES, STATIC_SHARED_BYTES
@@ -116,7 +116,7 @@ def streams_on_host(torch: Any, gpu: MissingGpu, replaced: Replacements) -> None
     """Makes torch say that there is a GPU, and answer for its streams, events and graphs."""
     capability = gpu.target.capability
     shared = capability.shared_kib * 1024
-    properties = SimpleNamespace(
+    values = dict(
         name="the simulator",
         gcnArchName="the simulator",  # the name for the compiler of a torch that is built without CUDA
         multi_processor_count=gpu.multiprocessors,
@@ -132,6 +132,7 @@ def streams_on_host(torch: Any, gpu: MissingGpu, replaced: Replacements) -> None
         shared_memory_per_block_optin=shared - RESERVED_SHARED_BYTES,
         shared_memory_per_multiprocessor=shared,
     )
+    properties = namedtuple("properties", values)(**values)  # of the kinds of objects that torch.compile takes
     answers = {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "set_device": None,
         "synchronize": None, "empty_cache": None, "init": None, "get_device_capability": divmod(gpu.target.sm, 10),
