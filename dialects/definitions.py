@@ -142,7 +142,7 @@ def _kept(definition: Any, converter: Callable[[Any], Any] | None, default: obje
     return definition
 
 
-def operand(constraint: Any = Attribute, *, converter: Callable[[Any], Any] | None = None) -> Any:
+def operand(constraint: Any = Attribute, *, converter: Callable[[Any], object] | None = None) -> Any:
     """The field of an operand; a `converter` tells the type checker which types the constructor takes."""
     return _kept(operand_def(constraint), None, _REQUIRED)
 

@@ -22,6 +22,9 @@ from ..layout.algebra.core import ComposedLayout, Layout
 from .errors import Dim3, LaunchError, argument_error
 from .options import Cluster, LaunchAttributes
 
+NumPyArray: TypeAlias = NDArray[Any]
+"""An array of NumPy, of elements of any type."""
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchConfig:
@@ -90,7 +93,7 @@ def numpy_type(element: ElementType) -> np.dtype[Any]:
     return np.dtype(element.library if element.in_numpy else getattr(ml_dtypes, element.library))
 
 
-def strided_view(array: NDArray[Any], shape: Sequence[int], steps: Sequence[int]) -> NDArray[Any]:
+def strided_view(array: NumPyArray, shape: Sequence[int], steps: Sequence[int]) -> NumPyArray:
     """The elements from the first one of an array on, in another shape, with strides in bytes.
 
     NumPy's `as_strided` asks for the type by its name, and finds none for `float8_e5m2` of ml_dtypes.
@@ -111,7 +114,7 @@ class TensorArgument:
     aligned as that of an allocation on a GPU is.
     """
 
-    storage: NDArray[Any]
+    storage: NumPyArray
     layout: Layout | ComposedLayout | None = None
     initialised: bool = True
     offset: int = 0
@@ -125,7 +128,7 @@ class TensorArgument:
             )
 
     @classmethod
-    def of(cls, array: NDArray[Any]) -> "TensorArgument":
+    def of(cls, array: NumPyArray) -> "TensorArgument":
         """A NumPy array as it lies in memory: the launch reads and writes the array itself.
 
         LaunchError for an array without elements or with negative strides.

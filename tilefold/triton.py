@@ -56,7 +56,7 @@ def check(
     )  # fmt: skip
 
 
-def launch(kernel: Any, *args: Any, target: str = DEFAULT_ARCH, **more: Any) -> RunResult:
+def launch(kernel: object, *args: object, target: str = DEFAULT_ARCH, **more: object) -> RunResult:
     """Runs a launch of a Triton kernel on the simulator, with its checks; see `check`. SimulationError for a fault."""
     call = _Compiled.of(kernel, args, more, target)
     return call.call.launch(call.grid, call.block, shared=call.shared)

@@ -113,7 +113,7 @@ def _bulk_copy(text: re.Match[str], operands: Sequence[Any]) -> tuple[()] | None
     return ()
 
 
-def _in_space(at: Any, space: ptx.PtrType, align: int = _BULK_ALIGN) -> Callable[[], SSAValue] | None:
+def _in_space(at: object, space: ptx.PtrType, align: int = _BULK_ALIGN) -> Callable[[], SSAValue] | None:
     """What makes an address in a memory of an operand, a pointer or a number; None for another operand."""
     if isinstance(at, Address | Pointer | RawPointer):
         held = address_of(at).ssa

@@ -37,8 +37,8 @@ def inline_ptx(
     constraints: str | None = None,
     *operands: object,
     results: object = (),
-    sim: Callable[..., Any] | None = None,
-    write_only_types: Sequence[Any] | None = None,
+    sim: Callable[..., object] | None = None,
+    write_only_types: Sequence[object] | None = None,
     read_only_args: Sequence[object] = (),
     read_write_args: Sequence[object] = (),
     predicate: object = None,
@@ -106,7 +106,7 @@ def inline_ptx(
     return values if several else values[0]
 
 
-def _stored(text: str, constraints: str, operands: Sequence[Any]) -> tuple[Any, ...] | None:
+def _stored(text: str, constraints: str, operands: Sequence[object]) -> tuple[Any, ...] | None:
     """Emits the operation of a text that ends with a store, and returns no values; None for another text."""
     parts, letters = stored_text(text, len(operands)), [letter.strip() for letter in constraints.split(",")]
     if parts is None or len(letters) != len(operands):
@@ -148,7 +148,7 @@ def _letter(type: Attribute) -> str:
     return make_constraint(type) or "r"
 
 
-def _letters(operands: Sequence[Any]) -> list[str]:
+def _letters(operands: Sequence[object]) -> list[str]:
     """The constraints of operands."""
     return [_letter(_operand(operand).type) for operand in operands]
 

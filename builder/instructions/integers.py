@@ -17,7 +17,7 @@ from .math import maximum, minimum, where
 Uint64 = DTYPES["Uint64"]
 
 
-def _word(x: Any, bits: tuple[int, ...] = (32, 64)) -> Any:
+def _word(x: Any, bits: tuple[int, ...] = (32, 64)) -> Value:
     value: Value = as_value(x, Int32)
     if value.dtype.kind != "int" or value.dtype.bits not in bits:
         widths = " or ".join(map(str, bits))

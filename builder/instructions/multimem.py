@@ -100,7 +100,7 @@ def _spin(lock_ptr: Pointer, expected: Scalar, reset: Scalar, order: str, scope:
     def swap(*_: object) -> Any:
         return atomic_cas(lock_ptr, expected, reset, order, scope)
 
-    def differs(before: object) -> Any:
+    def differs(before: object) -> bool:
         return before != expected
 
     while_(differs, swap, swap())

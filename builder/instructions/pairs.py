@@ -34,7 +34,7 @@ def _suffix(rnd: object, ftz: bool) -> str:
     return "" if word == "rn" and not ftz else f".{word}{'.ftz' * ftz}"
 
 
-def _by_parts(name: str, plain: Callable[..., Any], pairs: Sequence[Pair], rnd: object, ftz: bool) -> Pair:
+def _by_parts(name: str, plain: Callable[..., object], pairs: Sequence[Pair], rnd: object, ftz: bool) -> Pair:
     """An instruction on the first numbers of pairs and on the second ones: `plain`, or with a rounding of its own the
     instruction `name` as text.
     """

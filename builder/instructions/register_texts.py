@@ -75,7 +75,7 @@ class _Text:
     values: dict[str, Any] = field(default_factory=lambda: {})
 
 
-def register_text(text: str, operands: Sequence[Any]) -> tuple[Any, ...] | None:
+def register_text(text: str, operands: Sequence[object]) -> tuple[Any, ...] | None:
     """Emits a text without results that multiplies into tensor memory, or that has registers of the function; None for
     any other text.
 
@@ -135,7 +135,7 @@ def _is_known(word: str, *, is_guarded: bool) -> bool:
 class _Run:
     """A text whose instructions become operations one after the other."""
 
-    def __init__(self, text: _Text, operands: Sequence[Any]) -> None:
+    def __init__(self, text: _Text, operands: Sequence[object]) -> None:
         self.text, self.operands = text, operands
         if not text.is_block:
             shared = {name: make_rmem_tensor(1, dtype) for name, dtype in text.types.items()}

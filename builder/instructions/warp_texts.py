@@ -65,12 +65,12 @@ def warp_operation(text: str, operands: Sequence[Any], results: Sequence[DType])
     return (convert(wrap(made.results[0], dtype), results[0]),)
 
 
-def _operand(text: str, operands: Sequence[Any]) -> Any:
+def _operand(text: str, operands: Sequence[object]) -> Any:
     """A number of the text, or the operand of a register; the first one is that of the result."""
     return operands[int(text[1:]) - 1] if text.startswith("$") else int(text, 0)
 
 
-def _mask(text: str, operands: Sequence[Any]) -> SSAValue | None:
+def _mask(text: str, operands: Sequence[object]) -> SSAValue | None:
     """A mask of lanes; None for the whole warp."""
     mask = _operand(text, operands)
     return None if mask in (-1, _ALL) else convert(mask, Int32).ssa

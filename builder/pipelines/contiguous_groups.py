@@ -46,7 +46,7 @@ def contiguous_group_search(
     """
     extent, number = tile_shape_mnk[mode], convert(tile_idx, Int32)
 
-    def goes_on(group: Any, start: object, end: Any, tile: object, behind: Any) -> Any:
+    def goes_on(group: Any, start: object, end: object, tile: object, behind: Any) -> Any:
         return (number >= behind) & (group <= group_count)
 
     def following(group: Any, start: object, end: Any, tile: object, behind: Any) -> tuple[Any, ...]:

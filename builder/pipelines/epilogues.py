@@ -57,7 +57,7 @@ def transform_partitioned_tensor_layout(tensor: Any) -> Any:
 
 
 def epilogue_tmem_copy_and_partition(
-    gemm: Any, tidx: Any, tAcc: Tensor, gC_mnl: Tensor | CoordTensor, epi_tile: Any, use_2cta_instrs: bool
+    gemm: Any, tidx: object, tAcc: Tensor, gC_mnl: Tensor | CoordTensor, epi_tile: Any, use_2cta_instrs: bool
 ) -> tuple[TiledCopy, Tensor, Tensor]:
     """The load of an epilogue's tiles from tensor memory, a thread's part of the accumulators,
     (T2R,T2R_M,T2R_N,EPI_M,EPI_N,STAGE), and its registers for a tile. `tAcc` (M,N,STAGE) and `gC_mnl` (M,N,...) are
@@ -75,7 +75,7 @@ def epilogue_tmem_copy_and_partition(
 
 
 def epilogue_smem_copy_and_partition(
-    gemm: Any, tiled_copy_t2r: TiledCopy, tTR_rC: Tensor, tidx: Any, sC: Tensor
+    gemm: Any, tiled_copy_t2r: TiledCopy, tTR_rC: Tensor, tidx: object, sC: Tensor
 ) -> tuple[TiledCopy, Tensor, Tensor]:
     """The store of an epilogue's tile to shared memory, a thread's registers as it takes them, and its part of the
     stages `sC`.
@@ -96,7 +96,7 @@ def epilogue_tma_store(
     epi_tile: Any,
     num_tiles_executed: Any,
     epilogue_op: Callable[[Any], Any],
-    mma_tile_coord_mnl: tuple[Any, Any, Any],
+    mma_tile_coord_mnl: tuple[object, object, object],
     acc_consumer_state: PipelineState,
     acc_pipeline: PipelineUmmaAsync,
     c_pipeline: PipelineTmaStore,
@@ -145,7 +145,7 @@ def epilogue(
     tCgC: Tensor,
     epi_tile: Any,
     epilogue_op: Callable[[Any], Any],
-    mma_tile_coord_mnl: tuple[Any, Any, Any],
+    mma_tile_coord_mnl: tuple[object, object, object],
     acc_consumer_state: PipelineState,
     acc_pipeline: PipelineUmmaAsync,
     tCcC_base: CoordTensor | None = None,

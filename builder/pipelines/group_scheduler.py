@@ -99,7 +99,7 @@ class GroupedGemmTileSchedulerHelper(Stateful):
         )
 
     def search_cluster_tile_count_k(
-        self, cta_tile_coord: tuple[Any, Any, Any], problem_shape_mnkl: Tensor
+        self, cta_tile_coord: tuple[object, object, object], problem_shape_mnkl: Tensor
     ) -> tuple[Any, Any]:
         """The tiles along K of the product of a coordinate, and its number: a warp that only multiplies needs no
         more.

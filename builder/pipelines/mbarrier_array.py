@@ -76,7 +76,7 @@ class MbarrierArray:
         """The thread arrives, in the own block or in that of a rank."""
         mbarriers.mbarrier_arrive(self.get_barrier(index), dst_rank)
 
-    def arrive_tcgen05mma(self, index: Any, mask: Any = None, cta_group: CtaGroup = CtaGroup.ONE) -> None:
+    def arrive_tcgen05mma(self, index: object, mask: object = None, cta_group: CtaGroup = CtaGroup.ONE) -> None:
         """A warp arrives once its multiplications so far are complete, in the own block or in those of a mask."""
         commit(self.get_barrier(index), mask, cta_group)
 
@@ -88,7 +88,7 @@ class MbarrierArray:
         """The thread arrives, and bytes of copies are expected."""
         self.arrive_and_expect_tx_with_dst(index, tx_count)
 
-    def arrive_and_expect_tx_with_dst(self, index: Any, tx_count: Any, dst: Any = None) -> None:
+    def arrive_and_expect_tx_with_dst(self, index: object, tx_count: Any, dst: Any = None) -> None:
         """The thread arrives, and bytes of copies are expected, in the own block or in that of a rank. In
         a pipeline one thread of the warp does.
         """

@@ -97,7 +97,7 @@ def _unswizzled(layout: Layout) -> LayoutLike:
 
 def get_gmem_layout_scale(
     a_shape: Any, scale_granularity_m: int, scale_granularity_k: int, scale_major_mode: OperandMajorMode
-) -> Any:
+) -> Layout:
     """The layout of the scales in global memory by the coordinates (M,K,L) of A:
     ((granularity,scales),(granularity,scales),L).
     """
@@ -140,7 +140,7 @@ def scale_tma_partition(
     """
 
     def once(tensor: object) -> Any:
-        def filtered(whole: Any) -> Any:
+        def filtered(whole: Any) -> Layout:
             modes = list(whole)
             return make_layout(*map(filter_zeros, modes[:3]), *modes[3:])
 
@@ -256,12 +256,12 @@ def epilog_smem_copy_and_partition(
 
 def epilog_gmem_copy_and_partition(
     c_dtype: DType,
-    tidx: Any,
+    tidx: object,
     tma_atom_c: TmaAtom | None,
     tiled_copy_t2r: TiledCopy | None,
     tma_gC_mnl: CoordTensor | None,
     gC_mnl: Tensor | None,
-    epi_tile: Any,
+    epi_tile: object,
     sC: Tensor | None,
 ) -> tuple[TmaAtom | None, Any, Any, CopyAtom | None, Any]:
     """The TMA copy of C and the parts of shared and global memory that it moves, ((TMA,TMA_Iter),EPI_M,EPI_N,M,N,L);

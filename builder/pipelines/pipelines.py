@@ -78,7 +78,7 @@ class Stages(Nameable):
         defer_sync: bool,
         blocks: int = 1,
         tx_count: int = 0,
-        fields: tuple[Any, ...] = (),
+        fields: tuple[object, ...] = (),
     ) -> Self:
         make_pipeline_state(PipelineUserType.Producer, stages)  # which checks their number
         bars = barriers.mbarriers(storage, 2 * stages)

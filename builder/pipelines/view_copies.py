@@ -52,7 +52,7 @@ class OperandTile:
     tiled_mma: TiledMma
 
 
-def get_cta_v_map_ab(gmem: Tensor, mma_tiler: Any, tiled_mma: TiledMma, operand: Operand) -> OperandTile:
+def get_cta_v_map_ab(gmem: Tensor, mma_tiler: object, tiled_mma: TiledMma, operand: Operand) -> OperandTile:
     """The values of a block's tile of A or B, or of their scales, as `tma_load` takes them. Raises TilefoldError
     (E5002) for another operand.
     """
@@ -61,7 +61,7 @@ def get_cta_v_map_ab(gmem: Tensor, mma_tiler: Any, tiled_mma: TiledMma, operand:
     return OperandTile(operand, mma_tiler, tiled_mma)
 
 
-def get_cta_v_map_c(gmem: Tensor, epi_tile: Any) -> Any:
+def get_cta_v_map_c(gmem: Tensor, epi_tile: object) -> Any:
     """The values of a tile of an epilogue, as `tma_store` takes them: the tiler that cuts it."""
     return epi_tile
 
@@ -69,7 +69,7 @@ def get_cta_v_map_c(gmem: Tensor, epi_tile: Any) -> Any:
 def tma_load(
     src: Tensor,
     dst: Tensor,
-    mbar: Any,
+    mbar: object,
     *,
     cta_v_map: OperandTile,
     tma_operation_type: OperationTypeEnum = OperationTypeEnum.SM90_TMA_LOAD,
@@ -84,9 +84,9 @@ def tma_load(
 def tma_load_multicast(
     src: Tensor,
     dst: Tensor,
-    mbar: Any,
+    mbar: object,
     *,
-    vmnk_layout: Any,
+    vmnk_layout: object,
     cta_v_map: OperandTile,
     tma_operation_type: OperationTypeEnum,
     multicast_mode: int,
@@ -129,7 +129,7 @@ def _load(
     tma_copy(info.atom, source, to, mbar, mask, None)
 
 
-def tma_store(src: Tensor, dst: Tensor, *, cta_v_map: Any) -> None:
+def tma_store(src: Tensor, dst: Tensor, *, cta_v_map: object) -> None:
     """Stores a tile of shared memory to a view of a tensor in global memory; a warp calls it."""
     info = make_tiled_tma_atom(CopyBulkTensorTileS2GOp(), whole_of(dst), _from_0(src.ir_type.layout.data), cta_v_map)
     part = on_coordinates(dst, info.tma_tensor)
@@ -143,7 +143,7 @@ def _from_0(layout: LayoutLike) -> LayoutLike:
 
 
 def block_copy(
-    atom: Any, src: Any, dst: Any, *, tma_multicast: Mapping[str, Any] | None = None, **options: Any
+    atom: Any, src: object, dst: object, *, tma_multicast: Mapping[str, Any] | None = None, **options: Any
 ) -> None:
     """Copies a tile between global and shared memory by a tensor map; all modes of both belong to the tile. `options`
     are those of `copy`.

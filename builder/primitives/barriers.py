@@ -160,7 +160,7 @@ def fence_sync_restrict(order: MemOrder) -> None:
     arch.fence_acq_rel_cluster()
 
 
-def mbarrier_try_wait_timelimit(bar: Any, state: Scalar, time_limit: object = None) -> Any:
+def mbarrier_try_wait_timelimit(bar: object, state: Scalar, time_limit: object = None) -> Any:
     """Does `mbarrier_try_wait_parity` for the phase that a state of `mbarrier_arrive` names."""
     return wrap(emit(ptx.MbarrierTryWaitStateOp(address(bar).ssa, convert(state, Int64).ssa)).results[0])
 

@@ -60,7 +60,7 @@ def cvt_packfloat(
     sat: SaturationModeKind = SaturationModeKind.NONE,
     relu: bool = False,
     extract_hi: bool = False,
-) -> Any:
+) -> Int:
     """The pair of floats in the lower half of an Int32, with `extract_hi` in the upper one, as a pair of another kind
     in an Int32 (PTX ISA, cvt). Raises TilefoldError (E5002) for a conversion that PTX lacks, and for a `c` other than
     0.
@@ -104,7 +104,7 @@ def prmt(lo: Scalar, selector: Scalar, mode: PermuteMode = PermuteMode.DEFAULT, 
     return convert(bytes_of(lo, hi, selector), Int32)
 
 
-def _converted(types: str, values: list[SSAValue], rnd: FPRoundingMode, sat: SaturationModeKind, relu: bool) -> Any:
+def _converted(types: str, values: list[SSAValue], rnd: FPRoundingMode, sat: SaturationModeKind, relu: bool) -> Int:
     return _word(insert_value(ptx.CvtOp(_form(types, rnd, sat, relu), values)))
 
 

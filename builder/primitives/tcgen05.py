@@ -126,7 +126,7 @@ class Tcgen05SmemDesc(Int):
 
     @staticmethod
     def build(
-        start_address: Any,
+        start_address: object,
         leading_byte_offset: int,
         stride_byte_offset: int,
         layout: Any = Tcgen05SmemSwizzle.NONE,
@@ -230,7 +230,7 @@ def tcgen05_ld(shape: object, tmem_ptr: object, num: int = 1, *, pack: bool = Fa
     return load(held)
 
 
-def tcgen05_st(shape: Any, tmem_ptr: Any, value: Any, *, unpack: bool = False, offset: int | None = None) -> None:
+def tcgen05_st(shape: object, tmem_ptr: object, value: Any, *, unpack: bool = False, offset: int | None = None) -> None:
     """Stores registers, of 32 bits each (PTX ISA, tcgen05.st)."""
     name = shape.value if isinstance(shape, Enum) else str(shape)
     count = getattr(value, "size", None) or len(value)

@@ -124,17 +124,17 @@ class Tcgen05MxOmmaInstrDesc(_ScaledInstrDesc):
 
 def tcgen05_mma_block_scale(
     kind: MMABlockScaleKind,
-    group: Any,
+    group: object,
     d: Any,
     a: Scalar,
     b: Scalar,
     idesc: Scalar,
     enable_input_d: Any = True,
-    scale_a: Any = None,
-    scale_b: Any = None,
+    scale_a: object = None,
+    scale_b: object = None,
     *,
     scale_vec_size: Tcgen05MMABlockScale | None = None,
-    collector_op: Any = None,
+    collector_op: object = None,
 ) -> None:
     """Starts D = (A * scale_a) * (B * scale_b) + D, or without D where `enable_input_d` does not hold (PTX ISA,
     tcgen05.mma). One thread executes it.

@@ -30,7 +30,7 @@ _LANES = 32
 """The lanes of tensor memory that a warp reaches."""
 
 
-def make_trivial_tiled_mma(*given: Any, **named: Any) -> TiledMma:
+def make_trivial_tiled_mma(*given: object, **named: object) -> TiledMma:
     """The tiled MMA of one instruction for element types: `(a_dtype, b_dtype, a_leading_mode, b_leading_mode,
     acc_dtype, cta_group, mma_tiler_mn, a_source)`, or `ab_dtype` in place of the first two; A is in shared memory by
     default.
@@ -53,7 +53,7 @@ def make_trivial_tiled_mma(*given: Any, **named: Any) -> TiledMma:
     return make_tiled_mma(umma.MmaF8F6F4Op(a_dtype, b, acc, *of_instruction))
 
 
-def make_blockscaled_trivial_tiled_mma(*given: Any, **named: Any) -> TiledMma:
+def make_blockscaled_trivial_tiled_mma(*given: object, **named: object) -> TiledMma:
     """The tiled MMA of one instruction with scale factors: `(a_dtype, b_dtype, a_leading_mode, b_leading_mode,
     sf_dtype, sf_vec_size, cta_group, mma_tiler_mn, a_source)`, as `make_trivial_tiled_mma`. Raises TilefoldError
     (E0302, E0304) where there is no such instruction, and (E5002) for a missing argument.
@@ -69,7 +69,7 @@ def make_blockscaled_trivial_tiled_mma(*given: Any, **named: Any) -> TiledMma:
     return make_tiled_mma(umma.MmaMXF8F6F4Op(a_dtype, b, (m, n, _K_BITS // 8), group, place, a_major, b_major))
 
 
-def _arguments(given: tuple[Any, ...], named: dict[str, Any], rest: tuple[str, ...]) -> list[Any]:
+def _arguments(given: tuple[object, ...], named: dict[str, Any], rest: tuple[str, ...]) -> list[Any]:
     """The arguments in order, with the type of B, which may be left out, and the place of A."""
     is_one_type = "ab_dtype" in named or (len(given) > 1 and isinstance(given[1], OperandMajorMode))
     names = ("ab_dtype",) if is_one_type else ("a_dtype", "b_dtype")

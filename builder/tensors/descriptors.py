@@ -3,7 +3,7 @@
 mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp).
 """
 
-from typing import Any, Self
+from typing import Self
 
 from xdsl.ir import SSAValue
 
@@ -24,7 +24,7 @@ class Descriptors(Tensor):
 
     __slots__ = ("_matrix",)
 
-    def __init__(self, ssa: SSAValue, dtype: DType | None = None, matrix: Any = None) -> None:
+    def __init__(self, ssa: SSAValue, dtype: DType | None = None, matrix: object = None) -> None:
         super().__init__(ssa, dtype)
         self._matrix = self.ir_type.layout.data.shape[0] if matrix is None else matrix
 

@@ -203,7 +203,7 @@ def _is_operand(x: object) -> bool:
     return isinstance(x, Vec) or is_scalar(x)
 
 
-def _same(x: Scalar) -> Any:
+def _same(x: Scalar) -> Scalar:
     return x
 
 

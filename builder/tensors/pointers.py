@@ -90,7 +90,7 @@ def alias(tensor: Tensor, layout: object, dtype: object, offset: int = 0, alignm
     return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0], element)
 
 
-def make_tensor(iterator: Pointer | CoordPointer | tuple[Any, ...], layout: object) -> Any:
+def make_tensor(iterator: Pointer | CoordPointer | tuple[object, ...], layout: object) -> Any:
     """Another layout from the start of a tensor (CuTe's make_tensor): `make_tensor(t.iterator, layout)`. From a tuple
     of integers it makes the coordinate tensor that counts from there, as with CuTe's make_inttuple_iter.
 
@@ -102,7 +102,7 @@ def make_tensor(iterator: Pointer | CoordPointer | tuple[Any, ...], layout: obje
     return made.swizzled_by(plain) if isinstance(made, Tensor) else made
 
 
-def _tensor_of(iterator: Any, plain: LayoutLike) -> Tensor | CoordTensor:
+def _tensor_of(iterator: object, plain: LayoutLike) -> Tensor | CoordTensor:
     if isinstance(iterator, tuple):
         iterator = _counting_from(cast("tuple[Any, ...]", iterator)).iterator
     if isinstance(iterator, CoordPointer):

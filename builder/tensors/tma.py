@@ -210,7 +210,7 @@ def _map_element(op: "nvgpu.TmaCopyOp", requested: DType, given: DType) -> str:
 
 
 def tma_partition(
-    atom: TmaAtom, cta_coord: Any, cta_layout: Any, smem_tensor: Tensor, gmem_tensor: CoordTensor
+    atom: TmaAtom, cta_coord: object, cta_layout: object, smem_tensor: Tensor, gmem_tensor: CoordTensor
 ) -> tuple[Tensor, CoordTensor]:
     """Divides shared memory and coordinates into instructions, ((TMA,TMA_Iter),Rest...), for the block at `cta_coord`
     of a multicast.
@@ -230,7 +230,12 @@ def tma_partition(
 
 
 def gather4(
-    atom: TmaAtom, column: object, rows: Sequence[object], smem: Tensor, tma_bar_ptr: Any, cache_policy: Any = None
+    atom: TmaAtom,
+    column: object,
+    rows: Sequence[object],
+    smem: Tensor,
+    tma_bar_ptr: object,
+    cache_policy: object = None,
 ) -> None:
     """Starts loading four rows of a matrix by their numbers, from a column on, to shared memory: one thread has it done
     by a map of `CopyBulkTensorGather4G2SOp`, whose tile is (4,n). An mbarrier counts the bytes. Rows and columns
@@ -242,7 +247,7 @@ def gather4(
     _move_rows(atom, nvgpu.CopyBulkTensorGather4G2SOp, column, rows, smem, bar, cache_policy)
 
 
-def scatter4(atom: TmaAtom, smem: Tensor, column: object, rows: Sequence[object], cache_policy: Any = None) -> None:
+def scatter4(atom: TmaAtom, smem: Tensor, column: object, rows: Sequence[object], cache_policy: object = None) -> None:
     """Starts storing four rows of shared memory as rows of a matrix by their numbers, from a column on, as part of the
     thread's bulk group: by a map of `CopyBulkTensorScatter4S2GOp`. Rows outside the matrix are left out (PTX ISA,
     cp.async.bulk.tensor: tile::scatter4).

@@ -54,7 +54,7 @@ def merge_modes(
     return shapes, strides
 
 
-def continues(shape: Any, stride: Any, next_stride: Any) -> bool:
+def continues(shape: object, stride: object, next_stride: Any) -> bool:
     """Whether a mode with `next_stride` statically goes on where `shape:stride` ends."""
     if type(stride) is int and type(shape) is int:
         return type(next_stride) is int and shape * stride == next_stride

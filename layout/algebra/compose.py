@@ -127,7 +127,9 @@ class _Composer:
             raise LayoutError(Code.RESULT_TOO_LARGE, f"a composition may hold at most {MAX_LEAVES} modes")
         return self._walk(path, shape, stride, s, d)
 
-    def _walk(self, path: tuple[int, ...], shape: tuple[Any, ...], stride: Any, s: Any, d: Any) -> tuple[Any, Any]:
+    def _walk(
+        self, path: tuple[int, ...], shape: tuple[object, ...], stride: Any, s: object, d: object
+    ) -> tuple[Any, Any]:
         """Follows `s:d` through the modes of the left layout, first to last."""
         result_shape: list[Any] = []
         result_stride: list[Any] = []

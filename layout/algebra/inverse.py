@@ -91,7 +91,7 @@ def left_inverse(layout: LayoutLike) -> Any:
     return _left_inverse(*_modes(layout))
 
 
-def _left_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[Any]) -> Layout:
+def _left_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[object]) -> Layout:
     layout = Layout(tuple(shape), tuple(stride))
     if not shape:
         return Layout(1, 0)

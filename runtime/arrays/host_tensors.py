@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ...base.errors import Code
-from ..engine import Argument, TensorArgument, numpy_type
+from ..engine import Argument, NumPyArray, TensorArgument, numpy_type
 from ..errors import LaunchError
 from .array import Array
 from .library_types import ELEMENTS
@@ -89,15 +89,15 @@ class _Place:
 
     address: int
     arrays: dict[str, Array] = field(default_factory=lambda: {})
-    original: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
-    storage: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
+    original: NumPyArray = field(default_factory=lambda: np.zeros(0))
+    storage: NumPyArray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def end(self) -> int:
         """The address behind the last element."""
         return self.address + max(array.bytes for array in self.arrays.values())
 
-    def memory(self, dtype: np.dtype[Any]) -> NDArray[Any]:
+    def memory(self, dtype: np.dtype[Any]) -> NumPyArray:
         """The memory itself, in the element type of the IR."""
         memory: Any = (ctypes.c_uint8 * (self.end - self.address)).from_address(self.address)
         return np.frombuffer(memory, dtype)
@@ -130,7 +130,7 @@ class Stretch:
     size: int
 
 
-def stretches(storages: Iterable[NDArray[Any]]) -> Mapping[int, Stretch]:
+def stretches(storages: Iterable[NumPyArray]) -> Mapping[int, Stretch]:
     """The stretch of each array, by its identity; those of arrays that overlap are one."""
     ranges = sorted({id(s): (s.ctypes.data, s.ctypes.data + s.nbytes, id(s)) for s in storages}.values())
     found: dict[int, Stretch] = {}
@@ -151,8 +151,8 @@ def stretches(storages: Iterable[NDArray[Any]]) -> Mapping[int, Stretch]:
 class Multicast:
     """Multicast memory: the range of the host's addresses that names it, and the memory of each device, in bytes."""
 
-    memory: NDArray[Any]
-    parts: tuple[NDArray[Any], ...]
+    memory: NumPyArray
+    parts: tuple[NumPyArray, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +172,12 @@ class Placing:
         return cls(stretches([*given, *kept]), {})
 
 
-def copied(arguments: Mapping[str, Argument]) -> dict[int, NDArray[Any]]:
+def copied(arguments: Mapping[str, Argument]) -> dict[int, NumPyArray]:
     """Copies of the arrays of a launch, by the identity of each; copies of arrays that share memory share it, too."""
     storages = [value.storage for value in arguments.values() if isinstance(value, TensorArgument)]
     where = stretches(storages)
     memory: dict[Stretch, NDArray[np.uint8]] = {}
-    copies: dict[int, NDArray[Any]] = {}
+    copies: dict[int, NumPyArray] = {}
     for storage in storages:
         stretch = where[id(storage)]
         if stretch not in memory:

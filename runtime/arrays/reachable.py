@@ -24,7 +24,7 @@ class Reachable:
 
     _owners: "dict[int, tuple[weakref.ref[Any], int]]" = field(default_factory=lambda: {})
 
-    def add(self, array: Any) -> None:
+    def add(self, array: object) -> None:
         """Adds all memory behind a NumPy array or a torch tensor that views a part of it. Skips other objects."""
         owner, address, size = allocation_of(array)
         if address and size:

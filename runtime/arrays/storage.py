@@ -16,7 +16,7 @@ from ...base.errors import Code, TilefoldError
 from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, all_indices, cosize, plain_layout, size
 from ...layout.algebra.inttuple import are_static, leaves
-from ..engine import strided_view
+from ..engine import NumPyArray, strided_view
 
 
 class StorageError(TilefoldError):
@@ -52,7 +52,7 @@ def storage_size(layout: LayoutLike) -> int:
     return int(cosize(layout))
 
 
-def read_logical_array(storage: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
+def read_logical_array(storage: NumPyArray, layout: LayoutLike) -> NumPyArray:
     """The elements of `storage` as a logical array: a read-only view where every mode has one stride, else a
     copy.
 
@@ -78,7 +78,7 @@ def read_logical_numbers(exact: Mapping[str, Any], arguments: Mapping[str, Any])
     }
 
 
-def scatter(array: NDArray[Any], storage: NDArray[Any], layout: LayoutLike) -> None:
+def scatter(array: NumPyArray, storage: NumPyArray, layout: LayoutLike) -> None:
     """Writes a logical array into `storage`; elements that no coordinate reaches keep their values.
 
     StorageError (E3106) where the array's shape is not the layout's, or the storage does not fit.
@@ -94,7 +94,7 @@ def scatter(array: NDArray[Any], storage: NDArray[Any], layout: LayoutLike) -> N
     storage[element_indices(layout)] = array
 
 
-def storage_of(array: NDArray[Any], layout: LayoutLike) -> NDArray[Any]:
+def storage_of(array: NumPyArray, layout: LayoutLike) -> NumPyArray:
     """New storage that holds a logical array; elements that no coordinate reaches are zero. Errors as
     `scatter`.
     """
@@ -111,7 +111,7 @@ def _static_outer(layout: LayoutLike) -> Layout:
     return outer
 
 
-def _check_storage(storage: NDArray[Any], layout: LayoutLike) -> None:
+def _check_storage(storage: NumPyArray, layout: LayoutLike) -> None:
     need = storage_size(layout)
     if storage.ndim != 1 or storage.size < need:
         raise StorageError(
@@ -123,7 +123,7 @@ def _check_storage(storage: NDArray[Any], layout: LayoutLike) -> None:
 Bytes = NDArray[np.uint8]
 
 
-def unpack(content: Bytes, bits: int, signed: bool = False) -> NDArray[Any]:
+def unpack(content: Bytes, bits: int, signed: bool = False) -> NumPyArray:
     """The elements of `bits` (4 or 1) in each byte, along the last axis: int8 where they are signed, else uint8.
 
     The last axis becomes 2 or 8 times as long.
@@ -134,7 +134,7 @@ def unpack(content: Bytes, bits: int, signed: bool = False) -> NDArray[Any]:
     return pairs.view(np.int8) >> 4 if signed else pairs >> 4
 
 
-def pack(elements: NDArray[Any], bits: int) -> Bytes:
+def pack(elements: NumPyArray, bits: int) -> Bytes:
     """The bytes that hold `elements`, whose lowest `bits` (4 or 1) count; the inverse of `unpack`.
 
     The last axis is filled up with zeros to whole bytes.

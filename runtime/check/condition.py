@@ -10,9 +10,10 @@ import numpy as np
 from ...base.errors import Code
 from ...base.limits import DEFAULT_LIMITS
 from ...dialects.run.grammar import OPERATORS, Expression, ExpressionError, Near, parse_expression
+from ..engine import NumPyArray
 from ..exact.number import nearest
 from .dtypes import is_floating, tolerance
-from .evaluate import Array, Evaluator, Value
+from .evaluate import Evaluator, Value
 from .functions import FUNCTIONS
 from .limits import Memory
 
@@ -107,7 +108,7 @@ def _compare(text: str, node: Expression, evaluator: Evaluator, rtol: float | No
     )
 
 
-def _holds_slabwise(op: ast.cmpop, left: Array, right: Array, rtol: float, atol: float) -> Array:
+def _holds_slabwise(op: ast.cmpop, left: NumPyArray, right: NumPyArray, rtol: float, atol: float) -> NumPyArray:
     """The elements for which the comparison holds, slab by slab of the first mode."""
     if left.ndim == 0 or left.size <= _SLAB:
         return np.asanyarray(_holds(op, left, right, rtol, atol), dtype=np.bool_)
@@ -116,7 +117,7 @@ def _holds_slabwise(op: ast.cmpop, left: Array, right: Array, rtol: float, atol:
     return np.concatenate([_holds(op, left[at : at + rows], right[at : at + rows], rtol, atol) for at in starts])
 
 
-def _holds(op: ast.cmpop, left: Array, right: Array, rtol: float, atol: float) -> Array:
+def _holds(op: ast.cmpop, left: NumPyArray, right: NumPyArray, rtol: float, atol: float) -> NumPyArray:
     both_nan = _isnan(left) & _isnan(right)
     with np.errstate(all="ignore"):
         match op:
@@ -135,16 +136,16 @@ def _holds(op: ast.cmpop, left: Array, right: Array, rtol: float, atol: float) -
                 return OPERATORS[type(op)][1](left, right)
 
 
-def _isnan(array: Array) -> Array:
+def _isnan(array: NumPyArray) -> NumPyArray:
     is_float = array.dtype != object and is_floating(array.dtype)  # exact numbers are never NaN
     return np.isnan(array) if is_float else np.zeros(array.shape, np.bool_)
 
 
-def _doubles(array: Array) -> Array:
+def _doubles(array: NumPyArray) -> NumPyArray:
     return nearest(array) if array.dtype == object else array.astype(np.float64)
 
 
-def _find_mismatch(left: Array, right: Array, wrong: Array) -> Mismatch:
+def _find_mismatch(left: NumPyArray, right: NumPyArray, wrong: NumPyArray) -> Mismatch:
     first = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
     actual, expected = _doubles(left[wrong]), _doubles(right[wrong])
     with np.errstate(all="ignore"):

@@ -4,10 +4,9 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.element_types import ELEMENT_TYPES
-from ..engine import numpy_type
+from ..engine import NumPyArray, numpy_type
 
 _FLOATS = frozenset(numpy_type(element) for element in ELEMENT_TYPES if element.exponent)
 
@@ -19,7 +18,7 @@ def is_floating(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "fO" or dtype in _FLOATS
 
 
-def widen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def widen(array: NumPyArray) -> NumPyArray:
     """The array in float64, or in int64 where it holds integers or truth values."""
     return array.astype(np.float64 if is_floating(array.dtype) else np.int64, copy=False)
 

@@ -16,11 +16,11 @@ from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.errors import Code
 from ...base.limits import DEFAULT_LIMITS
 from ...dialects.run.grammar import OPERATORS, Expression, ExpressionError, Near
+from ..engine import NumPyArray
 from .dtypes import is_floating, widen
 from .limits import MORE_MEMORY, SMALLER_RESULT, CostError, Memory, UnfitError, check_elements, infer_common_shape
 
@@ -30,7 +30,7 @@ MAX_PRODUCTS = 2**40
 _EXACT_IN_DOUBLE = 2**53
 
 
-def product(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def product(left: NumPyArray, right: NumPyArray) -> NumPyArray:
     """`left @ right` over the last two modes; the modes before them are a batch, and broadcast as NumPy's do.
 
     UnfitError for shapes that do not fit, CostError for a product that is too large.
@@ -59,12 +59,11 @@ def product(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]
     return np.matmul(left, right)
 
 
-def _largest(array: npt.NDArray[Any]) -> int:
+def _largest(array: NumPyArray) -> int:
     return max(abs(int(array.max())), abs(int(array.min()))) if array.size else 0
 
 
-Array: TypeAlias = npt.NDArray[Any]
-Value: TypeAlias = Array | int | float | tuple[int, ...]
+Value: TypeAlias = NumPyArray | int | float | tuple[int, ...]
 Function: TypeAlias = Callable[..., Value]
 
 _INT_LIMIT = 2**63
@@ -102,7 +101,7 @@ class Evaluator:
             raise ExpressionError.at(node, Code.CHECK_TOO_LARGE, "an integer beyond 64 bits")
         return result
 
-    def array(self, node: Expression) -> Array:
+    def array(self, node: Expression) -> NumPyArray:
         """The value of an expression as an array; a number is an array of rank 0."""
         value = self.value(node)
         if isinstance(value, tuple):
@@ -191,7 +190,7 @@ class Evaluator:
             raise CostError(f"an integer power must have an exponent of 0 to {_MAX_EXPONENT}")
         return OPERATORS[type(op)][1](left, right)
 
-    def _subscript(self, array: Array, written: Sequence[Expression]) -> Value:
+    def _subscript(self, array: NumPyArray, written: Sequence[Expression]) -> Value:
         indices = tuple(
             slice(*(None if part is None else self._integer(part) for part in (index.lower, index.upper, index.step)))
             if isinstance(index, ast.Slice)

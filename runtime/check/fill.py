@@ -18,8 +18,9 @@ import numpy as np
 from ...base.errors import Code
 from ...base.limits import DEFAULT_LIMITS
 from ...dialects.run.grammar import ExpressionError, parse_expression
+from ..engine import NumPyArray
 from .dtypes import is_floating
-from .evaluate import Array, Evaluator, Function, Value
+from .evaluate import Evaluator, Function, Value
 from .functions import FUNCTIONS
 from .limits import Memory, UnfitError
 
@@ -28,7 +29,7 @@ from .limits import Memory, UnfitError
 class Filled:
     """An argument's first values: a logical array, and whether it counts as written."""
 
-    values: Array
+    values: NumPyArray
     initialised: bool
 
 

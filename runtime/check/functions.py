@@ -7,20 +7,17 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...base.element_types import ELEMENT_TYPES, ElementType
-from ..engine import numpy_type
+from ..engine import NumPyArray, numpy_type
 from ..sim.values import narrow, round_to_tf32
 from .dtypes import is_floating, widen
-from .evaluate import Array, Function, Value, product
+from .evaluate import Function, Value, product
 from .limits import UnfitError, infer_common_shape
 from .references import REFERENCES
 
-_Array = npt.NDArray[Any]
 
-
-def _cast(name: str, how: str, function: Callable[[_Array], _Array]) -> Function:
+def _cast(name: str, how: str, function: Callable[[NumPyArray], NumPyArray]) -> Function:
     def apply(a: Value) -> Value:
         if isinstance(a, tuple):
             raise UnfitError("a tuple where an array or a number is needed")
@@ -30,8 +27,8 @@ def _cast(name: str, how: str, function: Callable[[_Array], _Array]) -> Function
     return apply
 
 
-def _to_narrow(dtype: np.dtype[Any], limit: float) -> Callable[[_Array], _Array]:
-    def function(a: _Array) -> _Array:
+def _to_narrow(dtype: np.dtype[Any], limit: float) -> Callable[[NumPyArray], NumPyArray]:
+    def function(a: NumPyArray) -> NumPyArray:
         if a.dtype == dtype:
             return a
         wide = a.astype(np.float64)
@@ -40,12 +37,12 @@ def _to_narrow(dtype: np.dtype[Any], limit: float) -> Callable[[_Array], _Array]
     return function
 
 
-def _to_tf32(a: _Array) -> _Array:
+def _to_tf32(a: NumPyArray) -> NumPyArray:
     return np.asanyarray(round_to_tf32(a))
 
 
-def _to_integer(dtype: np.dtype[Any]) -> Callable[[_Array], _Array]:
-    def function(a: _Array) -> _Array:
+def _to_integer(dtype: np.dtype[Any]) -> Callable[[NumPyArray], NumPyArray]:
+    def function(a: NumPyArray) -> NumPyArray:
         return (np.trunc(a.astype(np.float64)) if is_floating(a.dtype) else a).astype(dtype)
 
     return function
@@ -73,7 +70,7 @@ CASTS: Mapping[str, Function] = MappingProxyType({
 """The casts by name."""
 
 
-def _array(value: Value) -> Array:
+def _array(value: Value) -> NumPyArray:
     if isinstance(value, tuple):
         raise UnfitError("a tuple where an array or a number is needed")
     return np.asanyarray(value)
@@ -92,7 +89,7 @@ def _shape(shape: Value) -> tuple[int, ...]:
     return tuple(int(size) for size in sizes)
 
 
-def _elementwise(summary: str, function: Callable[[Array], object]) -> Function:
+def _elementwise(summary: str, function: Callable[[NumPyArray], object]) -> Function:
     def apply(a: Value) -> Value:
         return np.asanyarray(function(_array(a)))
 
@@ -100,7 +97,7 @@ def _elementwise(summary: str, function: Callable[[Array], object]) -> Function:
     return apply
 
 
-def _pairwise(summary: str, function: Callable[[Array, Array], object]) -> Function:
+def _pairwise(summary: str, function: Callable[[NumPyArray, NumPyArray], object]) -> Function:
     def apply(a: Value, b: Value) -> Value:
         left, right = _array(a), _array(b)
         infer_common_shape(left.shape, right.shape)

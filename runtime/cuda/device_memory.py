@@ -4,10 +4,9 @@
 import weakref
 from typing import Any, Protocol, runtime_checkable
 
-from numpy.typing import NDArray
-
 from ...layout.algebra.core import Layout
 from ..arrays.array import array_of
+from ..engine import NumPyArray
 from ..errors import argument_error
 from .driver import Driver
 
@@ -40,12 +39,12 @@ class DeviceBuffer:
         self.address = int(self._pointer)
         weakref.finalize(self, driver.api.cuMemFree, self._pointer).atexit = False  # the driver frees it then
 
-    def write(self, array: NDArray[Any]) -> None:
+    def write(self, array: NumPyArray) -> None:
         """Copies a contiguous array to the device."""
         if array.nbytes:
             self._driver.call("cuMemcpyHtoD", self._pointer, array.ctypes.data, array.nbytes)
 
-    def read(self, array: NDArray[Any]) -> None:
+    def read(self, array: NumPyArray) -> None:
         """Copies from the device into a contiguous array, once the kernels before have finished."""
         if array.nbytes:
             self._driver.call("cuMemcpyDtoH", array.ctypes.data, self._pointer, array.nbytes)

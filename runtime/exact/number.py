@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine import NumPyArray
 from ..special_functions import erf
 from . import ring
 
@@ -236,7 +237,7 @@ class ExactArray(np.ndarray[Any, Any]):
     floating-point types change nothing, and comparisons are exact.
     """
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: object, **options: Any) -> Any:
         if ufunc.__name__ in ("isnan", "isfinite", "isinf", "signbit"):
             return getattr(ufunc, method)(*[nearest(number) for number in inputs], **options)
         name = ufunc.__name__
@@ -254,7 +255,7 @@ class ExactArray(np.ndarray[Any, Any]):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return _wrap(super().__array_function__(func, types, args, kwargs))
 
-    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def astype(self, dtype: Any, *args: object, **kwargs: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Itself for a floating-point type, whose rounding does not count; integers and truth values of the numbers."""
         kind = np.dtype(dtype).kind
         if kind in "iub":
@@ -279,7 +280,7 @@ def exact_array(values: object) -> ExactArray:
     return result.view(ExactArray)
 
 
-def of_parts(elements: NDArray[Any], near: NDArray[Any]) -> ExactArray:
+def of_parts(elements: NumPyArray, near: NumPyArray) -> ExactArray:
     """An exact array of elements of the ring and the floats near them."""
     result = np.empty(elements.shape, object)
     result[...] = np.frompyfunc(Exact, 2, 1)(elements, near.astype(object))
@@ -291,13 +292,13 @@ def nearest(values: object) -> NDArray[np.float64]:
     return np.asarray(_near(np.asarray(values)), np.float64)
 
 
-def parts(numbers: object) -> tuple[NDArray[Any], NDArray[np.float64]]:
+def parts(numbers: object) -> tuple[NumPyArray, NDArray[np.float64]]:
     """The elements of the ring of an exact array, and the floats near its numbers."""
     plain = np.asarray(numbers)
     return np.asarray(_element(plain), object), nearest(plain)
 
 
-def _product(a: NDArray[Any], b: NDArray[Any]) -> ExactArray | None:
+def _product(a: NumPyArray, b: NumPyArray) -> ExactArray | None:
     """The product of matrices of finite numbers, by integers."""
     (left, near_left), (right, near_right) = parts(a), parts(b)
     near = near_left @ near_right

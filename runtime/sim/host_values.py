@@ -25,7 +25,7 @@ class HostValues:
     open.
     """
 
-    def __init__(self, given: Mapping[SSAValue, Any], sink: Callable[[str], None]) -> None:
+    def __init__(self, given: Mapping[SSAValue, object], sink: Callable[[str], None]) -> None:
         launch = LaunchState(LaunchConfig((1, 1, 1), (1, 1, 1)), Limits(), sink)
         spaces = Memories.make()
         self._translator = Translator(rule_of, launch, spaces)

@@ -5,12 +5,11 @@ to others that are written, where a predicate leaves some out.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...base.spaces import SMEM, TMEM
+from ..engine import NumPyArray
 from .faults import SimulationError, Site
 from .memory.arena import Arena
 from .memory.journal import Journal, Sighting
@@ -30,14 +29,14 @@ class Neighbours(Journal):
     """The bytes of the allocations of the memory."""
     _span: int = 1
 
-    def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
+    def begin(self, arena: Arena, places: list[tuple[NumPyArray, int]], shared: Arena) -> None:
         """Starts anew."""
         Journal.begin(self, arena, places, shared)
         memory = shared if self._space == SMEM.ptx else arena
         self._span = memory.span
         self._homes = tuple(range(part.start, part.start + part.size) for part in (*memory.parts, *memory.allocations))
 
-    def see(self, space: str, warp: Warp, site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+    def see(self, space: str, warp: Warp, site: Site, rows: NumPyArray, width: int, *, writes: bool) -> None:
         """Sees that the active lanes access one row of `width` bytes each."""
         if not writes or space != self._space or not len(rows):
             return

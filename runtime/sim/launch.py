@@ -19,7 +19,7 @@ from ...base.parameters import TENSOR_MAP
 from ...base.printable import printable
 from ...base.target import Target
 from ...layout.tma.recipe import PlacedMap
-from ..engine import LaunchConfig
+from ..engine import LaunchConfig, NumPyArray
 from ..errors import Dim3
 from ..options import ProgrammaticStreamSerialization
 from .faults import SimulationError, Site
@@ -116,11 +116,11 @@ Forgiven: TypeAlias = frozenset[tuple[Code, Site]] | None
 class Left:
     """The bytes of an argument as a launch has left them, and which of them it has written."""
 
-    storage: NDArray[Any]
+    storage: NumPyArray
     content: NDArray[np.uint8]
     written: NDArray[np.bool_]
 
-    def within(self, storage: NDArray[Any]) -> NDArray[np.bool_] | None:
+    def within(self, storage: NumPyArray) -> NDArray[np.bool_] | None:
         """Which bytes of a storage are written ones; None if the two share none, or if the host has changed some since,
         for which it has waited for the launch.
         """

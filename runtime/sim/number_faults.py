@@ -22,7 +22,7 @@ from ...dialects import ptx
 from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
 from ..arrays.storage import element_indices
-from ..engine import Argument, TensorArgument
+from ..engine import Argument, NumPyArray, TensorArgument
 from .events import Step, Suspending
 from .faults import SimulationError, Site, site_of
 from .launch import Forgiven
@@ -73,7 +73,7 @@ def check_arguments(arguments: Mapping[str, Argument], site: Site, forgiven: For
             raise SimulationError(Code.SIM_NAN, text, "give it numbers", site=site)
 
 
-def check_product(warp: Warp, site: Site, name: str, operands: Sequence[NDArray[Any]], d: NDArray[Any]) -> None:
+def check_product(warp: Warp, site: Site, name: str, operands: Sequence[NumPyArray], d: NumPyArray) -> None:
     """A fault for an execution of a matrix instruction that makes a NaN or infinity, by its operands and D, an array
     (lanes, values) each.
     """
@@ -91,7 +91,7 @@ def check_product(warp: Warp, site: Site, name: str, operands: Sequence[NDArray[
                 warp.fault(code, site, lane, f"{name} makes {verb} of operands without one: {most}", _RANGE)
 
 
-def _not_finite(x: NDArray[Any]) -> NDArray[np.bool_]:
+def _not_finite(x: NumPyArray) -> NDArray[np.bool_]:
     return ~np.isfinite(x)
 
 

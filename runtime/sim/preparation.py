@@ -5,7 +5,6 @@ parameters, and the rules of its operations chosen.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,7 @@ from ...dialects.ptx import CvtaTensorMapOp, EntryOp, IntToPtrOp, TensorMapRepla
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
 from ..arrays.host_tensors import Multicast, Placing, Stretch
-from ..engine import Argument, LaunchConfig, TensorArgument, numpy_type, pack_argument
+from ..engine import Argument, LaunchConfig, NumPyArray, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
 from .launch import MAP_BASE, KernelFacts, LaunchState, OutOfStepError, PlacedMulticast, unknown_registers
@@ -178,7 +177,7 @@ def _named(stretch: Stretch, where: Mapping[int, Stretch], args: Mapping[str, Ar
     return f"argument{'s' if len(storages) > 1 else ''} {' and '.join(storages.values())}"
 
 
-def place(storage: NDArray[Any], given: TensorArgument, name: str, t: Translator, placing: Placing) -> int:
+def place(storage: NumPyArray, given: TensorArgument, name: str, t: Translator, placing: Placing) -> int:
     """The offset in the arena of the storage of a tensor, within the stretch of memory that it belongs to."""
     stretch = placing.where[id(storage)]
     at = storage.ctypes.data - stretch.start

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...base.occupancy import blocks_at_once
 from ...base.spaces import GMEM, SMEM, Traffic, traffic_of
 from ...base.target import Target
+from ..engine import NumPyArray
 from .events import Barrier, Pause, Until
 from .faults import Site
 from .memory.arena import Arena
@@ -116,7 +116,7 @@ class Timeline(Journal):
     def schedule(self) -> "Timeline":
         return self
 
-    def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
+    def begin(self, arena: Arena, places: list[tuple[NumPyArray, int]], shared: Arena) -> None:
         Journal.begin(self, arena, places, shared)
         self.events.clear()
         self._states.clear()
@@ -129,7 +129,7 @@ class Timeline(Journal):
             self.other.begin(arena, places, shared)
         self._spans = {GMEM.ptx: arena.span, SMEM.ptx: shared.span}
 
-    def see(self, space: str, warp: Warp, site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+    def see(self, space: str, warp: Warp, site: Site, rows: NumPyArray, width: int, *, writes: bool) -> None:
         if self.other is not None:
             self.other.see(space, warp, site, rows, width, writes=writes)
         if len(self.events) >= self.most or space not in self._spans:

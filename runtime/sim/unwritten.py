@@ -13,7 +13,7 @@ from ...base.spaces import GMEM
 from ...dialects import ptx, tile
 from ...dialects.kernel import KernelOp
 from ..arrays.storage import element_indices
-from ..engine import TensorArgument
+from ..engine import NumPyArray, TensorArgument
 from .faults import Site, site_of
 from .memory.journal import Journal
 from .memory.provenance import name_of
@@ -66,7 +66,7 @@ class Stores(Journal):
         """Each write counts, whatever their order."""
         return True
 
-    def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+    def see(self, space: str, warp: "Warp", site: Site, rows: NumPyArray, width: int, *, writes: bool) -> None:
         """Sees the active lanes write one row of `width` bytes each."""
         if not writes or space != GMEM.ptx:
             return

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import Code
 from ...base.target import WARP
+from ..engine import NumPyArray
 from ..errors import Dim3
 from .faults import WRITE_FIRST, At, SimulationError, Site, Thread, UndefinedReadError
 from .launch import Holder, LaunchState
@@ -18,7 +19,7 @@ from .ordering.clocks import ASYNC, Clock, Own
 from .values import Lanes, Value, anywhere, varies
 
 Bools: TypeAlias = NDArray[np.bool_]
-MaskState: TypeAlias = tuple[Bools | None, int, int, NDArray[Any] | None]
+MaskState: TypeAlias = tuple[Bools | None, int, int, NumPyArray | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -165,10 +166,10 @@ class Warp(Holder):
     active: int = 0
     warps: int = 0
     """How many warps have active lanes."""
-    active_lanes: NDArray[Any] | None = None
-    groups: NDArray[Any] = field(init=False)
+    active_lanes: NumPyArray | None = None
+    groups: NumPyArray = field(init=False)
     """Groups of asynchronous copies that each lane has committed."""
-    bulk_groups: NDArray[Any] = field(init=False)
+    bulk_groups: NumPyArray = field(init=False)
     """Groups of bulk copies that each lane has committed."""
     clock: Clock = field(init=False)
     """The knowledge of all of its lanes."""
@@ -178,7 +179,7 @@ class Warp(Holder):
     """
     seen: NDArray[np.int64] = field(init=False)
     """`seen[i, j]`: lane i knows the accesses of lane j of its warp before this time, through barriers of the warp."""
-    agents: NDArray[Any] = field(init=False)
+    agents: NumPyArray = field(init=False)
     first_index: int = field(init=False)
     """The place of lane 0 in the clocks of the cluster."""
     first_copy: int | None = None
@@ -193,7 +194,7 @@ class Warp(Holder):
     """Which lanes have returned while others have not."""
     diverged: Sequence[tuple[Any, ...]] = ()
     """The lanes that are at another block of the kernel, with their registers."""
-    _stamps: tuple[int, NDArray[Any] | None, Lanes] | None = None
+    _stamps: tuple[int, NumPyArray | None, Lanes] | None = None
 
     def __post_init__(self) -> None:
         cluster = self.block.cluster

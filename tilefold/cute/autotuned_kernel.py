@@ -185,7 +185,7 @@ class TunedCall:
         self,
         grid: Sized | None = None,
         *,
-        stream: Any = None,
+        stream: object = None,
         device: str = "auto",
         stage: str | None = None,
         smem: int | None = None,

@@ -15,7 +15,7 @@ class FastDivmodDivisor(Stateful):
     nothing for them.
     """
 
-    def __init__(self, divisor: Any) -> None:
+    def __init__(self, divisor: object) -> None:
         """Raises TilefoldError (E5002) for anything but an integer, E5001 outside functions of the program."""
         self.divisor: Value = Int32(divisor)
 

@@ -93,7 +93,7 @@ def _in_tensor_memory(element_type: DType, layout: object, alignment: int, is_pa
     return make_tensor(pointer, layout)
 
 
-def get_mbarrier(token: Any) -> Any:
+def get_mbarrier(token: object) -> Any:
     """The mbarrier of a stage that a producer has acquired."""
     return token
 
@@ -118,12 +118,12 @@ def partition_and_copy(thr_copy: Any, src: Tensor, dst: Tensor) -> None:
         copies.copy(thr_copy.tiled_copy, thr_copy.partition_S(src), dst)
 
 
-def dot(mma_atom: Any, a: Tensor, b: Tensor, c: Tensor) -> None:
+def dot(mma_atom: object, a: Tensor, b: Tensor, c: Tensor) -> None:
     """c = a b, or c += a b as the atom's `ACCUMULATE` says, of operands (MMA,MMA_M,MMA_K) in shared memory."""
     _multiply(mma_atom, {}, a, b, c)
 
 
-def dot_block_scaled(mma_atom: Any, a: Tensor, sfa: Tensor, b: Tensor, sfb: Tensor, c: Tensor) -> None:
+def dot_block_scaled(mma_atom: object, a: Tensor, sfa: Tensor, b: Tensor, sfb: Tensor, c: Tensor) -> None:
     """The same with scales of a and b in tensor memory."""
     _multiply(mma_atom, {Field.SFA: sfa, Field.SFB: sfb}, a, b, c)
 

@@ -46,7 +46,9 @@ class JitFunction(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
     @overload
-    def __call__(self, *args: Any, **kwargs: Any) -> R: ...  # arrays of the host, for parameters annotated cute.Tensor
+    def __call__(
+        self, *args: object, **kwargs: object
+    ) -> R: ...  # arrays of the host, for parameters annotated cute.Tensor
 
     @untraced
     def __call__(self, /, *args: Any, **kwargs: Any) -> R:

@@ -239,7 +239,7 @@ class KernelCall(DebuggableCall):
     def __repr__(self) -> str:
         return f"<call of {self.kernel!r}>"
 
-    def __call__(self, *_: Any, **__: Any) -> Any:
+    def __call__(self, *_: object, **__: object) -> Any:
         """LaunchError (E3105): a call binds arguments once."""
         name = self.kernel.function.__name__
         hint = f"write {name}(...).launch(grid=..., block=...)"
@@ -266,7 +266,7 @@ class KernelCall(DebuggableCall):
         grid: Size = (),
         block: Size = (),
         *,
-        stream: Any = None,
+        stream: object = None,
         device: str = "auto",
         stage: str | None = None,
         smem: int | None = None,

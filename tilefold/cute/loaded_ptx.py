@@ -29,7 +29,7 @@ from tilefold.driver.ptx_module import PtxModule, block_of, parameter_names, pla
 from tilefold.driver.world import DeviceEngine
 from tilefold.runtime.arrays.array import array_of, is_array
 from tilefold.runtime.arrays.host_tensors import HostTensors, copied
-from tilefold.runtime.engine import Argument, LaunchConfig, RunResult, TensorArgument, numpy_type
+from tilefold.runtime.engine import Argument, LaunchConfig, NumPyArray, RunResult, TensorArgument, numpy_type
 from tilefold.runtime.errors import LaunchError, argument_error
 from tilefold.runtime.options import CheckKeywords, SimOptions, dim3, launch_attributes
 from tilefold.runtime.sim.diagnosis import DiagnosedLaunch
@@ -103,7 +103,7 @@ class PtxKernelCall:
         block: "Size | None" = None,
         *,
         shared: int = 0,
-        memory: Sequence[NDArray[Any]] = (),
+        memory: Sequence[NumPyArray] = (),
         cluster: "Size | None" = None,
         cooperative: bool = False,
         races: bool = True,
@@ -134,7 +134,7 @@ class PtxKernelCall:
         *,
         outputs: Collection[str] = (),
         shared: int = 0,
-        memory: Sequence[NDArray[Any]] = (),
+        memory: Sequence[NumPyArray] = (),
         cluster: "Size | None" = None,
         cooperative: bool = False,
         **options: Unpack[CheckKeywords],
@@ -185,11 +185,11 @@ class PtxKernelCall:
         code = SimProgram(lowered, plain_symbol(function.name), registers=partial(module.registers, function))
         return _Ready(code, config, {**values, **variables}, tensors)
 
-    def _engine(self, options: SimOptions, memory: Sequence[NDArray[Any]]) -> SimEngine:
+    def _engine(self, options: SimOptions, memory: Sequence[NumPyArray]) -> SimEngine:
         module = self.kernel.module
         return SimEngine(options, memory=self._pieces(memory), tensor_cores=module.tensor_cores)
 
-    def _pieces(self, memory: Sequence[NDArray[Any]]) -> Callable[[], Sequence[NDArray[np.uint8]]]:
+    def _pieces(self, memory: Sequence[NumPyArray]) -> Callable[[], Sequence[NDArray[np.uint8]]]:
         """The bytes of arrays of the host that the kernel reaches otherwise than by an argument, in ascending order."""
         maps = [value.memory for value in self.arguments if isinstance(value, TensorMapArgument)]
         arrays = [np.asarray(array).reshape(-1).view(np.uint8) for array in (*memory, *self.kernel.module.reached())]
@@ -273,7 +273,7 @@ def repeated_ptx(
     words = ["--launch", kernel, "--grid", _size(config.grid), "--block", _size(config.block)]
     words += ["--shared", str(shared)] if shared else []
     words += simulation_words(options)
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NumPyArray] = {}
     for name, value in values.items():
         if not isinstance(value, TensorArgument):
             words += ["--arg", f"{name}={value.item() if isinstance(value, np.generic) else value}"]
@@ -288,12 +288,12 @@ def _size(size: tuple[int, int, int]) -> str:
     return ",".join(map(str, size))
 
 
-def _element(array: NDArray[Any]) -> str:
+def _element(array: NumPyArray) -> str:
     """The name of the type of an array's elements."""
     element = next(e for e in ELEMENT_TYPES if e.bits >= 8 and numpy_type(e) == array.dtype)
     return element.signed_name or element.ptx
 
 
-def _plain(array: NDArray[Any]) -> NDArray[Any]:
+def _plain(array: NumPyArray) -> NumPyArray:
     """An array of a type that .npy files have: of the same bytes, as integers, where NumPy lacks it."""
     return array if array.dtype.isbuiltin == 1 else array.view(f"u{array.itemsize}")

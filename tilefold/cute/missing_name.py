@@ -2,7 +2,7 @@
 """A name that a program has and the vocabulary lacks, and the errors of its use."""
 
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from tilefold.base.errors import Code, TilefoldError
 
@@ -26,7 +26,7 @@ class MissingName(ModuleType):
         super().__init__(name)
         vars(self).update(__path__=[], problem=problem)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> "MissingName":
         if name.startswith("__"):
             raise AttributeError(f"'{self.__name__}' has no attribute '{name}'", name=name, obj=self)
         return MissingName(f"{self.__name__}.{name}", self.problem)

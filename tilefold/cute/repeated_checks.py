@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilefold.base.errors import Code
 from tilefold.base.printable import shown
@@ -15,7 +14,7 @@ from tilefold.driver.faults import Report
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.inttuple import leaves
 from tilefold.runtime.arrays.signature import Marked
-from tilefold.runtime.engine import strided_view
+from tilefold.runtime.engine import NumPyArray, strided_view
 from tilefold.runtime.errors import LaunchError
 from tilefold.tools.checking.check import reported
 from tilefold.tools.checking.draws import Draw, Geometry
@@ -92,7 +91,7 @@ def _geometry(bound: BoundArguments, name: str, value: object) -> Geometry | Non
     given: Any = value.array if isinstance(value, Marked) else value
     if not isinstance(parameter, Parameter) or not isinstance(given, np.ndarray):
         return None
-    array = cast("NDArray[Any]", given)
+    array = cast("NumPyArray", given)
     type = parameter.type
     if not isinstance(type, TensorType) or not isinstance(layout := type.layout.data, Layout):
         return None
@@ -104,7 +103,7 @@ def _geometry(bound: BoundArguments, name: str, value: object) -> Geometry | Non
 
 
 def _array(name: str, value: Any, array: Geometry, draw: Draw) -> Any:
-    given: NDArray[Any] = value.array if isinstance(value, Marked) else value
+    given: NumPyArray = value.array if isinstance(value, Marked) else value
     shape, strides = draw.layout(name, array)
     kept = given[tuple(slice(extent) for extent in shape)]
     span = 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))

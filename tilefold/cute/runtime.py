@@ -39,7 +39,7 @@ class RuntimeTensor:
     __tilefold_tensor__ = True
     """For `isinstance(x, cute.Tensor)`."""
 
-    def __init__(self, array: Any, align: int | None = None) -> None:
+    def __init__(self, array: object, align: int | None = None) -> None:
         self.array = array
         self._array = array_of("tensor", array)
         if self._array.device is HOST:
@@ -333,7 +333,7 @@ class Pointer:
 
 def make_ptr(
     dtype: DType, value: Any, mem_space: object = None, assumed_align: int | None = None, *, swizzle_: Any = None
-) -> Any:
+) -> Pointer:
     """An address as an argument: an integer, or an object whose `value` is one, as in ctypes. In a kernel, or a
     host function, a pointer of it: the integer may be a value, and `mem_space` is `cute.AddressSpace.gmem`, the
     default, or `smem`; addresses behind it are swizzled by `swizzle_`.

@@ -21,6 +21,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.driver.devices import devices_of_process
 from tilefold.driver.world import World
 from tilefold.runtime.arrays.host_tensors import Multicast
+from tilefold.runtime.engine import NumPyArray
 
 T = TypeVar("T")
 ALIGN = 256
@@ -54,7 +55,7 @@ def meet(name: str = "a barrier", value: object = None) -> list[Any]:
     return world().meet(name, value)
 
 
-def symmetric(shape: int | tuple[int, ...], dtype: Any = np.float32) -> NDArray[Any]:
+def symmetric(shape: int | tuple[int, ...], dtype: Any = np.float32) -> NumPyArray:
     """A new array of zeros in the memory of this device, which `peers` knows. All devices must call it together."""
     array = _new(shape, np.dtype(dtype))
     known = meet("the allocation of symmetric memory", array)
@@ -62,7 +63,7 @@ def symmetric(shape: int | tuple[int, ...], dtype: Any = np.float32) -> NDArray[
     return array
 
 
-def peers(array: NDArray[Any]) -> list[NDArray[Any]]:
+def peers(array: NumPyArray) -> list[NumPyArray]:
     """The arrays of all devices, by rank, that were allocated with a symmetric one. TilefoldError (E0213) for another
     array.
     """
@@ -72,7 +73,7 @@ def peers(array: NDArray[Any]) -> list[NDArray[Any]]:
     return known
 
 
-def multicast(array: NDArray[Any]) -> NDArray[Any]:
+def multicast(array: NumPyArray) -> NumPyArray:
     """An array whose addresses stand for those of a symmetric array on all devices. It has no elements of its own."""
     place = _new(array.shape, array.dtype)
     world().multicasts.append(Multicast(_bytes(place), tuple(_bytes(peer) for peer in peers(array))))
@@ -91,14 +92,14 @@ def memory_at(address: int) -> NDArray[np.uint8]:
     raise TilefoldError(Code.BAD_ARGUMENT, "no symmetric array begins there", "keep the tensor whose address it is")
 
 
-def _new(shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+def _new(shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NumPyArray:
     size = int(np.prod(shape)) * dtype.itemsize
     room = np.zeros(size + ALIGN, np.uint8)
     start = -room.ctypes.data % ALIGN
     return room[start : start + size].view(dtype).reshape(shape)
 
 
-def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+def _bytes(array: NumPyArray) -> NDArray[np.uint8]:
     memory: Any = (ctypes.c_uint8 * array.nbytes).from_address(array.ctypes.data)
     memory.owner = array
     return np.frombuffer(memory, np.uint8)

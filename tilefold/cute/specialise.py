@@ -113,7 +113,7 @@ class BoundArguments:
             return self._dataclass(name, value)
         return self._leaf(name, value, annotation)
 
-    def _foreign(self, name: str, value: JitArgument) -> Any:
+    def _foreign(self, name: str, value: JitArgument) -> DeferredArgument:
         """The stand-in for an object of another library."""
         places = list(places_in(name, value))
         self.key.append((type(value), tuple(kind for kind, _ in places)))

@@ -25,7 +25,7 @@ from .specialise import unmark
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
 
-    from numpy.typing import NDArray
+    from tilefold.runtime.engine import NumPyArray
 
     from .host.compiled import CompiledFunction
 
@@ -42,7 +42,7 @@ class CantImplementError(Exception):
 class JitArguments:
     """The arguments of one call of a compiled function."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         self.args = args
         self.kwargs = kwargs
         self._references: list[Any] = []
@@ -140,7 +140,7 @@ def _convert(source: Any, target: Any, count: Int32) -> None:
 
 
 @checked
-def convert(source: Any, target: Any) -> None:
+def convert(source: object, target: object) -> None:
     """Writes the elements of a tensor to a tensor of the same shape, rounded to its element type. Raises LaunchError
     (E3106) for different shapes.
     """
@@ -165,7 +165,7 @@ def _is_packed(array: Array) -> bool:
     return ELEMENTS[array.dtype].memory_bits < 8
 
 
-def _write_packed(array: Array, values: "NDArray[Any]") -> None:
+def _write_packed(array: Array, values: "NumPyArray") -> None:
     """Writes numbers to an array in the host's memory whose elements share bytes."""
     import ctypes
 
@@ -181,7 +181,7 @@ def _write_packed(array: Array, values: "NDArray[Any]") -> None:
     ctypes.memmove(array.address, packed.ctypes.data, packed.nbytes)
 
 
-def _on_host(array: Array) -> "NDArray[Any]":
+def _on_host(array: Array) -> "NumPyArray":
     """An array on the host as a NumPy array; a copy if its elements share bytes."""
     import ctypes
 
@@ -244,7 +244,7 @@ class AutotunedFunction(JitFunction[..., None]):
     def __init__(
         self,
         jit: JitFunction[..., Any],
-        params_dict: Mapping[str, Sequence[Any]],
+        params_dict: Mapping[str, Sequence[object]],
         update_on_change: Sequence[str],
         iterations: tuple[int, int],
     ) -> None:

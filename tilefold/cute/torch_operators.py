@@ -62,7 +62,7 @@ def torch_op(
     schema = operator_schema(signature, (mutates,) if isinstance(mutates, str) else mutates, scalars, constants)
     defaults = {parameter: signature.defaults[parameter] for parameter in passed if parameter in signature.defaults}
 
-    def launch(*args: Any, **named: Any) -> None:
+    def launch(*args: object, **named: object) -> None:
         given = {**defaults, **dict(zip(passed, args, strict=False)), **named}
         values = [given[parameter] for parameter in passed]
         requested: Any = {dimension: size(*values) if callable(size) else size for dimension, size in sizes.items()}

@@ -4,7 +4,7 @@
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tilefold.cute.debugging import Rehearsal
 from tilefold.cute.repeated_checks import check_all
@@ -26,7 +26,7 @@ class _BuiltCall:
     built: "CompiledKernel"
     bound: "BoundArguments"
 
-    def build(self, block: Any) -> "CompiledKernel":
+    def build(self, block: object) -> "CompiledKernel":
         """The kernel."""
         return self.built
 

@@ -135,9 +135,9 @@ def is_dynamic_expression(x: object) -> bool:
 def if_generate(
     cond: object,
     then_body: Callable[..., object],
-    else_body: Callable[..., Any] | None = None,
-    input_args: Sequence[Any] | None = None,
-    return_types: Sequence[Any] | None = None,
+    else_body: Callable[..., object] | None = None,
+    input_args: Sequence[object] | None = None,
+    return_types: Sequence[object] | None = None,
 ) -> Any:
     """`then_body(*input_args)` where a condition holds, else `else_body(*input_args)`, and the result of the one or the
     other. A program that is written anew says `if`.

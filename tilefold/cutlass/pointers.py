@@ -16,7 +16,7 @@ class _Pointers(type):
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, RawPointer)
 
-    def __call__(cls, ptr: Any, dtype: Any = None) -> Any:
+    def __call__(cls, ptr: object, dtype: object = None) -> Any:
         pointer = ptr if isinstance(ptr, MapPointer) else raw_pointer(ptr)
         return pointer if dtype is None else pointer.recast(dtype)
 

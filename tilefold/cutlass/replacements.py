@@ -16,7 +16,7 @@ _ABSENT = object()
 class Replacements(ExitStack):
     """The replaced names. Closing it, as the end of `with` does, restores them, the last one first."""
 
-    def set(self, owner: Any, **values: object) -> None:
+    def set(self, owner: object, **values: object) -> None:
         """Gives names of a module, a class or an object other values."""
         names: Mapping[str, Any] = owner.__dict__
         for name, value in values.items():

@@ -78,10 +78,10 @@ def as_tensor(pointer: Any, shape: Any, type: Any) -> Any:
 
 def create_and_permute_torch_tensor(
     shape: Any,
-    dtype: Any,
-    permute_order: Any = None,
+    dtype: object,
+    permute_order: object = None,
     init_type: TensorInitType = TensorInitType.RANDOM,
-    init_config: Any = None,
+    init_config: object = None,
     device: Any = None,
 ) -> Any:
     """A new torch tensor with its modes in another order: the compact tensor of `shape`, filled as `init_type` and
@@ -117,8 +117,8 @@ def matrix(
     is_mode0_major: bool,
     cutlass_dtype: DType,
     init_type: TensorInitType = TensorInitType.RANDOM,
-    init_config: Any = None,
-    device: Any = None,
+    init_config: object = None,
+    device: object = None,
 ) -> Any:
     """A batch of matrices, (mode0,mode1,l), as a torch tensor whose fast mode is mode0, or else mode1. Elements that
     torch cannot compute with are float32 there, with numbers that they can hold.

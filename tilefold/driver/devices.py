@@ -37,7 +37,7 @@ class Executable(Generic[CodeT]):
     code: CodeT
     where: str
 
-    def launch(self, config: LaunchConfig, args: Mapping[str, Any]) -> RunResult:
+    def launch(self, config: LaunchConfig, args: Mapping[str, object]) -> RunResult:
         """Runs the kernel and waits for it. TilefoldError as `Engine.launch`, with the line of the source."""
         if self.program.target is not None:
             config.check_target(self.program.target)

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
@@ -28,10 +27,9 @@ from tilefold.runtime.arrays.storage import (
     unpack,
 )
 from tilefold.runtime.check import Filled, fill_argument
-from tilefold.runtime.engine import TensorArgument
+from tilefold.runtime.engine import NumPyArray, TensorArgument
 from tilefold.runtime.sim.values import element_kind, kind_of
 
-Array = npt.NDArray[Any]
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -126,7 +124,7 @@ def _bytes(type: Attribute, dtype: np.dtype[Any]) -> int:
     return elements * dtype.itemsize
 
 
-def _storage(filled: Filled, type: TensorType) -> Array:
+def _storage(filled: Filled, type: TensorType) -> NumPyArray:
     if filled.initialised:
         storage = storage_of(filled.values, type.layout.data)
         return pack(storage, type.element_bits) if type.is_packed else storage
@@ -135,7 +133,7 @@ def _storage(filled: Filled, type: TensorType) -> Array:
     return storage
 
 
-def unpacked(storage: Array, type: Attribute) -> Array:
+def unpacked(storage: NumPyArray, type: Attribute) -> NumPyArray:
     """The elements of a tensor's storage, one each, where those narrower than a byte are packed."""
     if isinstance(type, TensorType) and type.is_packed:
         kind = element_kind(type.element_type)
@@ -144,7 +142,7 @@ def unpacked(storage: Array, type: Attribute) -> Array:
     return storage
 
 
-def _check_packed(argument: Argument, values: Array, *, from_file: bool) -> None:
+def _check_packed(argument: Argument, values: NumPyArray, *, from_file: bool) -> None:
     """TilefoldError unless elements narrower than a byte hold `values`, which the fill gave, or a file."""
     type = argument.type
     if isinstance(type, TensorType) and type.is_packed:
@@ -192,7 +190,7 @@ def _value(
         raise argument.fill.error(error) from error
 
 
-def load_array(path: str, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+def load_array(path: str, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NumPyArray:
     """The array in a `.npy` file, which must have the argument's shape and element type.
 
     NumPy writes a bfloat16 array as two bytes without a meaning (`|V2`), which are accepted for one. Raises
@@ -209,7 +207,7 @@ def load_array(path: str, name: str, shape: tuple[int, ...], dtype: np.dtype[Any
     return array
 
 
-def read_array(path: str) -> Array:
+def read_array(path: str) -> NumPyArray:
     """The array in a `.npy` file. TilefoldError (E4001) for another file, and for one that cannot be read."""
     try:
         with Path(path).open("rb") as file:

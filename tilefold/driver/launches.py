@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
@@ -18,7 +18,9 @@ from tilefold.dialects.run.grammar import ExpressionError, parse_expression
 from tilefold.runtime.errors import Dim3
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from tilefold.runtime.engine import NumPyArray
+
+    pass
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ class Argument:
     name: str
     type: Attribute
     fill: Expression | None
-    values: "NDArray[Any] | None" = None
+    values: "NumPyArray | None" = None
 
 
 @dataclass(frozen=True)

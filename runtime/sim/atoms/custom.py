@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The matrices of instructions that packages define: their elements, and the rows of memory that hold them."""
 
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from ....dialects import ptx, tile
 from ....dialects.ptx.base import PtrType
 from ....layout.algebra.core import cosize, size
 from ....layout.atoms.contract import Agent, AsChosen, AtOnce, AtWait, InGroup, OnArrivals, OnBytes, Operand, Proxy
-from ...engine import numpy_type
+from ...engine import NumPyArray, numpy_type
 from ..faults import site_of
 from ..memory import bulk
 from ..memory.refusals import out_of_bounds, race
@@ -23,7 +23,7 @@ from ..translate import Translator
 from ..values import TensorValue, Value, varies
 from ..warp import Warp
 
-Elements: TypeAlias = NDArray[Any]
+Elements: TypeAlias = NumPyArray
 """The elements of a matrix, in its order."""
 
 
@@ -58,7 +58,7 @@ class Matrix:
         value = warp.registers[self.slot]
         return value.address if isinstance(value, TensorValue) else value
 
-    def in_memory(self, warp: Warp, executing: NDArray[Any]) -> "Rows":
+    def in_memory(self, warp: Warp, executing: NumPyArray) -> "Rows":
         """The rows of all elements, for the executing lanes. A fault for one that is outside its space, or that the
         warp does not reach.
         """
@@ -84,7 +84,7 @@ class Matrix:
         self.access.threads += len(executing)
         return Rows((offsets + warp.block.rank * span) // self.width, lanes, self.indices.ravel())
 
-    def _check_reach(self, warp: Warp, at: NDArray[Any], lanes: NDArray[Any]) -> None:
+    def _check_reach(self, warp: Warp, at: NumPyArray, lanes: NumPyArray) -> None:
         match self.row.form:
             case Bytes():
                 return
@@ -102,7 +102,7 @@ class Matrix:
             hint = f"give each warp of a warpgroup the cells of its own {reached} lanes"
             warp.fault(ErrorCode.SIM_OUT_OF_BOUNDS, self.site, int(lanes[place]), text, hint)
 
-    def read(self, warp: Warp, executing: NDArray[Any], pending: Operation | None) -> Elements:
+    def read(self, warp: Warp, executing: NumPyArray, pending: Operation | None) -> Elements:
         """The elements of the matrix. The faults of reads."""
         matrix = np.zeros(self.count, self.dtype)
         if self.space is None:
@@ -143,7 +143,7 @@ class Matrix:
         warp.restore(before)
 
 
-def spread_over(warp: Warp, lanes: NDArray[Any]) -> None:
+def spread_over(warp: Warp, lanes: NumPyArray) -> None:
     """Makes lanes active, each as often as `lanes` has it: each of several rows of memory is that of one access."""
     warp.mask = np.isin(np.arange(warp.lanes), lanes)
     warp.active, warp.active_lanes = len(lanes), lanes
@@ -152,7 +152,7 @@ def spread_over(warp: Warp, lanes: NDArray[Any]) -> None:
 class Rows:
     """Rows of memory, the lane of each, and the element of the matrix that each holds."""
 
-    def __init__(self, rows: NDArray[Any], lanes: NDArray[Any], elements: NDArray[Any]) -> None:
+    def __init__(self, rows: NumPyArray, lanes: NumPyArray, elements: NumPyArray) -> None:
         self.rows, self.lanes, self.elements = rows, lanes, elements
 
 

@@ -29,7 +29,7 @@ from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.numbers import MmaOperation
 from ....layout.atoms.summation import Summation
 from ...arrays.storage import distances, pack, unpack
-from ...engine import numpy_type
+from ...engine import NumPyArray, numpy_type
 from ..faults import SimulationError
 from ..values import fused_multiply_add
 from .sums import multiply_add
@@ -37,7 +37,7 @@ from .sums import multiply_add
 if TYPE_CHECKING:
     from ..exact.patterns import Table
 
-Values: TypeAlias = NDArray[Any]
+Values: TypeAlias = NumPyArray
 """An array (lanes, values) of the elements in a warp's fragments."""
 Executor: TypeAlias = Callable[[Values, Values, Values], Values]
 """D of A, B and C, for all lanes of a warp."""

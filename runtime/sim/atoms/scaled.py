@@ -7,10 +7,9 @@ the sum is taken in double precision, and the result is rounded once, to nearest
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....base.element_types import BY_PTX
 from ....base.errors import Code
@@ -19,12 +18,12 @@ from ....layout.atoms.contract import Role
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.summation import LEAST_EXPONENT, ScaledSum, Summation
 from ...arrays.storage import distances
+from ...engine import NumPyArray
 from ..faults import SimulationError, Site
 from ..warp import Warp
 from .mma_arithmetic import DTYPES, Places, Values, widen
 
-Array: TypeAlias = NDArray[Any]
-ScaledExecutor: TypeAlias = Callable[[Values, Values, Values, Array, Array], Values]
+ScaledExecutor: TypeAlias = Callable[[Values, Values, Values, NumPyArray, NumPyArray], Values]
 """D of A, B and C, and of the bytes (lanes, scales) of the scales of A and B, for all lanes of a warp."""
 
 _ZERO = -4096
@@ -37,9 +36,9 @@ _NAN = np.uint32(0x7FFFFFFF)
 class _Numbers:
     """The numbers of a type of a byte or less: by their bits the value, its raw exponent, and its significand."""
 
-    values: Array
-    exponents: Array
-    significands: Array
+    values: NumPyArray
+    exponents: NumPyArray
+    significands: NumPyArray
 
 
 def _numbers(name: str, *, signed: bool) -> _Numbers:
@@ -54,7 +53,7 @@ def _numbers(name: str, *, signed: bool) -> _Numbers:
     return _Numbers(values, exponents, np.ldexp(finite, -exponents))
 
 
-def scale_lanes(layout: Layout, rows: int, thread: int) -> Array:
+def scale_lanes(layout: Layout, rows: int, thread: int) -> NumPyArray:
     """The lanes whose registers have the scales of each row, where the instruction selects the `thread`-th."""
     lanes, values = layout[0].size, layout[1].size
     row_of = distances(layout).reshape(lanes, values, order="F")[:, 0] % rows
@@ -75,13 +74,13 @@ def scaled_executor(
     lanes = [scale_lanes(x.layout, rows, t) for x, rows, t in zip(operands, (m, n), threads, strict=True)]
     scales = _numbers(operands[0].element, signed=False)
     of_a, of_b = (_numbers(atom.types[i], signed=True) for i in (1, 2))
-    widen_c: Callable[[Values], Array] = widen("f32")
+    widen_c: Callable[[Values], NumPyArray] = widen("f32")
     at_a, at_b, at_c = places.a[0], places.b[0], places.c[0]
     each = atom.products.scaled
     assert how is None or isinstance(how, ScaledSum)
     group = 16 if how is None else how.exact
 
-    def execute(a: Values, b: Values, c: Values, scales_a: Array, scales_b: Array) -> Values:
+    def execute(a: Values, b: Values, c: Values, scales_a: NumPyArray, scales_b: NumPyArray) -> Values:
         bits_a, bits_b = _codes(a, at_a), _codes(b, at_b)
         one = [_per_group(x[..., i, :], k, group, each) for x, i in ((scales_a, lanes[0]), (scales_b, lanes[1]))]
         first, second = one[0][..., :, None, :], one[1][..., None, :, :]  # (..., M, 1, groups) and (..., 1, N, groups)
@@ -100,7 +99,7 @@ def scaled_executor(
         total = _plain(terms, before) if how is None else _as_gpu(how, terms, exponents, before)
         return total.reshape(*total.shape[:-2], -1).take(places.d, axis=-1).reshape(*total.shape[:-2], *c.shape[-2:])
 
-    def each_warp(a: Values, b: Values, c: Values, scales_a: Array, scales_b: Array) -> Values:
+    def each_warp(a: Values, b: Values, c: Values, scales_a: NumPyArray, scales_b: NumPyArray) -> Values:
         given = [_by_warps(x) for x in (a, b, c, scales_a, scales_b)]
         d = execute(*given)
         return d.reshape(*d.shape[:-3], -1, d.shape[-1])
@@ -108,34 +107,34 @@ def scaled_executor(
     return each_warp
 
 
-def _by_warps(x: Array) -> Array:
+def _by_warps(x: NumPyArray) -> NumPyArray:
     """The lanes of several warps apart: (..., warps, 32, values)."""
     return x.reshape(*x.shape[:-2], -1, 32, x.shape[-1])
 
 
-def _codes(values: Array, at: Array) -> Array:
+def _codes(values: NumPyArray, at: NumPyArray) -> NumPyArray:
     """The bits of the elements of a matrix: (..., rows, columns)."""
     bits = np.ascontiguousarray(values).view(np.uint8)
     return bits.reshape(*bits.shape[:-2], -1).take(at, axis=-1)
 
 
-def _per_group(scales: Array, k: int, group: int, each: int) -> Array:
+def _per_group(scales: NumPyArray, k: int, group: int, each: int) -> NumPyArray:
     """The scale of each group of products along K."""
     return scales.take(np.arange(0, k, group) // each, axis=-1)
 
 
-def _grouped(products: Array, group: int) -> Array:
+def _grouped(products: NumPyArray, group: int) -> NumPyArray:
     """Exact sums of neighbouring products along K, the last mode."""
     if group == 1:
         return products
     return products.reshape(*products.shape[:-1], -1, group).sum(axis=-1)
 
 
-def _plain(terms: Array, before: Array) -> Array:
+def _plain(terms: NumPyArray, before: NumPyArray) -> NumPyArray:
     return (terms.sum(axis=-1) + before).astype(np.float32)
 
 
-def _as_gpu(how: ScaledSum, terms: Array, exponents: Array, before: Array) -> Array:
+def _as_gpu(how: ScaledSum, terms: NumPyArray, exponents: NumPyArray, before: NumPyArray) -> NumPyArray:
     """Terms truncated to a multiple of 2**(M - fraction), summed exactly, and truncated to f32."""
     known = np.where(np.isfinite(terms), terms, 0.0)
     start = np.where(np.isfinite(before), before, 0.0)
@@ -151,7 +150,7 @@ def _as_gpu(how: ScaledSum, terms: Array, exponents: Array, before: Array) -> Ar
     return total
 
 
-def _toward_zero(x: Array) -> Array:
+def _toward_zero(x: NumPyArray) -> NumPyArray:
     """Numbers in double precision truncated to f32; infinity from 2**128 on, and no negative zero."""
     with np.errstate(over="ignore"):
         near = x.astype(np.float32)
@@ -159,7 +158,7 @@ def _toward_zero(x: Array) -> Array:
     return np.where(np.abs(x) >= 2.0**128, np.copysign(np.float32(np.inf), near), near) + np.float32(0)
 
 
-def check_shifted(warp: Warp, site: Site, atom: MmaAtom, *operands: Array) -> None:
+def check_shifted(warp: Warp, site: Site, atom: MmaAtom, *operands: NumPyArray) -> None:
     """A fault (E3229) for bytes of A or B whose element of 4 bits is not in bits 2 to 5."""
     for matrix, element, content in zip("AB", atom.types[1:3], operands, strict=True):
         if element == "e2m1" and (wrong := (content & 0xC3).reshape(-1, *content.shape[-2:]).any(axis=(0, 2))).any():
@@ -169,12 +168,12 @@ def check_shifted(warp: Warp, site: Site, atom: MmaAtom, *operands: Array) -> No
             warp.fault(Code.SIM_SCALES, site, lane, text, cure)
 
 
-def check_scales(warp: Warp, site: Site, atom: MmaAtom, scales: Sequence[Array], threads: tuple[int, int]) -> None:
+def check_scales(warp: Warp, site: Site, atom: MmaAtom, scales: Sequence[NumPyArray], threads: tuple[int, int]) -> None:
     """A fault (E3229) where the lanes that the instruction reads have no scale but 0, and others have some."""
     rows = atom.shape[:2]
     for role, given, of, thread in zip((Role.SCALE_A, Role.SCALE_B), scales, rows, threads, strict=True):
         lanes = scale_lanes(atom.contract.operand(role).layout, of, thread)
-        held: Array = (_by_warps(given).reshape(-1, 32, given.shape[-1]) != 0).any(axis=(0, 2))
+        held: NumPyArray = (_by_warps(given).reshape(-1, 32, given.shape[-1]) != 0).any(axis=(0, 2))
         if held.any() and not held[lanes].any():
             lane = int(np.flatnonzero(held)[0])
             read = f"lanes {', '.join(map(str, lanes[:3]))}, ..."

@@ -10,7 +10,7 @@ select. The sums are those of the dense instructions of half the K: on an H200, 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from ....layout.atoms.mma_sparse import CHUNK_BITS, Chunk, chunk_of
 from ....layout.atoms.numbers import MmaOperation, Types
 from ....layout.atoms.summation import Summation
 from ...arrays.storage import distances
+from ...engine import NumPyArray
 from ..faults import Site
 from ..warp import Warp
 from .mma_arithmetic import Places, Values, narrow, widen
@@ -31,14 +32,13 @@ from .sums import multiply_add
 if TYPE_CHECKING:
     from ..exact.patterns import Table
 
-Array: TypeAlias = NDArray[Any]
-SparseProduct: TypeAlias = Callable[[Array, Array, Array, Array], Array]
+SparseProduct: TypeAlias = Callable[[NumPyArray, NumPyArray, NumPyArray, NumPyArray], NumPyArray]
 """D (M,N) of the stored elements (M,K/2) of A, their places in K, B (K,N), and C (M,N) in the type of D."""
 
 _HINT = "let each chunk of A name two different elements, in the threads that the sparsity selector says"
 
 
-def selected(codes: Array, chunk: Chunk) -> Array:
+def selected(codes: NumPyArray, chunk: Chunk) -> NumPyArray:
     """The places in K (rows, K/2) of the stored elements, by the descriptions (rows, chunks) of chunks."""
     rows, chunks = codes.shape
     if chunk.size == 2:
@@ -46,11 +46,11 @@ def selected(codes: Array, chunk: Chunk) -> Array:
     else:
         pairs = np.stack([codes & 3, codes >> 2], axis=-1)
         within = (pairs[..., None] * chunk.unit + np.arange(chunk.unit)).reshape(rows, chunks, -1)
-    first: Array = chunk.size * np.arange(int(chunks))[:, None]
+    first: NumPyArray = chunk.size * np.arange(int(chunks))[:, None]
     return (within.astype(np.int64) + first).reshape(rows, -1)
 
 
-def invalid(codes: Array, chunk: Chunk, ordered: bool) -> NDArray[np.bool_]:
+def invalid(codes: NumPyArray, chunk: Chunk, ordered: bool) -> NDArray[np.bool_]:
     """The descriptions of chunks that name an element twice, in a falling order where they are `ordered`, or, of
     chunks of two elements, none.
     """
@@ -61,7 +61,7 @@ def invalid(codes: Array, chunk: Chunk, ordered: bool) -> NDArray[np.bool_]:
 
 
 @lru_cache(maxsize=256)
-def _sources(layout: Layout, size: int, rows: int, select: int) -> tuple[Array, Array]:
+def _sources(layout: Layout, size: int, rows: int, select: int) -> tuple[NumPyArray, NumPyArray]:
     """The thread whose register describes each chunk (rows, chunks), and the position of the chunk's lowest bit."""
     threads, values = int(layout[0].size), int(layout[1].size)
     places = distances(layout).reshape(threads, values, order="F")[:, ::size]
@@ -77,7 +77,7 @@ def _sources(layout: Layout, size: int, rows: int, select: int) -> tuple[Array, 
     return lanes, shifts
 
 
-def _described(words: Array, lanes: Array, shifts: Array) -> Array:
+def _described(words: NumPyArray, lanes: NumPyArray, shifts: NumPyArray) -> NumPyArray:
     """The descriptions of chunks in words (..., threads), each in a thread and from a bit on."""
     return np.asarray(words).astype(np.int64)[..., lanes] >> shifts & (1 << CHUNK_BITS) - 1
 
@@ -96,17 +96,17 @@ class Metadata:
         return chunk_of(self.atom.types[1])
 
     @property
-    def _sources(self) -> tuple[Array, Array]:
+    def _sources(self) -> tuple[NumPyArray, NumPyArray]:
         """The thread whose register describes each chunk, and the position of the chunk's lowest bit."""
         layout = self.atom.contract.operand(Role.METADATA).layout
         return _sources(layout, self.chunk.size, self.atom.shape[0], self.select)
 
-    def codes(self, words: Array) -> Array:
+    def codes(self, words: NumPyArray) -> NumPyArray:
         """The descriptions (..., M, chunks) of the words (..., threads) of all threads."""
         lanes, shifts = self._sources
         return _described(words, lanes, shifts)
 
-    def check(self, warp: Warp, site: Site, words: Array, first: int = 0, base: int = 0) -> None:
+    def check(self, warp: Warp, site: Site, words: NumPyArray, first: int = 0, base: int = 0) -> None:
         """A fault (E3228) where the words of a warp, whose first thread has the number `first` in its group, describe
         chunks wrongly. `base` is the number of its first lane where blocks go in step.
         """
@@ -121,7 +121,7 @@ class Metadata:
 
 
 def say_invalid(
-    warp: Warp, site: Site, lane: int, name: str, chunk: Chunk, row: int, number: int, codes: Array
+    warp: Warp, site: Site, lane: int, name: str, chunk: Chunk, row: int, number: int, codes: NumPyArray
 ) -> None:
     """The fault (E3228) of the description of a chunk."""
     columns = f"{number * chunk.size} to {(number + 1) * chunk.size - 1}"
@@ -141,7 +141,7 @@ def sparse_product(
     """The function that multiplies; with a summation A and B are in f32 or f64, exactly, else as `widen` has them."""
     rounded, wide = narrow(types[0], saturates, exact), widen(types[0], exact)
 
-    def execute(a: Array, places: Array, b: Array, c: Array) -> Array:
+    def execute(a: NumPyArray, places: NumPyArray, b: NumPyArray, c: NumPyArray) -> NumPyArray:
         chosen = b[places]  # (M, K/2, N)
         rows, terms, columns = map(int, chosen.shape)
         if how is None or exact is not None:
@@ -155,7 +155,7 @@ def sparse_product(
 
 def sparse_executor(
     atom: MmaAtom, metadata: Metadata, how: Summation | None, exact: "Table | None"
-) -> Callable[[Values, Values, Values, Array], Values]:
+) -> Callable[[Values, Values, Values, NumPyArray], Values]:
     """D of A, B and C in the lanes of a warp, (32, values) each, and of its words of metadata."""
     places, chunk = Places(atom), metadata.chunk
     stored = stored_places(atom)
@@ -163,7 +163,7 @@ def sparse_executor(
     product = sparse_product(how, atom.types, saturates, exact)
     of_a, of_b = widen(atom.types[1], exact), widen(atom.types[2], exact)
 
-    def execute(a: Values, b: Values, c: Values, words: Array) -> Values:
+    def execute(a: Values, b: Values, c: Values, words: NumPyArray) -> Values:
         left, right = of_a(a).ravel()[stored], of_b(b).ravel()[places.b[0]]
         d = product(left, selected(metadata.codes(words), chunk), right, c.ravel()[places.c[0]])
         return d.ravel()[places.d].reshape(places.shape_d)
@@ -172,7 +172,7 @@ def sparse_executor(
 
 
 @lru_cache(maxsize=256)
-def stored_places(atom: MmaAtom) -> Array:
+def stored_places(atom: MmaAtom) -> NumPyArray:
     """The position of each stored element (M, K/2) of A among the raveled values (threads, values)."""
     (m, _, k), layout = atom.shape, atom.layout_a
     threads, values = int(layout[0].size), int(layout[1].size)

@@ -2,26 +2,25 @@
 """Sums of products as GPUs take them, bit for bit: a `Summation` on the fragments of a matrix instruction."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....base.element_types import BY_PTX
 from ....layout.atoms.numbers import Types
 from ....layout.atoms.summation import LEAST_EXPONENT, AlignedSum, FusedChain, SplitChain, Summation
+from ...engine import NumPyArray
 from ..values import fused_multiply_add
 from .native_sums import compiled, scratch
 
-Array: TypeAlias = NDArray[Any]
-MultiplyAdd: TypeAlias = Callable[[Array, Array, Array], Array]
+MultiplyAdd: TypeAlias = Callable[[NumPyArray, NumPyArray, NumPyArray], NumPyArray]
 """D of fragments (count, elements) of A, B and C."""
 
 _SHORT = 8
 """N of the instructions of a warp."""
 
 
-def multiply_add(how: Summation, types: Types, at_a: Array, at_b: Array, at_c: Array) -> MultiplyAdd:
+def multiply_add(how: Summation, types: Types, at_a: NumPyArray, at_b: NumPyArray, at_c: NumPyArray) -> MultiplyAdd:
     """A * B + C of element types (D, A, B, C). Tables tell where the elements (M, K), (K, N) and (M, N) of matrices are
     in their fragments.
 
@@ -35,10 +34,10 @@ def multiply_add(how: Summation, types: Types, at_a: Array, at_b: Array, at_c: A
     return _aligned_sum(how, types, at_a, at_b, at_c)
 
 
-def _fused_chain(at_a: Array, at_b: Array, at_c: Array) -> MultiplyAdd:
+def _fused_chain(at_a: NumPyArray, at_b: NumPyArray, at_c: NumPyArray) -> MultiplyAdd:
     from_d = np.argsort(at_c.ravel())
 
-    def execute(a: Array, b: Array, c: Array) -> Array:
+    def execute(a: NumPyArray, b: NumPyArray, c: NumPyArray) -> NumPyArray:
         total = c.take(at_c, axis=1)
         for k in range(at_a.shape[1]):
             total = fused_multiply_add(
@@ -49,11 +48,11 @@ def _fused_chain(at_a: Array, at_b: Array, at_c: Array) -> MultiplyAdd:
     return execute
 
 
-def _split_chain(how: SplitChain, at_a: Array, at_b: Array, at_c: Array) -> MultiplyAdd:
+def _split_chain(how: SplitChain, at_a: NumPyArray, at_b: NumPyArray, at_c: NumPyArray) -> MultiplyAdd:
     from_d, single = np.argsort(at_c.ravel()), np.dtype(np.float32)
     start = np.float32(-0.0 if how.negative else 0.0)
 
-    def execute(a: Array, b: Array, c: Array) -> Array:
+    def execute(a: NumPyArray, b: NumPyArray, c: NumPyArray) -> NumPyArray:
         total = c.take(at_c, axis=1).astype(single)
         for first in range(0, at_a.shape[1], how.terms):
             part = np.full_like(total, start)
@@ -67,7 +66,7 @@ def _split_chain(how: SplitChain, at_a: Array, at_b: Array, at_c: Array) -> Mult
     return execute
 
 
-def _with_one_nan(made: Array) -> Array:
+def _with_one_nan(made: NumPyArray) -> NumPyArray:
     """NaN as GPUs write it in f16 and f32: all bits but the sign."""
     missing = np.isnan(made)
     bits = 8 * made.itemsize
@@ -75,7 +74,7 @@ def _with_one_nan(made: Array) -> Array:
     return np.where(missing, nan, made) if missing.any() else made
 
 
-def _aligned_sum(how: AlignedSum, types: Types, at_a: Array, at_b: Array, at_c: Array) -> MultiplyAdd:
+def _aligned_sum(how: AlignedSum, types: Types, at_a: NumPyArray, at_b: NumPyArray, at_c: NumPyArray) -> MultiplyAdd:
     accumulator, *operands = types[:3]
     order = [k for step in how.steps for k in step]
     tables = [np.ascontiguousarray(x, np.int32) for x in (at_a[:, order], at_b[order], at_c)]
@@ -92,7 +91,7 @@ def _aligned_sum(how: AlignedSum, types: Types, at_a: Array, at_b: Array, at_c: 
     )
     wide, narrow = scratch(m, n, k)
 
-    def execute(a: Array, b: Array, c: Array) -> Array:
+    def execute(a: NumPyArray, b: NumPyArray, c: NumPyArray) -> NumPyArray:
         function = compiled(n, terms) if n == _SHORT else compiled(None, 0)
         left, right, before = [np.ascontiguousarray(x, np.float32) for x in (a, b, c)]
         start = np.zeros_like(before) if how.accumulates_last else before

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ...check.dtypes import is_floating
-from ...engine import Argument, TensorArgument
+from ...engine import Argument, NumPyArray, TensorArgument
 from ...exact.number import ExactArray, element_of, of_parts, parts
 from ..faults import SimulationError
 
-Elements = NDArray[Any]
+Elements = NumPyArray
 """An array of Python's integers, elements of the ring."""
 
 
@@ -42,7 +42,7 @@ class Patterns:
 
         return float(ml_dtypes.finfo(self.dtype).max)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
 
-    def keep(self, values: NDArray[Any]) -> None:
+    def keep(self, values: NumPyArray) -> None:
         """Reads the patterns of values as the numbers that they spell."""
         for pattern in np.unique(np.ascontiguousarray(values).view(self._bits)).tolist():
             self._element(pattern)
@@ -131,7 +131,7 @@ class Table:
             patterns = self._of[dtype] = Patterns(dtype)
         return patterns
 
-    def keep(self, values: NDArray[Any]) -> None:
+    def keep(self, values: NumPyArray) -> None:
         """Reads the patterns of values as the numbers that they spell, if their type is floating-point."""
         if is_floating(values.dtype):
             self.of(values.dtype).keep(values)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects import arith, math, vector
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Operation
@@ -16,7 +15,7 @@ from xdsl.ir import Operation
 from ....base.element_types import BY_PTX
 from ....base.errors import Code
 from ....dialects import ptx
-from ...engine import numpy_type
+from ...engine import NumPyArray, numpy_type
 from ...exact.number import ExactArray, exact_array
 from ..events import Step
 from ..faults import SimulationError, site_of
@@ -217,7 +216,7 @@ def exact_rule_of(kind: type[Operation]) -> Rule | None:
     return next((_RULES[base] for base in kind.__mro__ if base in _RULES), rule_of(kind))
 
 
-def table_for(kernel: Operation, given: Iterable[NDArray[Any]]) -> Table:
+def table_for(kernel: Operation, given: Iterable[NumPyArray]) -> Table:
     """Patterns, of which those of all numbers that a kernel spells or is given stand for these, also those of its
     integers.
     """

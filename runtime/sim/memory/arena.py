@@ -4,10 +4,11 @@
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ...engine import NumPyArray
 
 ABSENT, UNWRITTEN, READY, IN_FLIGHT, MBARRIER = range(5)
 """The states of a byte: not allocated, allocated but undefined, defined, being written by an asynchronous copy, part of
@@ -121,7 +122,7 @@ class Arena:
         for allocation in self.allocations:
             windows[:, allocation.start : allocation.start + allocation.size] = UNWRITTEN
 
-    def fill(self, start: int, content: NDArray[Any], defined: bool) -> None:
+    def fill(self, start: int, content: NumPyArray, defined: bool) -> None:
         """Writes an array's bytes at offset `start`; unless `defined`, they stay undefined for the kernel."""
         raw = content.view(np.uint8)
         self.data[1][start : start + raw.size, 0] = raw
@@ -132,7 +133,7 @@ class Arena:
         """Makes bytes unallocated: accesses of their addresses are faults."""
         self.state[1][start : start + size, 0] = ABSENT
 
-    def read_back(self, start: int, content: NDArray[Any]) -> None:
+    def read_back(self, start: int, content: NumPyArray) -> None:
         """Copies the bytes at offset `start` into an array."""
         raw = content.view(np.uint8)
         raw[:] = self.data[1][start : start + raw.size, 0]

@@ -5,7 +5,6 @@ While a lane's access is checked, the warp is spread: the lane stands for one la
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from ....base.errors import Code
 from ....base.spaces import Traffic
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES
 from ....dialects.ptx import BULK_UNIT
+from ...engine import NumPyArray
 from ..ordering.asynchronous import Operation
 from ..ordering.clocks import AGENT, PROXIED, SEVERAL, Conflict, Entries, first_conflict
 from ..ordering.knowledge import ProxyFences, known, times_of
@@ -26,7 +26,7 @@ from .spaces import Space
 _PASS = BANKS * BANK_BYTES
 
 
-def rows_of(space: Space, warp: Warp, access: Access, lane: int, address: int, size: int, reads: bool) -> NDArray[Any]:
+def rows_of(space: Space, warp: Warp, access: Access, lane: int, address: int, size: int, reads: bool) -> NumPyArray:
     """The rows of `size` bytes at `address`, an access of a lane; it is counted. SimulationError if address or size
     is not a multiple of 16 (E3203), and for bytes beyond the memory (E3202).
     """
@@ -48,7 +48,7 @@ def check_aligned(space: Space, warp: Warp, access: Access, lane: int, address: 
 
 def rows_at(
     space: Space, warp: Warp, access: Access, lane: int, addresses: NDArray[np.int64], reads: bool
-) -> NDArray[Any]:
+) -> NumPyArray:
     """The rows of the access's width at some addresses, an access of a lane; it is counted. SimulationError (E3202) for
     bytes beyond the memory.
     """
@@ -78,14 +78,14 @@ def count(space: Space, access: Access, offsets: NDArray[np.int64], width: int) 
     access.minimum += -(-size // granule)
 
 
-def read(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any]) -> Bytes:
+def read(space: Space, warp: Warp, access: Access, lane: int, rows: NumPyArray) -> Bytes:
     """The bytes of rows of the access's width that a copy of the lane reads, an array (rows, width). The faults of
     `Space.load`, and E3216.
     """
     return content_of(space, access.width, rows, check_read(space, warp, access, lane, rows))
 
 
-def check_read(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any]) -> int | None:
+def check_read(space: Space, warp: Warp, access: Access, lane: int, rows: NumPyArray) -> int | None:
     """Checks that the async proxy may read rows for the lane; returns the values of their undefined bytes, if there are
     any. The faults of `read`.
     """
@@ -100,7 +100,7 @@ def check_read(space: Space, warp: Warp, access: Access, lane: int, rows: NDArra
     return missing
 
 
-def content_of(space: Space, width: int, rows: NDArray[Any], missing: int | None) -> Bytes:
+def content_of(space: Space, width: int, rows: NumPyArray, missing: int | None) -> Bytes:
     """The bytes of rows, an array (rows, width), with `missing` for those that are undefined."""
     content = space.arena.data[width][rows]
     if missing is not None:
@@ -113,7 +113,7 @@ def claim(
     warp: Warp,
     access: Access,
     lane: int,
-    rows: NDArray[Any],
+    rows: NumPyArray,
     content: Bytes,
     swizzle: int | None = None,
     origins: NDArray[np.int64] | None = None,
@@ -138,7 +138,7 @@ def claim(
     warp.restore(before)
 
 
-def _remark_unfenced(space: Space, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
+def _remark_unfenced(space: Space, warp: Warp, access: Access, rows: NumPyArray) -> None:
     """A remark on a copy over bytes that threads have read, if no proxy fence follows the read. By the PTX ISA (Memory
     Consistency Model: causality order) nothing orders the two then; many kernels rely on the mbarrier between them.
     """
@@ -151,7 +151,7 @@ def _remark_unfenced(space: Space, warp: Warp, access: Access, rows: NDArray[Any
         space.journal.remark(access.site, f"{text} by the generic one, with no fence.proxy.async between")
 
 
-def remark_fenced_late(space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any]) -> None:
+def remark_fenced_late(space: Space, warp: Warp, access: Access, lane: int, rows: NumPyArray) -> None:
     """A remark on a copy of the lane from bytes that other threads wrote, where only fences of threads behind these
     writers order the proxies. PTX asks for no more; CUTLASS lets each writer execute a fence.
     """
@@ -191,7 +191,7 @@ def _fenced_late(space: Space, entries: Entries, warp: Warp, width: int) -> Conf
 
 
 def claim_reduction(
-    space: Space, warp: Warp, access: Access, lane: int, rows: NDArray[Any], others: Sequence[Operation]
+    space: Space, warp: Warp, access: Access, lane: int, rows: NumPyArray, others: Sequence[Operation]
 ) -> None:
     """Checks that a reduction of the lane may change rows, which must be defined. They may be in flight by others of
     its kind. The faults of `Space.update`, and E3216.
@@ -213,7 +213,7 @@ def claim_reduction(
 
 
 def _check_order(
-    space: Space, warp: Warp, access: Access, rows: NDArray[Any], writes: bool, atomic: bool = False
+    space: Space, warp: Warp, access: Access, rows: NumPyArray, writes: bool, atomic: bool = False
 ) -> None:
     """A fault if nothing orders an earlier access before this one (E3205), or no fence of its proxy does (E3216)."""
     problem = None if space.shadow is None else space.shadow.issue(warp, rows, access.width, writes, atomic)

@@ -3,11 +3,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine import NumPyArray
 from ..values import Value, varies
 
 
@@ -26,7 +26,7 @@ class Reached:
         sizes = np.array([piece.nbytes for piece in memory], np.int64)
         return cls(starts, starts + sizes, np.array(copies, np.int64))
 
-    def copy_of(self, memory: NDArray[Any]) -> int | None:
+    def copy_of(self, memory: NumPyArray) -> int | None:
         """The address of the copy of an array; None if it is not within a piece."""
         address, end = memory.ctypes.data, memory.ctypes.data + memory.nbytes
         inside = (self.starts <= address) & (end <= self.ends)

@@ -3,13 +3,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....base.spaces import GMEM
+from ...engine import NumPyArray
 from ...errors import Dim3
 from ..events import ScheduleObserver
 from ..faults import SimulationError, Site
@@ -54,7 +55,7 @@ class Journal:
     is kept, in order.
     """
 
-    watched: tuple[NDArray[Any] | str, int] | None = None
+    watched: tuple[NumPyArray | str, int] | None = None
     keeps_values: bool = False
     within: Dim3 | None = None
     """The block with whose cluster the launch may end, as later accesses do not count; None for all of it."""
@@ -79,7 +80,7 @@ class Journal:
     _values: list[NDArray[np.uint8]] = field(default_factory=list[NDArray[np.uint8]])
     _bytes: int = 0
     _arena: Arena | None = None
-    _places: list[tuple[NDArray[Any], int]] = field(default_factory=list[tuple[NDArray[Any], int]])
+    _places: list[tuple[NumPyArray, int]] = field(default_factory=list[tuple[NumPyArray, int]])
 
     @property
     def is_watching(self) -> bool:
@@ -100,7 +101,7 @@ class Journal:
         """The last write to the byte that is watched."""
         return next((sighting for sighting in reversed(self.sightings) if sighting.writes), None)
 
-    def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
+    def begin(self, arena: Arena, places: list[tuple[NumPyArray, int]], shared: Arena) -> None:
         """Starts anew. `places` are the storages of the arguments with their offsets in the `arena` of global memory;
         `shared` is that of shared memory.
         """
@@ -116,7 +117,7 @@ class Journal:
             else:
                 self._space, self._offset = GMEM.ptx, self.place(place) + byte
 
-    def see(self, space: str, warp: Warp, site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+    def see(self, space: str, warp: Warp, site: Site, rows: NumPyArray, width: int, *, writes: bool) -> None:
         """Sees that the active lanes access one row of `width` bytes each, now or by an operation that they start."""
         if space != self._space or len(self.sightings) >= MAX_SIGHTINGS:
             return
@@ -144,7 +145,7 @@ class Journal:
         """Keeps the first thing that the launch takes for granted at an operation."""
         self.assumed.setdefault(site, text)
 
-    def write(self, rows: NDArray[Any], width: int, content: NDArray[np.uint8]) -> None:
+    def write(self, rows: NumPyArray, width: int, content: NDArray[np.uint8]) -> None:
         """Keeps the bytes (rows, width) that are now in memory. SimulationError (E3211) beyond `MAX_BYTES`."""
         if not self.keeps_values:
             return
@@ -155,13 +156,13 @@ class Journal:
             message = f"the launch writes so often that its values take more than {MAX_BYTES >> 20} MiB"
             raise SimulationError(Code.SIM_MEMORY, message, "compare a smaller launch, or its results only")
 
-    def unwritten(self, storage: NDArray[Any]) -> NDArray[np.bool_]:
+    def unwritten(self, storage: NumPyArray) -> NDArray[np.bool_]:
         """Which bytes of an argument's storage have no value after the launch."""
         assert self._arena is not None, "the launch has begun"
         start = self.place(storage)
         return self._arena.state[1][start : start + storage.nbytes, 0] != READY
 
-    def place(self, storage: NDArray[Any]) -> int:
+    def place(self, storage: NumPyArray) -> int:
         """The offset of an argument's storage in global memory."""
         return next(offset for placed, offset in self._places if placed is storage)
 

@@ -2,12 +2,12 @@
 """The local state space: each thread's fragments, which a GPU keeps in registers."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ...engine import NumPyArray
 from ..faults import Site
 from ..ordering.asynchronous import InFlight, writers
 from ..values import Value, varies
@@ -140,12 +140,12 @@ class LocalSpace:
         """Checks a write at `address`; the rows that it will change."""
         return self._check(warp, site, address, width)
 
-    def hold(self, warp: Warp, rows: NDArray[Any], width: int) -> None:
+    def hold(self, warp: Warp, rows: NumPyArray, width: int) -> None:
         """Puts rows of a warp's fragments in flight; a claim has checked the write."""
         self._state.reshape(-1, width)[rows] = IN_FLIGHT
         warp.defined.clear()
 
-    def land(self, rows: NDArray[Any], width: int, content: Bytes, time: int, agents: NDArray[Any]) -> None:
+    def land(self, rows: NumPyArray, width: int, content: Bytes, time: int, agents: NumPyArray) -> None:
         """Ends the flight of rows with these bytes. Nobody else can reach them, so the time does not count."""
         self._data.reshape(-1, width)[rows] = content
         self._state.reshape(-1, width)[rows] = READY

@@ -8,11 +8,11 @@ from typing import Any, final
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....base.spaces import GMEM, LANE_SHIFT, SMEM, Allocation, Cells, Sharer
 from ....base.spaces import Space as MemorySpace
+from ...engine import NumPyArray
 from ..faults import SimulationError, Site
 from ..launch import Loads
 from ..warp import Cluster, Warp
@@ -53,7 +53,7 @@ class CellSpace(Space):
         self.arena.state[1][:] = ABSENT
         self.columns = {}
 
-    def offsets(self, at: NDArray[Any]) -> NDArray[Any]:
+    def offsets(self, at: NumPyArray) -> NumPyArray:
         """The bytes before the cells at some addresses, -1 for no cell."""
         form, number = self.form, at.astype(np.int64)
         lanes, columns = number >> LANE_SHIFT, number & ((1 << LANE_SHIFT) - 1)

@@ -4,11 +4,11 @@
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....base.spaces import GMEM, SMEM
 from ....base.target import WARP
+from ...engine import NumPyArray
 from ..ordering.asynchronous import InFlight, Operation, writers
 from ..ordering.clocks import AGENT, ASYNC, BEYOND_WARP, Conflict
 from ..ordering.knowledge import known, times_of
@@ -36,7 +36,7 @@ PAIR = (
 )
 
 
-def refuse(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], *, loading: bool) -> None:
+def refuse(space: SpaceState, warp: Warp, access: Access, rows: NumPyArray, *, loading: bool) -> None:
     """Raises the fault of the first lane whose bytes are not in a state for the access."""
     warp.leave_lockstep(is_fault=True)
     for index, row in enumerate(rows.tolist()):
@@ -101,7 +101,7 @@ def out_of_bounds(space: SpaceState, warp: Warp, access: Access, index: int, add
     warp.fault(Code.SIM_OUT_OF_BOUNDS, access.site, int(warp.lane_numbers()[index]), text, hint)
 
 
-def leave(space: SpaceState, warp: Warp, access: Access, index: int, offsets: NDArray[Any]) -> NoReturn:
+def leave(space: SpaceState, warp: Warp, access: Access, index: int, offsets: NumPyArray) -> NoReturn:
     """Raises the fault of an active lane whose access leaves the allocation that its address was computed from."""
     warp.leave_lockstep(is_fault=True)
     assert access.home is not None
@@ -121,7 +121,7 @@ def _tiles(warp: Warp, allocation: Allocation) -> tuple[str, str] | None:
 
 
 def is_repeated(
-    space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, content: NDArray[Any] | None
+    space: SpaceState, warp: Warp, access: Access, rows: NumPyArray, conflict: Conflict, content: NumPyArray | None
 ) -> bool:
     """Whether all threads of a store write one value, and it conflicts with stores of the same one, so that no store
     changes anything; within a block, also whether those that write one element agree. It notifies the observer. The
@@ -145,14 +145,14 @@ def is_repeated(
     return True
 
 
-def _agree(rows: NDArray[Any], content: NDArray[Any]) -> bool:
+def _agree(rows: NumPyArray, content: NumPyArray) -> bool:
     """Whether equal rows have equal contents."""
     order = np.argsort(rows, kind="stable")
     again = rows[order][1:] == rows[order][:-1]
     return bool((content[order][1:][again] == content[order][:-1][again]).all())
 
 
-def race(space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any], conflict: Conflict, verb: str) -> None:
+def race(space: SpaceState, warp: Warp, access: Access, rows: NumPyArray, conflict: Conflict, verb: str) -> None:
     """Raises the fault of an access that nothing orders after an earlier one, unless such are forgiven there, or the
     thread has read the atomic write that it conflicts with.
     """

@@ -2,12 +2,13 @@
 """Which addresses the lanes of a warp access together, operation by operation: for the cost of another layout."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.spaces import GMEM, SMEM
+from ...engine import NumPyArray
 from ..faults import Site
 from .arena import Arena
 from .journal import Journal
@@ -66,13 +67,13 @@ class Sampler(Journal):
         """Accesses are recorded warp by warp."""
         return True
 
-    def begin(self, arena: Arena, places: list[tuple[NDArray[Any], int]], shared: Arena) -> None:
+    def begin(self, arena: Arena, places: list[tuple[NumPyArray, int]], shared: Arena) -> None:
         Journal.begin(self, arena, places, shared)
         self.sampled.clear()
         self._sizes = {GMEM.ptx: arena.span, SMEM.ptx: shared.span}
         self.shared_start = shared.allocations[0].start if shared.allocations else 0
 
-    def see(self, space: str, warp: "Warp", site: Site, rows: NDArray[Any], width: int, *, writes: bool) -> None:
+    def see(self, space: str, warp: "Warp", site: Site, rows: NumPyArray, width: int, *, writes: bool) -> None:
         if space not in self._sizes:
             return
         sampled = self.sampled.get((site, space))

@@ -17,6 +17,7 @@ from ....base.spaces import Space as MemorySpace
 from ....base.spaces import sectors as sectors_of
 from ....base.spaces import wavefronts as wavefronts_of
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
+from ...engine import NumPyArray
 from ..ordering.races import RaceShadow
 from ..warp import Warp
 from .access import Access, Bytes
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .journal import Journal
 
 
-def wavefronts(addresses: NDArray[Any], lanes: NDArray[Any], width: int) -> tuple[int, int]:
+def wavefronts(addresses: NumPyArray, lanes: NumPyArray, width: int) -> tuple[int, int]:
     """Wavefronts of an access of `width` bytes by `lanes` at byte `addresses`, and the least possible."""
     period = BANKS * BANK_BYTES  # moving all addresses by it changes no bank
     start = int(addresses[0]) // period * period
@@ -44,7 +45,7 @@ def _wavefronts(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
     return wavefronts_of(at.tolist(), lane.tolist(), width)
 
 
-def sectors(addresses: NDArray[Any], width: int, lanes: NDArray[Any] | None = None) -> tuple[int, int]:
+def sectors(addresses: NumPyArray, width: int, lanes: NumPyArray | None = None) -> tuple[int, int]:
     """Sectors that an access of `width` bytes by `lanes` at byte `addresses` touches, and the least that the bytes can
     occupy; the sum over the warps of the `lanes`, where those are of several.
     """
@@ -60,7 +61,7 @@ def _sectors(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
     return sectors_of(np.frombuffer(addresses, np.int64).tolist(), width)
 
 
-def _by_warp(addresses: bytes, lanes: NDArray[Any]) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def _by_warp(addresses: bytes, lanes: NumPyArray) -> Iterator[tuple[NumPyArray, NumPyArray]]:
     """The addresses and the lanes of each warp, these counted in the warp."""
     borders = np.flatnonzero(np.diff(lanes // WARP)) + 1
     return zip(np.split(np.frombuffer(addresses, np.int64), borders), np.split(lanes % WARP, borders), strict=True)
@@ -157,7 +158,7 @@ class SpaceState:
             return b""
         return self.shadow.write_rows[width][row].tobytes()
 
-    def offsets(self, at: NDArray[Any]) -> NDArray[Any]:
+    def offsets(self, at: NumPyArray) -> NumPyArray:
         """The bytes before some addresses."""
         return at - self.base
 
@@ -184,7 +185,7 @@ class Promises:
 
     rows: dict[int, NDArray[np.bool_]] = field(default_factory=dict[int, NDArray[np.bool_]])
 
-    def read(self, space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
+    def read(self, space: SpaceState, warp: Warp, access: Access, rows: NumPyArray) -> None:
         """Such a load of rows. SimulationError (E3242) if the launch has written them."""
         assert space.shadow is not None
         written = space.shadow.written(rows, access.width)
@@ -194,7 +195,7 @@ class Promises:
             self.rows[access.width] = np.zeros(len(space.arena.data[access.width]), bool)
         self.rows[access.width][rows] = True
 
-    def write(self, space: SpaceState, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
+    def write(self, space: SpaceState, warp: Warp, access: Access, rows: NumPyArray) -> None:
         """A write of rows. SimulationError (E3242) if the launch has loaded some of them so."""
         for width, loaded in self.rows.items():
             first, last = rows * access.width // width, ((rows + 1) * access.width - 1) // width

@@ -2,13 +2,14 @@
 """The global and shared state spaces: checked, counted accesses of a warp's active lanes."""
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....base.spaces import Traffic
+from ...engine import NumPyArray
 from ..ordering.asynchronous import readers
 from ..ordering.knowledge import active_only, knowing_executed
 from ..values import Value
@@ -28,7 +29,7 @@ def _refusals():
     return refusals
 
 
-def _windows(warp: Warp, access: Access, at: NDArray[Any], is_ordered: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+def _windows(warp: Warp, access: Access, at: NumPyArray, is_ordered: bool) -> tuple[NumPyArray, NumPyArray]:
     """The shared memory of a cluster's blocks, which few launches reach into: see `windows_of`."""
     from ..ordering.cluster import windows_of
 
@@ -51,7 +52,7 @@ class Space(SpaceState):
         """The `width` bytes at `address` in each active lane, as an array (active, width)."""
         return self.read_rows(warp, access, self.rows(warp, access, address))
 
-    def read_rows(self, warp: Warp, access: Access, rows: NDArray[Any]) -> Bytes:
+    def read_rows(self, warp: Warp, access: Access, rows: NumPyArray) -> Bytes:
         """The bytes of a row for each active lane, after all checks but that of the address."""
         width = access.width
         if self.journal is not None:
@@ -69,7 +70,7 @@ class Space(SpaceState):
             content[states == UNWRITTEN] = missing
         return content
 
-    def undefined(self, warp: Warp, access: Access, rows: NDArray[Any]) -> int:
+    def undefined(self, warp: Warp, access: Access, rows: NumPyArray) -> int:
         """The contents of the undefined bytes of these rows. The fault of the first lane that reads bytes which are not
         allocated or otherwise taken.
         """
@@ -82,7 +83,7 @@ class Space(SpaceState):
             access.site, lane, f"{self.name} {where}", (self.name, int(rows[lane]) * access.width + byte)
         )
 
-    def load_leading(self, warp: Warp, access: Access, address: Value, counts: NDArray[Any]) -> Bytes:
+    def load_leading(self, warp: Warp, access: Access, address: Value, counts: NumPyArray) -> Bytes:
         """As `load`, but only the first `counts` bytes of each active lane; the others are 0, and are not accessed."""
         warp.note(access.site, "copies a number of bytes by", counts[:, None])
         if (counts == access.width).all():
@@ -122,14 +123,14 @@ class Space(SpaceState):
         self.arena.state[access.width][rows] = READY
         self._tell(warp, access, rows, content)
 
-    def _tell(self, warp: Warp, access: Access, rows: NDArray[Any], content: Bytes) -> None:
+    def _tell(self, warp: Warp, access: Access, rows: NumPyArray, content: Bytes) -> None:
         """Reports writes to global memory to those who compare launches."""
         if not self.in_block:
             warp.note(access.site, "stores", content)
             if self.journal is not None:
                 self.journal.write(rows, access.width, content)
 
-    def claim(self, warp: Warp, access: Access, address: Value, content: Bytes | None = None) -> NDArray[Any]:
+    def claim(self, warp: Warp, access: Access, address: Value, content: Bytes | None = None) -> NumPyArray:
         """Checks a write at `address` and records it for race detection; the rows that it will change. Threads that
         write the same `content` do not race.
         """
@@ -141,7 +142,7 @@ class Space(SpaceState):
                 _refusals().race(self, warp, access, rows, conflict, "writes")
         return rows
 
-    def check_writable(self, warp: Warp, access: Access, rows: NDArray[Any]) -> None:
+    def check_writable(self, warp: Warp, access: Access, rows: NumPyArray) -> None:
         """A fault of the first lane that may not write its row: another state than data, or an operation reads it."""
         if self.journal is not None:
             self.journal.see(self.name, warp, access.site, rows, access.width, writes=True)
@@ -155,15 +156,15 @@ class Space(SpaceState):
             hint = "wait for the operation first, and at a barrier"
             warp.fault(Code.SIM_IN_FLIGHT, access.site, writer, text, hint, other=operation.origin)
 
-    def hold(self, warp: Warp, rows: NDArray[Any], width: int) -> None:
+    def hold(self, warp: Warp, rows: NumPyArray, width: int) -> None:
         """Puts rows of a width in flight; a claim has checked the write."""
         self.arena.state[width][rows] = IN_FLIGHT
 
-    def lift(self, rows: NDArray[Any], width: int) -> None:
+    def lift(self, rows: NumPyArray, width: int) -> None:
         """Ends the flight of rows as if nothing had been written."""
         self.arena.state[width][rows] = READY
 
-    def land(self, rows: NDArray[Any], width: int, content: Bytes, time: int, agents: NDArray[Any]) -> None:
+    def land(self, rows: NumPyArray, width: int, content: Bytes, time: int, agents: NumPyArray) -> None:
         """Ends the flight of rows with these bytes, written by agents at a time."""
         self.arena.data[width][rows] = content
         self.arena.state[width][rows] = READY
@@ -172,7 +173,7 @@ class Space(SpaceState):
         if self.shadow is not None:
             self.shadow.date(rows, width, time, agents)
 
-    def read_by(self, warp: Warp, lane: int, rows: NDArray[Any], width: int, agent: int) -> None:
+    def read_by(self, warp: Warp, lane: int, rows: NumPyArray, width: int, agent: int) -> None:
         """Ends the reads of rows by an operation of a lane, as those of an agent made now."""
         if self.shadow is not None:
             before = warp.mask_state()
@@ -187,7 +188,7 @@ class Space(SpaceState):
         """
         return self.change(warp, access, self.rows(warp, access, address), how)
 
-    def change(self, warp: Warp, access: Access, rows: NDArray[Any], how: Atomic) -> Bytes:
+    def change(self, warp: Warp, access: Access, rows: NumPyArray, how: Atomic) -> Bytes:
         """As `update`, of the row of each active lane."""
         width, arena = access.width, self.arena
         if not (arena.state[width][rows] == READY).all():
@@ -220,12 +221,12 @@ class Space(SpaceState):
         """The versions of places, where an access looks for an outdated one."""
         return None if self.outdated is None or self.outdated.is_over(self) else self.outdated
 
-    def _hear(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool, is_seen: bool = True) -> None:
+    def _hear(self, warp: Warp, access: Access, rows: NumPyArray, acquires: bool, is_seen: bool = True) -> None:
         """The active lanes acquire the releases at the rows that they read."""
         for row in dict.fromkeys(rows.tolist()):
             self.releases.read(warp, row * access.width, acquires, access.scope, is_seen)
 
-    def attribute(self, warp: Warp, rows: NDArray[Any], width: int, agent: int) -> None:
+    def attribute(self, warp: Warp, rows: NumPyArray, width: int, agent: int) -> None:
         """Records that an asynchronous agent made the changes of rows that the active lanes have just made."""
         if self.shadow is not None:
             self.shadow.attribute(warp, rows, width, agent)
@@ -247,7 +248,7 @@ class Space(SpaceState):
         self._hear(warp, access, rows, acquires)
         return self.arena.data[width][rows]
 
-    def _version(self, warp: Warp, access: Access, rows: NDArray[Any], acquires: bool, outdated: "Outdated") -> Bytes:
+    def _version(self, warp: Warp, access: Access, rows: NumPyArray, acquires: bool, outdated: "Outdated") -> Bytes:
         """As `observe`: the bytes that the rows hold, or have held."""
         content = self.arena.data[access.width][rows].copy()
         found = dict(outdated.find(warp, self, rows, access))
@@ -288,13 +289,13 @@ class Space(SpaceState):
                 self.releases.write(warp, row * width, lane, releases, True, access.scope, access.site)
         self.arena.state[width][rows] = READY
 
-    def make_mbarrier(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+    def make_mbarrier(self, warp: Warp, access: Access, address: Value) -> NumPyArray:
         """The rows at `address` in each active lane, which from now on hold mbarriers."""
         rows = self.claim(warp, access, address)
         self.arena.state[access.width][rows] = MBARRIER
         return rows
 
-    def mbarrier(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+    def mbarrier(self, warp: Warp, access: Access, address: Value) -> NumPyArray:
         """The rows at `address` in each active lane, which must hold mbarriers: SimulationError (E3215)."""
         rows = self.rows(warp, access, address)
         state = self.arena.state[access.width]
@@ -307,7 +308,7 @@ class Space(SpaceState):
             warp.fault(Code.SIM_MBARRIER, access.site, lane, f"there is no mbarrier at {where}", hint)
         return rows
 
-    def use_mbarrier(self, warp: Warp, access: Access, rows: NDArray[Any], ends: bool = False) -> None:
+    def use_mbarrier(self, warp: Warp, access: Access, rows: NumPyArray, ends: bool = False) -> None:
         """The active lanes use the mbarriers in `rows`; with `ends`, the rows hold none from then on. SimulationError
         (E3205) where nothing orders that.
         """
@@ -325,7 +326,7 @@ class Space(SpaceState):
         if ends:
             self.arena.state[access.width][rows] = UNWRITTEN
 
-    def rows(self, warp: Warp, access: Access, address: Value) -> NDArray[Any]:
+    def rows(self, warp: Warp, access: Access, address: Value) -> NumPyArray:
         """The row of each active lane's access, checked for alignment and counted."""
         at = warp.select(address)
         warp.note(access.site, "accesses an address by", at[:, None])
@@ -361,7 +362,7 @@ class Space(SpaceState):
         self._cost(warp, access, at)
         return rows + start
 
-    def _cost(self, warp: Warp, access: Access, at: NDArray[Any]) -> None:
+    def _cost(self, warp: Warp, access: Access, at: NumPyArray) -> None:
         match self.row.traffic:
             case Traffic.WAVEFRONTS:
                 transactions, minimum = wavefronts(at, warp.lane_numbers(), access.width)

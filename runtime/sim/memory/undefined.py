@@ -11,13 +11,13 @@ from array import array
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ...engine import NumPyArray
 from ..faults import WRITE_FIRST, At, SimulationError, Site, Thread
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class _DifferenceError(Exception):
 class Lanes(Protocol):
     """The threads of a warp."""
 
-    def lane_numbers(self) -> NDArray[Any]:
+    def lane_numbers(self) -> NumPyArray:
         """The numbers of the active lanes."""
         ...
 
@@ -59,7 +59,7 @@ class _Event:
 
     site: Site | None
     does: str
-    data: NDArray[Any]
+    data: NumPyArray
     warp: Lanes | None = None
     error: SimulationError | None = None
 
@@ -75,7 +75,7 @@ class Trace:
     capture: int = -1
     """The number of the event whose data goes to `captured`, and which ends the run."""
     events: "array[int]" = field(default_factory=lambda: array("I"))
-    captured: NDArray[Any] | None = None
+    captured: NumPyArray | None = None
     loads: dict[Site, tuple[str, At]] = field(default_factory=dict[Site, tuple[str, At]])
     """The operations that have read undefined bytes, with the first read of each in words, and its byte."""
 

@@ -12,12 +12,13 @@ waits, and cp.async.mbarrier.arrive).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects.ptx.effects import Proxy
+from ...engine import NumPyArray
 from ..faults import Site
 from ..warp import Cluster, Warp
 from .clocks import Clock
@@ -27,11 +28,11 @@ from .knowledge import learn
 class Memory(Protocol):
     """A state space that operations write: the bytes in rows of a width, as its accesses count them."""
 
-    def hold(self, warp: Warp, rows: NDArray[Any], width: int) -> None:
+    def hold(self, warp: Warp, rows: NumPyArray, width: int) -> None:
         """Puts rows in flight, for an operation of the warp."""
         ...
 
-    def land(self, rows: NDArray[Any], width: int, content: NDArray[np.uint8], time: int, agents: NDArray[Any]) -> None:
+    def land(self, rows: NumPyArray, width: int, content: NDArray[np.uint8], time: int, agents: NumPyArray) -> None:
         """Ends the flight of rows with these bytes, written by agents at a time."""
         ...
 
@@ -41,7 +42,7 @@ class Readable(Protocol):
 
     races: bool
 
-    def read_by(self, warp: Warp, lane: int, rows: NDArray[Any], width: int, agent: int) -> None:
+    def read_by(self, warp: Warp, lane: int, rows: NumPyArray, width: int, agent: int) -> None:
         """Ends the reads of rows by an operation of a lane, as those of an agent made now."""
         ...
 
@@ -63,7 +64,7 @@ class AsyncWork(Protocol):
 
     def writes(self, memory: object, byte: int) -> int | None: ...
 
-    def reads(self, memory: object, rows: NDArray[Any], width: int) -> tuple[int, int] | None: ...
+    def reads(self, memory: object, rows: NumPyArray, width: int) -> tuple[int, int] | None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,9 +72,9 @@ class Source:
     """Rows of a memory that an operation reads for some lanes, one for each row, until it is complete."""
 
     memory: Readable
-    rows: NDArray[Any]
+    rows: NumPyArray
     width: int
-    lanes: NDArray[Any]
+    lanes: NumPyArray
 
 
 @dataclass(slots=True, eq=False)
@@ -86,10 +87,10 @@ class Operation:
     site: Site
     proxy: Proxy
     issuer: Warp
-    lanes: NDArray[Any]
-    groups: NDArray[Any]
+    lanes: NumPyArray
+    groups: NumPyArray
     memory: Memory
-    rows: NDArray[Any]
+    rows: NumPyArray
     width: int
     content: NDArray[np.uint8]
     source: Source | None = None
@@ -126,7 +127,7 @@ class Operation:
             warp.launch.tick()
         self.land(which, time, agents)
 
-    def land(self, which: NDArray[np.bool_], time: int, agents: NDArray[Any]) -> None:
+    def land(self, which: NDArray[np.bool_], time: int, agents: NumPyArray) -> None:
         """Ends the flight of some rows, as writes of these agents at a time."""
         self.memory.land(self.rows[which], self.width, self.content[which], time, agents)
         self.flying[which] = False
@@ -151,7 +152,7 @@ class Operation:
         at = self.flying & (self.rows == byte // self.width)
         return int(self.lanes[at.argmax()]) if memory is self.memory and at.any() else None
 
-    def reads(self, memory: object, rows: NDArray[Any], width: int) -> tuple[int, int] | None:
+    def reads(self, memory: object, rows: NumPyArray, width: int) -> tuple[int, int] | None:
         """The first of some rows of the memory of which the operation is reading bytes, and the lane for which it does;
         None if it reads other bytes.
         """
@@ -244,7 +245,7 @@ class Arrival:
 
     site: Site
     issuer: Warp
-    lanes: NDArray[Any]
+    lanes: NumPyArray
     operations: tuple[Operation, ...]
     since: NDArray[np.int64]
 
@@ -265,7 +266,7 @@ def start(
     site: Site,
     proxy: Proxy,
     memory: Memory,
-    rows: NDArray[Any],
+    rows: NumPyArray,
     width: int,
     content: NDArray[np.uint8],
     source: Source | None = None,
@@ -328,7 +329,7 @@ def _end_reads(warp: Warp, source: Source) -> None:
         source.memory.read_by(warp, lane, rows, source.width, int(warp.agents[lane]))
 
 
-def tie(warp: Warp, site: Site, lanes: NDArray[Any], pipe: str = "") -> Arrival:
+def tie(warp: Warp, site: Site, lanes: NumPyArray, pipe: str = "") -> Arrival:
     """Makes an mbarrier complete all that the lanes have issued so far in a pipe, by the operation of the program at
     `site`.
     """
@@ -343,7 +344,7 @@ def tie(warp: Warp, site: Site, lanes: NDArray[Any], pipe: str = "") -> Arrival:
     return Arrival(site, warp, lanes, operations, since)
 
 
-def _known(warp: Warp, lanes: NDArray[Any], until: NDArray[np.int64]) -> Clock:
+def _known(warp: Warp, lanes: NumPyArray, until: NDArray[np.int64]) -> Clock:
     """The clock of who knows the operations of some lanes that mbarriers track, up to a time for each lane."""
     cluster = warp.block.cluster
     assert warp.first_copy is not None
@@ -352,7 +353,7 @@ def _known(warp: Warp, lanes: NDArray[Any], until: NDArray[np.int64]) -> Clock:
     return Clock(cluster.number, times)
 
 
-def _of_lanes(operation: Operation, lanes: NDArray[Any]) -> NDArray[np.bool_]:
+def _of_lanes(operation: Operation, lanes: NumPyArray) -> NDArray[np.bool_]:
     """Which rows of an operation belong to some lanes."""
     chosen = np.zeros(operation.issuer.lanes, bool)
     chosen[lanes] = True
@@ -377,7 +378,7 @@ def _issuers(cluster: Cluster, memory: object, late: bool = False) -> Iterator[W
     return (warp for other in reads for warp in other.warps)
 
 
-def readers(cluster: Cluster, memory: object, rows: NDArray[Any], width: int) -> Iterator[tuple[int, AsyncWork, int]]:
+def readers(cluster: Cluster, memory: object, rows: NumPyArray, width: int) -> Iterator[tuple[int, AsyncWork, int]]:
     """The operations that are reading some of the rows of a memory: the number of the first such row, and the lane for
     which each is.
     """

@@ -9,13 +9,13 @@ the wait; after a wait only for the reads, the writes are still in flight.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....dialects.ptx.effects import Proxy
+from ...engine import NumPyArray
 from ..warp import Cluster, Warp
 from .asynchronous import InFlight, Operation, is_global
 from .clocks import ATOMIC, PROXIED, Clock
@@ -48,7 +48,7 @@ class Change:
     """Reductions of a `kind`: the bytes that they write to rows, of these and of the bytes that they copy."""
 
     kind: str
-    combine: Callable[[NDArray[Any], NDArray[np.uint8]], NDArray[np.uint8]]
+    combine: Callable[[NumPyArray, NDArray[np.uint8]], NDArray[np.uint8]]
 
 
 @dataclass(slots=True, eq=False)
@@ -57,7 +57,7 @@ class Reduction(Operation):
 
     change: Change | None = None
 
-    def land(self, which: NDArray[np.bool_], time: int, agents: NDArray[Any]) -> None:
+    def land(self, which: NDArray[np.bool_], time: int, agents: NumPyArray) -> None:
         """Ends the flight of some rows, as atomic writes of these agents at a time."""
         assert self.change is not None
         self.content[which] = self.change.combine(self.rows[which], self.content[which])

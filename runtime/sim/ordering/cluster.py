@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ....base.target import MAX_CLUSTER
+from ...engine import NumPyArray
 from ..faults import Site
 from ..memory.access import Access
 from ..values import Value, varies
@@ -202,7 +203,7 @@ def _is_mapped(address: Any) -> Any:
     return (address >= _WINDOW) & (address < _BEYOND)
 
 
-def windows_of(warp: Warp, access: Access, at: NDArray[Any], is_ordered: bool) -> tuple[NDArray[Any], NDArray[Any]]:
+def windows_of(warp: Warp, access: Access, at: NumPyArray, is_ordered: bool) -> tuple[NumPyArray, NumPyArray]:
     """The ranks of the blocks that the active lanes reach into, and the plain addresses there. SimulationError (E3202)
     for a rank that the cluster does not have, and as `Reach.note`, where clocks say how accesses are ordered.
     """

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.target import WARP
+from ...engine import NumPyArray
 from ..warp import Block, Cluster, Warp
 from .clocks import (
     AGENT,
@@ -254,7 +255,7 @@ def horizon_of(warp: Warp) -> Any:
 
 
 def known_until(
-    warp: Warp, lanes: NDArray[Any], entries: Entries, over: NDArray[np.bool_] | None = None
+    warp: Warp, lanes: NumPyArray, entries: Entries, over: NDArray[np.bool_] | None = None
 ) -> NDArray[np.int64]:
     """The time before which active lane `lanes[i]` knows the accesses of the agents that `entries[i]` stands for; of
     those that need only be `over`, that they are.
@@ -270,7 +271,7 @@ def known_until(
     return until
 
 
-def known_by(warp: Warp, clock: Clock, lanes: NDArray[Any], entries: Entries) -> NDArray[np.int64]:
+def known_by(warp: Warp, clock: Clock, lanes: NumPyArray, entries: Entries) -> NDArray[np.int64]:
     """The time before which active lane `lanes[i]`, with this clock, knows the accesses of `entries[i]`."""
     cluster, times = warp.block.cluster, clock.times
     if len(times) < cluster.threads:

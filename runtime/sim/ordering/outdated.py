@@ -18,11 +18,12 @@ A thread finds at most one outdated value until the place is written again, so t
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine import NumPyArray
 from ..faults import Site
 from ..launch import Loads
 from ..memory.access import Access, Atomic
@@ -145,7 +146,7 @@ class Outdated:
         """Whether all accesses from now on find the newest value, as there were too many."""
         return (communication := self._communication(space)) is not None and communication.is_cut
 
-    def begin(self, space: Versioned, rows: NDArray[Any], width: int) -> None:
+    def begin(self, space: Versioned, rows: NumPyArray, width: int) -> None:
         """Before an atomic access to rows: the values that they hold are the first version, unless they are known."""
         for row in dict.fromkeys(rows.tolist()):
             if self._known(space, row, width) is None:
@@ -154,7 +155,7 @@ class Outdated:
                 entries = space.entries(row, width)
                 self._places[id(space.shadow), row, width] = _Place([first] if is_ready else [], entries)
 
-    def write(self, warp: Warp, space: Versioned, access: Access, rows: NDArray[Any], how: Atomic) -> NDArray[np.uint8]:
+    def write(self, warp: Warp, space: Versioned, access: Access, rows: NumPyArray, how: Atomic) -> NDArray[np.uint8]:
         """An atomic write of rows by the active lanes, one after the other; the bytes from before in each. `begin` has
         come before it, and the checks.
         """
@@ -225,7 +226,7 @@ class Outdated:
         self._tell(space, access, row)
         return before
 
-    def find(self, warp: Warp, space: Versioned, rows: NDArray[Any], access: Access) -> Iterator[tuple[int, Version]]:
+    def find(self, warp: Warp, space: Versioned, rows: NumPyArray, access: Access) -> Iterator[tuple[int, Version]]:
         """The active lanes, by their index, that find an outdated version, with that."""
         self.begin(space, rows, access.width)
         agents = warp.active_agents().tolist()

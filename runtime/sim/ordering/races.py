@@ -2,19 +2,19 @@
 """Data races: who wrote each byte last and who has read it since, and whether the clocks order two accesses.
 
 An access happens before a later one exactly if one agent made both, or if the clock of the later one knows the
-earlier one (PTX ISA, Memory Consistency Model: causality order). Writes that an
-atomic one covers in no order are kept beside it; reads of several threads that nothing orders count as made by all of
-their warp, block or cluster at the latest time. The idea of keeping only the last writer, and the last reader where
-reads are ordered, is FastTrack's (Flanagan and Freund, PLDI 2009).
+earlier one (PTX ISA, Memory Consistency Model: causality order). Writes that an atomic one covers in no order are kept
+beside it; unordered reads of several threads count as made by all of their warp, block or cluster at the latest time.
+Keeping only the last writer, and the last reader of ordered ones, is FastTrack's (Flanagan and Freund, PLDI 2009).
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.target import WARP
+from ...engine import NumPyArray
 from ..memory.arena import WIDTHS
 from .clocks import (
     AGENT,
@@ -96,7 +96,7 @@ class RaceShadow:
         self._latest[:] = 0
         self._covered.clear()
 
-    def written(self, rows: NDArray[Any], width: int) -> NDArray[np.bool_]:
+    def written(self, rows: NumPyArray, width: int) -> NDArray[np.bool_]:
         """Which rows have been written since the shadow began."""
         self._refine(width)
         return (self.write_rows[width][rows] != 0).any(axis=1)
@@ -106,16 +106,16 @@ class RaceShadow:
         written, read = self._writes >= time << 32, (self._reads >= time << 32).any(axis=0)
         return self._granule, np.flatnonzero(written), np.flatnonzero(read)
 
-    def by_async(self, rows: NDArray[Any], width: int) -> NDArray[np.bool_]:
+    def by_async(self, rows: NumPyArray, width: int) -> NDArray[np.bool_]:
         """Which rows the async proxy has written last."""
         return (self.write_rows[width][rows] & PROXIED != 0).all(axis=1)
 
-    def date(self, rows: NDArray[Any], width: int, time: int, agents: NDArray[Any]) -> None:
+    def date(self, rows: NumPyArray, width: int, time: int, agents: NumPyArray) -> None:
         """Records a write by `agents` at a time without a check, as when a copy that was checked completes."""
         self._refine(width)
         self.write_rows[width][rows] = ((time << 32) | agents)[:, None]
 
-    def attribute(self, warp: "Warp", rows: NDArray[Any], width: int, agent: int) -> None:
+    def attribute(self, warp: "Warp", rows: NumPyArray, width: int, agent: int) -> None:
         """Records that the atomic writes of rows that the active lanes have just made are those of an asynchronous
         agent of their cluster.
         """
@@ -151,7 +151,7 @@ class RaceShadow:
         return bad if bad.any() else None
 
     def _first_write(
-        self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False, scope: str = "gpu", over: bool = False
+        self, warp: "Warp", rows: NumPyArray, width: int, atomic: bool = False, scope: str = "gpu", over: bool = False
     ) -> Conflict | None:
         """The first conflict of the active lanes' accesses with an earlier write. Where it is `over`written, that of an
         asynchronous operation need only be over.
@@ -184,7 +184,7 @@ class RaceShadow:
         bad &= unordered
         return replace(first_conflict(bad, entries, True, width), narrow=True) if bad.any() else None
 
-    def _first_of_more(self, warp: "Warp", rows: NDArray[Any], entries: Entries, atomic: bool) -> Conflict | None:
+    def _first_of_more(self, warp: "Warp", rows: NumPyArray, entries: Entries, atomic: bool) -> Conflict | None:
         """The first conflict with a write that later atomic ones have taken the place of."""
         horizon, start = horizon_of(warp), 0 if self._forgets else warp.block.cluster.start
         if not self._forgets and len(warp.launch.begun) > 1:
@@ -212,7 +212,7 @@ class RaceShadow:
                 return Conflict(index, place * self._granule, entry & AGENT, entry >> 32, True, is_atomic)
         return None
 
-    def _cover(self, warp: "Warp", rows: NDArray[Any], entries: Entries, reads: bool) -> NDArray[np.bool_]:
+    def _cover(self, warp: "Warp", rows: NumPyArray, entries: Entries, reads: bool) -> NDArray[np.bool_]:
         """Keeps the writes that are covered by atomic ones now: plain ones, and atomic ones that nothing orders, unless
         the operation `reads` these; which entries have such.
         """
@@ -230,7 +230,7 @@ class RaceShadow:
         return more | covered
 
     def _first_access(
-        self, warp: "Warp", rows: NDArray[Any], width: int, atomic: bool = False, scope: str = "gpu"
+        self, warp: "Warp", rows: NumPyArray, width: int, atomic: bool = False, scope: str = "gpu"
     ) -> Conflict | None:
         """The first conflict of the active lanes' writes with an earlier access."""
         conflict = self._first_write(warp, rows, width, atomic, scope, over=True)
@@ -249,7 +249,7 @@ class RaceShadow:
         conflict = first_conflict(bad, entries, False, width)
         return replace(conflict, byte=conflict.byte // self._granule * self._granule)
 
-    def _own_reads(self, warp: "Warp", rows: NDArray[Any], width: int) -> Entries:
+    def _own_reads(self, warp: "Warp", rows: NumPyArray, width: int) -> Entries:
         """The table of the warp's reads. Each warp of the cluster has its own table for reads of peers' memory, which
         few kernels read; where that takes too much memory, warps of one number share theirs.
         """
@@ -269,7 +269,7 @@ class RaceShadow:
             self._view()
         return self._read_rows[width][warps * (1 + warp.block.rank) + warp.index]
 
-    def read(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
+    def read(self, warp: "Warp", rows: NumPyArray, width: int) -> Conflict | None:
         """Records that the active lanes read `rows` of `width` bytes; the first conflict with an earlier write."""
         conflict = self._first_write(warp, rows, width)
         if conflict is not None:
@@ -293,7 +293,7 @@ class RaceShadow:
             self._latest_rows[width][rows] = now
         return None
 
-    def date_reads(self, warp: "Warp", rows: NDArray[Any], width: int, agent: int) -> None:
+    def date_reads(self, warp: "Warp", rows: NumPyArray, width: int, agent: int) -> None:
         """Records that an asynchronous operation of each active lane has read a row as an agent, without a check."""
         table = self._own_reads(warp, rows, width)
         earlier, now = table[rows], np.full((len(rows), 1), warp.launch.clock << 32 | PROXIED | agent)
@@ -308,7 +308,7 @@ class RaceShadow:
             self._latest_rows[width][rows] = now
 
     def issue(
-        self, warp: "Warp", rows: NDArray[Any], width: int, writes: bool, atomic: bool = False
+        self, warp: "Warp", rows: NumPyArray, width: int, writes: bool, atomic: bool = False
     ) -> tuple[Conflict, bool] | None:
         """The first conflict of an access of the async proxy that the active lanes start, for each row one; with True
         if the earlier access is ordered before it, but is a write by the generic proxy behind which no fence lies.
@@ -321,7 +321,7 @@ class RaceShadow:
         conflict = self.unfenced(warp, rows, width, self._space)
         return None if conflict is None else (conflict, True)
 
-    def unfenced(self, warp: "Warp", rows: NDArray[Any], width: int, proxy: str) -> Conflict | None:
+    def unfenced(self, warp: "Warp", rows: NumPyArray, width: int, proxy: str) -> Conflict | None:
         """The first write of rows by the generic proxy behind which the active lanes know no fence of a proxy."""
         entries = self.write_rows[width][rows]
         bad = (entries != 0) & (entries & PROXIED == 0)
@@ -331,7 +331,7 @@ class RaceShadow:
             bad[bad] = chosen >> 32 >= times_of(fenced, warp, chosen)
         return first_conflict(bad, entries, True, width) if bad.any() else None
 
-    def released_unfenced(self, warp: "Warp", rows: NDArray[Any], width: int, own: bool = False) -> Conflict | None:
+    def released_unfenced(self, warp: "Warp", rows: NumPyArray, width: int, own: bool = False) -> Conflict | None:
         """The first read of rows by the generic proxy, of other warps than that of the active lanes, or of its `own`
         lanes, too, behind which lies no fence of the proxy that these know.
         """
@@ -349,7 +349,7 @@ class RaceShadow:
         return replace(conflict, byte=conflict.byte // self._granule * self._granule)
 
     def update(
-        self, warp: "Warp", rows: NDArray[Any], width: int, scope: str = "gpu", reads: bool = False
+        self, warp: "Warp", rows: NumPyArray, width: int, scope: str = "gpu", reads: bool = False
     ) -> Conflict | None:
         """Records that the active lanes write `rows` atomically in a scope; the first conflict with an earlier access
         that is not atomic, or not in that scope. An operation that `reads` as well comes after the atomic writes that
@@ -363,7 +363,7 @@ class RaceShadow:
             table[rows] = np.where(more, MORE, 0) | warp.stamps() | flags
         return conflict
 
-    def observe(self, warp: "Warp", rows: NDArray[Any], width: int, scope: str = "gpu") -> Conflict | None:
+    def observe(self, warp: "Warp", rows: NumPyArray, width: int, scope: str = "gpu") -> Conflict | None:
         """Records that the active lanes read `rows` atomically in a scope; the first conflict with a write that is not
         atomic, or not in that scope. In shared memory `sys` is that of volatile accesses, which order no lanes.
         """
@@ -387,7 +387,7 @@ class RaceShadow:
             self._latest_rows[width][rows] = now
         return None
 
-    def write(self, warp: "Warp", rows: NDArray[Any], width: int) -> Conflict | None:
+    def write(self, warp: "Warp", rows: NumPyArray, width: int) -> Conflict | None:
         """Records that the active lanes write `rows` of `width` bytes; the first conflict with an earlier access."""
         conflict = self._first_access(warp, rows, width)
         if conflict is not None:

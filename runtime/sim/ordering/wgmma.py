@@ -8,12 +8,12 @@ synchronises with a thread that has, knows them.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
+from ...engine import NumPyArray
 from ..atoms.wgmma import Numbers, WgmmaArithmetic
 from ..events import Suspension, Until
 from ..faults import Site
@@ -171,7 +171,7 @@ class WgmmaShare:
         lane = thread - self.warp.first_index
         return lane if 0 <= lane < self.warp.lanes and self.d[0] <= place < sum(self.d) else None
 
-    def reads(self, memory: object, rows: NDArray[Any], width: int) -> tuple[int, int] | None:
+    def reads(self, memory: object, rows: NumPyArray, width: int) -> tuple[int, int] | None:
         """The first of some rows of shared memory that the multiplication reads, with lane 0; None if there is none."""
         whole = self.whole
         if memory is not whole.shared or whole.result is not None or self is not whole.parts[0]:

@@ -217,10 +217,10 @@ def fma(op: Operation, t: Translator) -> Step:
     return t.compute(op.results[0], partial(fused_multiply_add, dtype=dtype), *op.operands)
 
 
-def _make_ordered(pick: Callable[[Any, Any], Any], negative_first: bool) -> Callable[[Any, Any], Any]:
+def _make_ordered(pick: Callable[[Any, Any], object], negative_first: bool) -> Callable[[Any, Any], Any]:
     """A minimum or maximum for which -0 is less than +0 (PTX ISA, min and max; IEEE 754-2019, section 9.6)."""
 
-    def function(a: Any, b: Any) -> Any:
+    def function(a: Any, b: object) -> Any:
         zeros = (a == 0) & (b == 0)
         chosen = pick(a, b)
         if anywhere(zeros):
@@ -241,7 +241,7 @@ MINIMUM_NUMBER = _make_ordered(np.fmin, negative_first=True)
 """The smaller of two numbers; NaN beside a number is ignored."""
 
 
-def _is_unordered(a: object, b: object) -> Any:
+def _is_unordered(a: object, b: object) -> bool:
     return (a != a) | (b != b)
 
 

@@ -148,7 +148,7 @@ def _several(name: str, form: CvtForm) -> Instruction:
     convert, result = cvt_of(name), _kind(form.result)
     kinds = [_kind(operand) for operand in form.operands]
 
-    def run(*given: Any) -> Any:
+    def run(*given: object) -> Any:
         values = [x if kind.count is None else _halves(x, kind) for x, kind in zip(given, kinds, strict=True)]
         made: Any = np.ascontiguousarray(np.asarray(convert(*values), result.dtype))
         bits = made.view(f"u{result.bytes}")
@@ -171,7 +171,7 @@ def _select(a: object, b: object, holds: object) -> Any:
     return np.where(np.asarray(holds), np.asarray(a), np.asarray(b))
 
 
-def _vote(mode: str, site: Site, warp: Warp, holds: Any, mask: Any) -> Any:
+def _vote(mode: str, site: Site, warp: Warp, holds: Any, mask: object) -> Any:
     lanes = np.broadcast_to(np.asarray(mask, np.int64), (warp.lanes,))
     given = int(lanes[0]) if (lanes == lanes[0]).all() else lanes
     return vote(mode, np.broadcast_to(holds, (warp.lanes,)), warp, groups_of(warp, given, "vote.sync", site))
@@ -230,7 +230,7 @@ def _bfe(x: Any, start: Any, length: Any) -> Any:
     return ((field & mask) | np.where(fill, ~mask, 0).astype(word.dtype)).view(x.dtype)
 
 
-def _bfi(new: Any, x: Any, start: Any, length: Any) -> Any:
+def _bfi(new: object, x: Any, start: Any, length: Any) -> Any:
     """`x` with a field of bits replaced by the lowest ones of `new`."""
     at = start & 255
     mask = _SHIFT_LEFT(_lowest(length & 255, x.dtype), at)

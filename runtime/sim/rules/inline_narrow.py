@@ -83,7 +83,7 @@ def _is_outside(word: Any, bits: Any) -> Any:
 
 
 def halves_comparison(
-    type: str, compare: Callable[[Any, Any], Any]
+    type: str, compare: Callable[[Any, Any], object]
 ) -> tuple[tuple[Callable[..., Any], ...], Any] | None:
     """The comparisons of the halves of two registers, `setp.eq.f16x2`, the lower half first, or the one of 16 bits, and
     NumPy's type of a register; None for other types.
@@ -102,7 +102,7 @@ def halves_comparison(
     return tuple(map(of_half, range(count))), np.dtype(f"u{2 * count}")
 
 
-def _of_pairs(function: Callable[..., Any]) -> Callable[..., Any]:
+def _of_pairs(function: Callable[..., object]) -> Callable[..., Any]:
     """A function of f32 for both numbers of words of 64 bits."""
 
     def run(*words: Any) -> Any:

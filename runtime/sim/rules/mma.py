@@ -2,7 +2,7 @@
 """Rules for matrix multiplications: of whole tensors, single executions of an atom, and the instruction."""
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from ....layout.atoms.instructions import Custom, MmaSync, Umma
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_sync import registers
 from ....layout.atoms.summation import summation
+from ...engine import NumPyArray
 from ..atoms.mma_arithmetic import executor, from_bytes, to_bytes
 from ..atoms.scaled import check_scales, check_shifted, scaled_executor
 from ..atoms.sparse import Metadata, sparse_executor
@@ -196,7 +197,7 @@ def _mma_sparse(op: ptx.MmaSyncSparseOp, t: Translator) -> Step:
             from_bytes(name, _bytes(warp, [held[slot] for slot in slots], kind))
             for name, (slots, kind) in zip(atom.types[1:], operands, strict=True)
         ]
-        parts: list[NDArray[Any]] = []
+        parts: list[NumPyArray] = []
         for first in range(0, len(words), WARP):  # the warps of blocks that go in step
             one = slice(first, first + WARP)
             metadata.check(warp, site, words[one], base=first)

@@ -2,7 +2,6 @@
 """Predicates of copies: reading them, and executing a copy only in the lanes where they hold."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from ....base.errors import Code as ErrorCode
 from ....dialects import tile
 from ...arrays.storage import distances
+from ...engine import NumPyArray
 from ..faults import Site, site_of
 from ..memory.tensors import port, tensor_value
 from ..translate import Translator
@@ -37,7 +37,7 @@ def read_predicates(op: tile.CopyOp, t: Translator) -> Callable[[Warp], Flags] |
     return read
 
 
-def under(warp: Warp, chosen: NDArray[Any] | None, action: Callable[[], None]) -> None:
+def under(warp: Warp, chosen: NumPyArray | None, action: Callable[[], None]) -> None:
     """Executes `action` in the active lanes where `chosen` (active,) holds, in all where it is None."""
     if chosen is None or chosen.all():
         action()

@@ -2,7 +2,7 @@
 """Rules for bulk copies, their groups and the fence of their proxy (PTX ISA, cp.async.bulk and fence.proxy.async)."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from ....base.target import MAX_CLUSTER
 from ....dialects import ptx
 from ....dialects.ptx.effects import proxy_of
 from ....layout.tma.recipe import MapElement
-from ...engine import numpy_type
+from ...engine import NumPyArray, numpy_type
 from ..events import Step
 from ..faults import Site, site_of
 from ..launch import Completion
@@ -139,7 +139,7 @@ class _Copies:
         return int(ranks[0]), int(inner[0])
 
 
-def _select(warp: Warp, site: Site, slots: tuple[int, ...]) -> list[NDArray[Any]]:
+def _select(warp: Warp, site: Site, slots: tuple[int, ...]) -> list[NumPyArray]:
     """The addresses and sizes in registers of the active lanes, which must not depend on undefined bytes."""
     values = [warp.select(warp.registers[slot]) for slot in slots]
     warp.note(site, "copies bytes by", np.stack(values, axis=1))

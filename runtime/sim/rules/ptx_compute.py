@@ -2,7 +2,6 @@
 """Rules for functions and conversions of registers (PTX ISA, sections ex2 to tanh, cvt, prmt, dp4a)."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from ....base.element_types import BY_PTX, ElementType
 from ....dialects import ptx
 from ...arrays.storage import pack, unpack
-from ...engine import numpy_type
+from ...engine import NumPyArray, numpy_type
 from ..events import Step
 from ..translate import Rules, Translator
 from ..values import Value, fused_multiply_add, narrow, round_to_tf32
@@ -30,12 +29,12 @@ def _relu(x: Doubles) -> Doubles:
     return np.where(x <= 0, 0.0, x)
 
 
-def saturate(x: Doubles, element: ElementType) -> NDArray[Any]:
+def saturate(x: Doubles, element: ElementType) -> NumPyArray:
     """Numbers as 8-bit floats; larger values become the greatest (satfinite)."""
     return np.asarray(narrow(np.clip(x, -element.greatest, element.greatest), numpy_type(element)))
 
 
-def _sixteen_bits(x: Doubles, element: ElementType) -> NDArray[Any]:
+def _sixteen_bits(x: Doubles, element: ElementType) -> NumPyArray:
     """Numbers as floats of 16 bits; the bits of every NaN are 0x7FFF."""
     made = np.asarray(narrow(x, numpy_type(element)))
     return np.where(np.isnan(x), np.uint16(0x7FFF), made.view(np.uint16)).astype(np.uint16).view(made.dtype)
@@ -210,7 +209,7 @@ def _extreme_of_three(op: ptx.MinMax3Op, t: Translator) -> Step:
     return t.compute(op.result, computed, op.a, op.b, op.c)
 
 
-def _negative_zero(least: bool, *values: NDArray[Any]) -> NDArray[np.bool_]:
+def _negative_zero(least: bool, *values: NumPyArray) -> NDArray[np.bool_]:
     """Whether -0 is the least, or the greatest, of the zeros among values: -0 is less than +0."""
     negative = [(value == 0) & np.signbit(value) for value in values]
     positive = [(value == 0) & ~np.signbit(value) for value in values]

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from typing import Any, assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....layout.atoms.contract import Agent, AsChosen, AtOnce, AtWait, InGroup, OnArrivals, OnBytes, Role
 from ....layout.atoms.custom import Allocates, Commits, CustomInstruction, Executes, Frees, Given, Waits
+from ...engine import NumPyArray
 from ..atoms.custom import Elements, Matrix, Rows, pipe_of, proxy_of
 from ..faults import Site, site_of
 from ..launch import Completion
@@ -23,7 +23,7 @@ from ..warp import Warp
 from .ptx_mbarrier import Barriers
 
 
-def executing(warp: Warp, record: CustomInstruction, site: Site) -> NDArray[Any]:
+def executing(warp: Warp, record: CustomInstruction, site: Site) -> NumPyArray:
     """The lanes that execute an instruction. A fault unless they are those of its contract."""
     lanes = warp.lane_numbers()
     match record.contract.agent:
@@ -135,7 +135,7 @@ def _show(warp: Warp, t: Translator) -> None:
         journal.schedule.polls(warp)
 
 
-def _pending(warp: Warp, matrix: Matrix, lanes: NDArray[Any]) -> Operation | None:
+def _pending(warp: Warp, matrix: Matrix, lanes: NumPyArray) -> Operation | None:
     """The operation of the same pipe and thread that is writing the same elements: the pipe keeps their order."""
     if matrix.space is None or not (pipe := pipe_of(matrix.operand)):
         return None
@@ -151,7 +151,7 @@ def _pending(warp: Warp, matrix: Matrix, lanes: NDArray[Any]) -> Operation | Non
     )  # fmt: skip
 
 
-def _sources(warp: Warp, matrices: Mapping[Role, Matrix], lanes: NDArray[Any]) -> tuple[Source, ...]:
+def _sources(warp: Warp, matrices: Mapping[Role, Matrix], lanes: NumPyArray) -> tuple[Source, ...]:
     """The rows that an operation reads until it is complete."""
     sources: list[Source] = []
     for matrix in matrices.values():
@@ -164,7 +164,7 @@ def _sources(warp: Warp, matrices: Mapping[Role, Matrix], lanes: NDArray[Any]) -
 def _write(
     warp: Warp,
     matrix: Matrix,
-    lanes: NDArray[Any],
+    lanes: NumPyArray,
     content: Elements,
     sources: tuple[Source, ...],
     superseded: Operation | None,
@@ -203,7 +203,7 @@ def _write(
 
 
 def _start(
-    warp: Warp, matrix: Matrix, lanes: NDArray[Any], content: Elements, sources: tuple[Source, ...]
+    warp: Warp, matrix: Matrix, lanes: NumPyArray, content: Elements, sources: tuple[Source, ...]
 ) -> list[Operation]:
     """The operations in flight that write a matrix: one, or one for each register of a fragment."""
     proxy, pipe = proxy_of(matrix.operand), pipe_of(matrix.operand)

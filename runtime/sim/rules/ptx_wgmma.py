@@ -3,10 +3,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.ir import Operation
 
 from ....base.errors import Code as ErrorCode
@@ -19,6 +17,7 @@ from ....layout.atoms.contract import Named
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.mma_sync import registers
 from ....layout.atoms.summation import summation
+from ...engine import NumPyArray
 from ..atoms.sparse import Metadata
 from ..atoms.wgmma import WgmmaArithmetic
 from ..events import Step, Suspending, Suspension, Until
@@ -99,7 +98,7 @@ class WgmmaRule:
             warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, None, text, "let all four warps execute the same")
         return whole
 
-    def _rows(self, warp: Warp, name: str, descriptor: int, matrix: Matrix) -> NDArray[Any]:
+    def _rows(self, warp: Warp, name: str, descriptor: int, matrix: Matrix) -> NumPyArray:
         """The rows of shared memory that hold a matrix; they are counted. A fault for an invalid descriptor."""
         subject = f"the descriptor {descriptor & (1 << 64) - 1:#018x} of {name} of {self.product.atom.name}"
         if matrix.problem:
@@ -126,7 +125,7 @@ class WgmmaRule:
         self.access.transactions += total
         self.access.minimum += least
 
-    def _check_swizzle(self, warp: Warp, name: str, matrix: Matrix, rows: NDArray[Any]) -> None:
+    def _check_swizzle(self, warp: Warp, name: str, matrix: Matrix, rows: NumPyArray) -> None:
         """A fault for a matrix that a TMA copy has written by another swizzle."""
         space = self.shared
         written_by = space.swizzles[rows]
@@ -191,7 +190,7 @@ class WgmmaRule:
             before = part.whole
         return before
 
-    def _check_fenced(self, warp: Warp, subject: str, address: int, touched: NDArray[Any]) -> None:
+    def _check_fenced(self, warp: Warp, subject: str, address: int, touched: NumPyArray) -> None:
         """A fault for registers that were used since the last fence otherwise than as accumulators of the shape."""
         used = touched if subject != "accumulators" else touched * (touched != self.product.shape_number)
         if used.any():
@@ -205,7 +204,7 @@ class WgmmaRule:
             text += " since the last ptx.wgmma.fence"
             warp.fault(ErrorCode.SIM_WGMMA_FENCE, self.site, lane, text, _FENCE)
 
-    def _define(self, warp: Warp, address: int, state: NDArray[Any], data: NDArray[Any]) -> None:
+    def _define(self, warp: Warp, address: int, state: NumPyArray, data: NumPyArray) -> None:
         """Reads registers, which must be defined."""
         missing = state == UNWRITTEN
         if missing.any():

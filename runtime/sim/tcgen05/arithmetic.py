@@ -9,7 +9,7 @@ measured.
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from ....base.element_types import BY_PTX
 from ....layout.atoms.numbers import Types
 from ....layout.atoms.summation import AlignedSum
 from ....layout.atoms.umma_descriptors import InstructionDescriptor
+from ...engine import NumPyArray
 from ..atoms.mma_arithmetic import from_bytes, narrow, to_bytes, widen
 from ..atoms.sparse import sparse_product
 from ..atoms.sums import MultiplyAdd, multiply_add
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ..exact.patterns import Table
 
 Bytes: TypeAlias = NDArray[np.uint8]
-Numbers: TypeAlias = NDArray[Any]
 
 _FRACTION = 25
 """The fractional bits to which addends are truncated."""
@@ -41,7 +41,7 @@ class TensorArithmetic:
     measured: bool
     exact: "Table | None"
 
-    def elements(self, name: str, rows: Bytes, mn_major: bool, in_cells: bool = False) -> Numbers:
+    def elements(self, name: str, rows: Bytes, mn_major: bool, in_cells: bool = False) -> NumPyArray:
         """The numbers (MN, K) in bytes (rows, bytes) of a matrix, in the type `name`. Elements of 4 and 6 bits that can
         be mixed with others are packed at the start of rows of 16 bytes, 16 of them in each (PTX ISA, tcgen05: Packing
         formats in shared memory). In the cells of tensor memory each has a byte, as `PLACES` says.
@@ -55,13 +55,13 @@ class TensorArithmetic:
         values = widen(name, self.exact)(from_bytes(name, rows))
         return values.T if mn_major else values
 
-    def accumulators(self, words: NDArray[np.uint32]) -> Numbers:
+    def accumulators(self, words: NDArray[np.uint32]) -> NumPyArray:
         """The numbers in cells of D, one in each."""
         d = self.given.types[0]
         parts = words.astype(np.uint16) if BY_PTX[d].bits == 16 else words
         return from_bytes(d, np.ascontiguousarray(parts).view(np.uint8))
 
-    def words(self, d: Numbers) -> NDArray[np.uint32]:
+    def words(self, d: NumPyArray) -> NDArray[np.uint32]:
         """The cells of D that hold numbers."""
         name = self.given.types[0]
         unit = np.uint16 if BY_PTX[name].bits == 16 else np.uint32
@@ -69,13 +69,13 @@ class TensorArithmetic:
 
     def result(
         self,
-        a: Numbers,
-        b: Numbers,
-        d: Numbers | None,
+        a: NumPyArray,
+        b: NumPyArray,
+        d: NumPyArray | None,
         divisor: int,
         scales: Scales | None,
         places: NDArray[np.int64] | None = None,
-    ) -> Numbers:
+    ) -> NumPyArray:
         """A (M, K) * B (N, K) + D / 2**divisor, or A * B where `d` is None, as D's type has it. Of a sparse A half of
         its elements are there, at `places` of K.
         """

@@ -6,11 +6,11 @@ The reads of shared memory are those of an agent for each issuing warp; whoever 
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine import NumPyArray
 from ..faults import Site
 from ..memory.spaces import Space
 from ..ordering.asynchronous import Arrival, InFlight
@@ -51,7 +51,7 @@ class TensorWork:
         """None: it writes only tensor memory."""
         return None
 
-    def reads(self, memory: object, rows: NDArray[Any], width: int) -> tuple[int, int] | None:
+    def reads(self, memory: object, rows: NumPyArray, width: int) -> tuple[int, int] | None:
         """The first of some rows of shared memory that it reads, and the lane that has issued it."""
         if memory is not self.shared or self.is_over or not len(self.rows):
             return None

@@ -8,7 +8,6 @@ multiplied by the factors' significands. Addends are then aligned, and truncated
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +15,7 @@ from numpy.typing import NDArray
 from ....base.element_types import BY_PTX
 from ....layout.atoms.summation import LEAST_EXPONENT
 from ....layout.atoms.umma_descriptors import InstructionDescriptor
-
-Numbers: TypeAlias = NDArray[Any]
+from ...engine import NumPyArray
 
 _FRACTION, _FP4_FRACTION = 25, 35
 _GROUP = 16
@@ -29,11 +27,11 @@ _LEAST_F32 = -126
 class Scales:
     """The scale factors of A (M, factors) and B (N, factors) as numbers; NaN where the byte stands for none."""
 
-    a: Numbers
-    b: Numbers
+    a: NumPyArray
+    b: NumPyArray
 
 
-def factors_in(codes: NDArray[np.uint8], is_e8m0: bool) -> Numbers:
+def factors_in(codes: NDArray[np.uint8], is_e8m0: bool) -> NumPyArray:
     """The numbers that bytes stand for: ue8m0 is a power of two, ue4m3 is e4m3 without its sign."""
     if is_e8m0:
         return np.where(codes == 0xFF, np.nan, np.exp2(codes.astype(np.float64) - 127))
@@ -43,8 +41,8 @@ def factors_in(codes: NDArray[np.uint8], is_e8m0: bool) -> Numbers:
 
 
 def scaled_product(
-    given: InstructionDescriptor, a: Numbers, b: Numbers, d: Numbers, by: Scales, measured: bool
-) -> Numbers:
+    given: InstructionDescriptor, a: NumPyArray, b: NumPyArray, d: NumPyArray, by: Scales, measured: bool
+) -> NumPyArray:
     """A (M, K) * B (N, K) + D in f32, with the scale factors of A and B; as a GPU sums where it is `measured`."""
     share = a.shape[1] // by.a.shape[1]
     left, right = a * by.a.repeat(share, axis=1), b * by.b.repeat(share, axis=1)
@@ -60,7 +58,7 @@ def scaled_product(
     return _aligned(terms, exponents, d, _FRACTION)
 
 
-def _of_groups(a: Numbers, b: Numbers, d: Numbers, by: Scales) -> Numbers:
+def _of_groups(a: NumPyArray, b: NumPyArray, d: NumPyArray, by: Scales) -> NumPyArray:
     """The sums of fp4 kinds: exact sums of groups, scaled."""
     groups, factors = a.shape[1] // _GROUP, by.a.shape[1]
     sums = np.einsum("mgk,ngk->mng", a.reshape(len(a), groups, -1), b.reshape(len(b), groups, -1))
@@ -74,13 +72,13 @@ def _least(name: str) -> int:
     return 2 - (1 << BY_PTX[name].exponent - 1)
 
 
-def _exponent(values: Numbers, least: int) -> Numbers:
+def _exponent(values: NumPyArray, least: int) -> NumPyArray:
     """The encoded exponents of numbers."""
     _, exponents = np.frexp(np.where(np.isfinite(values), values, 1.0))
     return np.maximum(exponents - 1, least)
 
 
-def _aligned(terms: Numbers, exponents: Numbers, d: Numbers, fraction: int) -> Numbers:
+def _aligned(terms: NumPyArray, exponents: NumPyArray, d: NumPyArray, fraction: int) -> NumPyArray:
     """The sum of addends (M, N, addends) with these exponents and of D, aligned to the greatest exponent, each
     truncated to this many bits behind it; truncated to f32.
     """

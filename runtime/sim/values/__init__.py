@@ -19,18 +19,17 @@ from functools import lru_cache
 from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import IndexType, IntegerType, VectorType
 from xdsl.ir import Attribute
 
 from ....dialects.element_types import FLOATS, NARROW_FLOATS, PACKED_TYPES, element_of
 from ....dialects.ptx import PtrType, TensorMapType, scalar_bits
-from ...engine import numpy_type
+from ...engine import NumPyArray, numpy_type
 
 Value: TypeAlias = Any
 """A uniform value, an array over lanes, a tensor's address (`TensorValue`), or a tuple of a `cute` value's integers."""
 ResultT = TypeVar("ResultT")
-Lanes: TypeAlias = NDArray[Any]
+Lanes: TypeAlias = NumPyArray
 """An array whose first axis is the lanes of a warp."""
 FAR = 1 << 62
 """The distance, in bytes, beyond which no memory is; aligned to any size."""
@@ -228,7 +227,7 @@ def narrow(value: object, dtype: np.dtype[Any]) -> Any:
     return to_odd(single, difference, np.dtype(np.int32)).astype(dtype)[()]
 
 
-def to_odd(nearest: NDArray[Any], error: NDArray[Any], bits: np.dtype[Any]) -> NDArray[Any]:
+def to_odd(nearest: NumPyArray, error: NumPyArray, bits: np.dtype[Any]) -> NumPyArray:
     """The number next to the exact one whose last bit is odd, from the nearest one and its error.
 
     `bits` is the integer type of the width of `nearest`. Exact numbers, infinities and NaN stay.
@@ -252,7 +251,7 @@ def fused_multiply_add(a: object, b: object, c: object, dtype: np.dtype[Any]) ->
     return narrow(to_odd(total, error, np.dtype(np.int64)), dtype)
 
 
-def _fused_doubles(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[Any]:
+def _fused_doubles(a: NumPyArray, b: NumPyArray, c: NumPyArray) -> NumPyArray:
     """a * b + c in f64 (Boldo and Melquiond, Emulation of FMA and Correctly Rounded Sums, 2008).
 
     The method takes the error of a product as a number of f64, so it needs products that are neither large nor small;
@@ -276,13 +275,13 @@ def _fused_doubles(a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray
     return result
 
 
-def _upper_half(x: NDArray[Any]) -> NDArray[Any]:
+def _upper_half(x: NumPyArray) -> NumPyArray:
     """The upper 26 bits of the significands of f64 (Dekker)."""
     scaled = x * (2.0**27 + 1)
     return np.asarray(scaled - (scaled - x))
 
 
-def _two_sum(a: Any, b: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+def _two_sum(a: Any, b: Any) -> tuple[NumPyArray, NumPyArray]:
     """The sum in f64, and its error (Knuth)."""
     total = np.asarray(a + b)
     part = total - a

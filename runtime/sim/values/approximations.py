@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects.math.arithmetic import Arithmetic
+from ...engine import NumPyArray
 from . import fused_multiply_add
 from .function_unit import function_unit
 
@@ -70,7 +71,7 @@ def approximate(name: str, x: object, dtype: np.dtype[Any], ftz: bool) -> Any:
     return (y if dtype == _F32 else _toward_zero(y, dtype))[()]
 
 
-def _toward_zero(y: Singles, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _toward_zero(y: Singles, dtype: np.dtype[Any]) -> NumPyArray:
     """Numbers of f32 in a type of 16 bits, as the unit rounds them: toward zero, in f16 to infinity from 2**16 on."""
     nearest, size = y.astype(dtype), np.abs(y)
     beyond = np.float32(2.0**16 if dtype == np.float16 else np.inf)
@@ -126,13 +127,15 @@ class ArrayArithmetic(Arithmetic):
     def approximate(self, name: str, x: object, ftz: bool) -> Any:
         return approximate(name, x, _F32, ftz)
 
-    def rarely(self, condition: Any, compute: Callable[[], tuple[Any, ...]], usual: tuple[Any, ...]) -> tuple[Any, ...]:
+    def rarely(
+        self, condition: Any, compute: Callable[[], tuple[object, ...]], usual: tuple[object, ...]
+    ) -> tuple[Any, ...]:
         if not condition.any():
             return usual
         pairs = zip(compute(), usual, strict=True)
         return tuple(self.where(condition, one, other) for one, other in pairs)
 
 
-def _as_array(x: object) -> NDArray[Any]:
+def _as_array(x: object) -> NumPyArray:
     """An array, or a number of Python as one of u32 or f32."""
     return np.asarray(x, np.uint32 if isinstance(x, int) else np.float32 if isinstance(x, float) else None)

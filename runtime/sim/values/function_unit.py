@@ -14,10 +14,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ...engine import NumPyArray
 
 Words: TypeAlias = NDArray[np.int64]
 Singles: TypeAlias = NDArray[np.float32]
@@ -64,7 +66,7 @@ def _interpolated(name: str, row: Words, x: Words) -> Words:
     return c0[row] + c1[row] * x + c2[row] * _squares()[x]
 
 
-def _truncated(value: NDArray[Any]) -> NDArray[np.float64]:
+def _truncated(value: NumPyArray) -> NDArray[np.float64]:
     """Numbers that f32 has, toward zero."""
     return (value.view(np.int64) & -1 << 29).view(np.float64)
 

@@ -162,7 +162,7 @@ class LaunchedKernel(Protocol):
 class HostKernelCall:
     """A call of a kernel within a host function."""
 
-    def __init__(self, kernel: LaunchedKernel, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def __init__(self, kernel: LaunchedKernel, args: Sequence[object], kwargs: Mapping[str, Any]) -> None:
         self.kernel = kernel
         if "_name_prefix" in kwargs:  # as public programs name a kernel in its call
             kwargs = dict(kwargs)
@@ -183,12 +183,12 @@ class HostKernelCall:
 
     def launch(
         self,
-        grid: Any = (),
-        block: Any = (),
+        grid: object = (),
+        block: object = (),
         *,
         cluster: Any = None,
-        smem: Any = None,
-        stream: Any = None,
+        smem: object = None,
+        stream: object = None,
         device: str = "auto",
         stage: str | None = None,
         use_pdl: Any = False,

@@ -8,6 +8,6 @@ from .dialects import arith
 __all__ = ["bitcast"]
 
 
-def bitcast(src: Any, res_elem_type: Any) -> Any:
+def bitcast(src: object, res_elem_type: object) -> Any:
     """The bits of a number, or of the elements of a vector, as another type."""
     return arith.bitcast(res_elem_type, src)

@@ -7,7 +7,7 @@ from typing import Any
 class DialectAutoConvertProxy:
     """The functions of a dialect, which take values of kernels as they are."""
 
-    def __init__(self, dialect: Any) -> None:
+    def __init__(self, dialect: object) -> None:
         self._dialect = dialect
 
     def __getattr__(self, name: str) -> Any:

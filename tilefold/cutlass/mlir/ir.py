@@ -22,7 +22,7 @@ _NUMBERS = {str(dtype.ir): dtype.ir for dtype in DTYPES.values()}
 class Value:
     """A value of a function in a class of the user's: `value` is the operand of `llvm.extractvalue` and its like."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value: Any = value.value if isinstance(value, Value) else value
 
 

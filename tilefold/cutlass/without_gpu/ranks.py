@@ -65,43 +65,43 @@ def _collectives(torch: Any, distributed: Any, replaced: Replacements) -> None:
     """Lets torch.distributed exchange tensors between the devices of this process."""
     state = SimpleNamespace(ready=False)
 
-    def begin(*_: Any, **__: Any) -> None:
+    def begin(*_: object, **__: object) -> None:
         state.ready = True
 
-    def end(*_: Any, **__: Any) -> None:
+    def end(*_: object, **__: object) -> None:
         meet("destroy_process_group")
 
     def exchanged(name: str, tensor: Any) -> list[Any]:
         return meet(name, tensor.clone())
 
-    def all_reduce(tensor: Any, op: Any = distributed.ReduceOp.SUM, *_: Any, **__: Any) -> None:
+    def all_reduce(tensor: Any, op: object = distributed.ReduceOp.SUM, *_: object, **__: object) -> None:
         name = str(op).rpartition(".")[2].upper()
         tensor.copy_(_reduced(torch, name, exchanged("all_reduce", tensor)))
 
-    def broadcast(tensor: Any, src: int = 0, *_: Any, **__: Any) -> None:
+    def broadcast(tensor: Any, src: int = 0, *_: object, **__: object) -> None:
         tensor.copy_(exchanged("broadcast", tensor)[src])
 
-    def all_gather(tensors: list[Any], tensor: Any, *_: Any, **__: Any) -> None:
+    def all_gather(tensors: list[Any], tensor: object, *_: object, **__: object) -> None:
         for target, source in zip(tensors, exchanged("all_gather", tensor), strict=True):
             target.copy_(source)
 
-    def all_gather_into_tensor(target: Any, tensor: Any, *_: Any, **__: Any) -> None:
+    def all_gather_into_tensor(target: Any, tensor: Any, *_: object, **__: object) -> None:
         target.copy_(torch.cat(exchanged("all_gather_into_tensor", tensor)).view(target.shape))
 
-    def reduce_scatter_tensor(target: Any, tensor: Any, *_: Any, **__: Any) -> None:
+    def reduce_scatter_tensor(target: Any, tensor: Any, *_: object, **__: object) -> None:
         total = torch.sum(torch.stack(exchanged("reduce_scatter_tensor", tensor)), 0)
         target.copy_(total.chunk(world().count)[world().rank].view(target.shape))
 
-    def all_gather_object(objects: list[Any], value: Any, *_: Any, **__: Any) -> None:
+    def all_gather_object(objects: list[Any], value: object, *_: object, **__: object) -> None:
         objects[:] = meet("all_gather_object", value)
 
-    def barrier(*_: Any, **__: Any) -> None:
+    def barrier(*_: object, **__: object) -> None:
         meet("barrier")
 
-    def get_rank(*_: Any, **__: Any) -> int:
+    def get_rank(*_: object, **__: object) -> int:
         return world().rank
 
-    def get_world_size(*_: Any, **__: Any) -> int:
+    def get_world_size(*_: object, **__: object) -> int:
         return world().count
 
     functions: Mapping[str, Callable[..., Any]] = {
@@ -119,14 +119,14 @@ def _symmetric_memory(torch: Any, replaced: Replacements) -> None:
     """Makes the symmetric memory of torch that of the devices of this process."""
     module: Any = import_module("torch.distributed._symmetric_memory")
 
-    def empty(*size: Any, dtype: Any = None, device: Any = None) -> Any:
+    def empty(*size: object, dtype: Any = None, device: object = None) -> Any:
         shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
         return _allocated(torch, shape, dtype or torch.float32)
 
-    def rendezvous(tensor: Any, group: Any = None) -> Any:
+    def rendezvous(tensor: object, group: object = None) -> "_Handle":
         return _Handle(peers_of(tensor), world().rank, world().count, multicast(_memory(tensor)).ctypes.data)
 
-    def has_multicast_support(*_: Any) -> bool:
+    def has_multicast_support(*_: object) -> bool:
         return True
 
     def multimem_all_reduce_(tensor: Any, op: str, group: str) -> Any:
@@ -187,19 +187,19 @@ def _nvshmem(torch: Any) -> Mapping[str, ModuleType]:
     """
     package, core = ModuleType("nvshmem"), ModuleType("nvshmem.core")
 
-    def tensor(shape: Any, dtype: Any = None, **_: Any) -> Any:
+    def tensor(shape: Any, dtype: Any = None, **_: object) -> Any:
         return _allocated(torch, shape, dtype or torch.float32)
 
-    def get_peer_tensor(tensor: Any, pe: int) -> Any:
+    def get_peer_tensor(tensor: object, pe: int) -> Any:
         return peers_of(tensor)[pe]
 
-    def get_multicast_tensor(_: Any, tensor: Any) -> Any:
+    def get_multicast_tensor(_: object, tensor: Any) -> Any:
         return torch.from_numpy(multicast(_memory(tensor))).view(tensor.dtype).view(tensor.shape)
 
-    def get_unique_id(**_: Any) -> Any:
+    def get_unique_id(**_: object) -> Any:
         return SimpleNamespace(_data=np.zeros(16, np.uint8))
 
-    def nothing(*_: Any, **__: Any) -> None:
+    def nothing(*_: object, **__: object) -> None:
         """Memory lives as long as the devices."""
 
     functions = {
@@ -215,12 +215,12 @@ def _nvshmem(torch: Any) -> Mapping[str, ModuleType]:
 class _Device:
     """A device of cuda-core, which has nothing to choose."""
 
-    def __init__(self, *_: Any) -> None: ...
+    def __init__(self, *_: object) -> None: ...
 
     def set_current(self) -> None:
         """It is the one of its thread."""
 
-    def create_stream(self, *_: Any, **__: Any) -> Any:
+    def create_stream(self, *_: object, **__: object) -> Any:
         """A stream that has nothing to wait for."""
         return SimpleNamespace(sync=lambda: None)
 

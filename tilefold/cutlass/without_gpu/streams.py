@@ -22,7 +22,7 @@ class _Stream:
 
     cuda_stream = 0
 
-    def __init__(self, *_: Any, **__: Any) -> None: ...
+    def __init__(self, *_: object, **__: object) -> None: ...
 
     def synchronize(self) -> None:
         """Nothing is left to do."""
@@ -83,7 +83,7 @@ class _Graph:
 class _Capture:
     """`with torch.cuda.graph(graph):`."""
 
-    def __init__(self, cuda_graph: _Graph, *_: Any, **__: Any) -> None:
+    def __init__(self, cuda_graph: _Graph, *_: object, **__: object) -> None:
         self._graph = cuda_graph
 
     def __enter__(self) -> None:

@@ -17,7 +17,7 @@ def _is_gpu(device: object) -> bool:
     return isinstance(device, int) or str(device).startswith("cuda")
 
 
-def _on_host(function: Callable[..., Any], torch: Any, is_maker: bool) -> Callable[..., Any]:
+def _on_host(function: Callable[..., object], torch: Any, is_maker: bool) -> Callable[..., Any]:
     """A torch function with the host in place of a GPU among its arguments. Its tensors are aligned as those of a GPU
     if it makes their memory or is asked for a GPU.
     """
@@ -27,7 +27,7 @@ def _on_host(function: Callable[..., Any], torch: Any, is_maker: bool) -> Callab
         return isinstance(arg, str | type(host)) and _is_gpu(arg)
 
     @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: object) -> Any:
         on_gpu = is_maker or any(map(names_gpu, args))
         args = tuple(host if names_gpu(arg) else arg for arg in args)
         if kwargs.get("device") is not None and _is_gpu(kwargs["device"]):

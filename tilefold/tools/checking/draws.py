@@ -15,9 +15,9 @@ from typing import Any, TypeAlias, cast
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
 from tilefold.layout.algebra.integers import Unknown
+from tilefold.runtime.engine import NumPyArray
 
 Expected: TypeAlias = "int | Unknown"
 """An extent or a stride of a parameter's type."""
@@ -103,7 +103,7 @@ class Draw:
         low, high = sorted((0, given))
         return (given, low, int(self.rng.integers(low, high + 1)))[int(self.rng.integers(3))]
 
-    def values(self, name: str, given: NDArray[Any]) -> NDArray[Any]:
+    def values(self, name: str, given: NumPyArray) -> NumPyArray:
         """The elements of an array, from those that it is given."""
         if not given.size or not self.rng.integers(3):
             return given

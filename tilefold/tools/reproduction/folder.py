@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.driver.output import write_output
+from tilefold.runtime.engine import NumPyArray
 from tilefold.runtime.options import NUMERICS, SimOptions
 from tilefold.runtime.settings import given_settings
 from tilefold.version import VERSION
@@ -50,7 +49,7 @@ class Values:
     """The first values of a launch's arguments, by their names, and the words that choose the launch."""
 
     words: Sequence[str] = ()
-    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
+    arrays: Mapping[str, NumPyArray] = field(default_factory=dict[str, NumPyArray])
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from io import BytesIO
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.driver.faults import AS_GIVEN
+from tilefold.runtime.engine import NumPyArray
 from tilefold.runtime.settings import given_settings
 from tilefold.tools.reproduction.folder import facts
 
@@ -30,7 +30,7 @@ class Repeated:
     name: str
     text: str
     options: Sequence[str] = ()
-    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict[str, NDArray[Any]])
+    arrays: Mapping[str, NumPyArray] = field(default_factory=dict[str, NumPyArray])
     compiled: str = ""
     is_ptx: bool = False
     input: str = AS_GIVEN
@@ -81,13 +81,13 @@ def _repeated(check: dict[str, Any]) -> Repeated:
     return Repeated(check["name"], check["text"], check["options"], arrays, compiled, is_ptx, given)
 
 
-def _packed(array: NDArray[Any]) -> str:
+def _packed(array: NumPyArray) -> str:
     """The bytes of a .npy file, compressed, in base 64."""
     buffer = BytesIO()
     np.save(buffer, np.ascontiguousarray(array).reshape(array.shape), allow_pickle=False)
     return base64.b64encode(zlib.compress(buffer.getvalue())).decode()
 
 
-def _unpacked(text: str) -> NDArray[Any]:
+def _unpacked(text: str) -> NumPyArray:
     content = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), MAX_BYTES)
     return np.lib.format.read_array(BytesIO(content), allow_pickle=False)

@@ -59,32 +59,32 @@ class PipelineConfig:
         return cls(kind, **options)
 
     @classmethod
-    def create_tma_async_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+    def create_tma_async_pipeline_cfg(cls, **options: object) -> "PipelineConfig":
         """TMA copies fill stages, and threads read them."""
         return cls._of(PipelineType.TmaAsync, options)
 
     @classmethod
-    def create_tma_umma_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+    def create_tma_umma_pipeline_cfg(cls, **options: object) -> "PipelineConfig":
         """TMA copies fill stages, and multiplications read them."""
         return cls._of(PipelineType.TmaUmma, options)
 
     @classmethod
-    def create_async_async_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+    def create_async_async_pipeline_cfg(cls, **options: object) -> "PipelineConfig":
         """Threads fill stages, and threads read them."""
         return cls._of(PipelineType.AsyncAsync, options)
 
     @classmethod
-    def create_async_umma_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+    def create_async_umma_pipeline_cfg(cls, **options: object) -> "PipelineConfig":
         """Threads fill stages, and multiplications read them."""
         return cls._of(PipelineType.AsyncUmma, options)
 
     @classmethod
-    def create_umma_async_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+    def create_umma_async_pipeline_cfg(cls, **options: object) -> "PipelineConfig":
         """Multiplications fill stages of tensor memory, and threads read them."""
         return cls._of(PipelineType.UmmaAsync, options)
 
     @classmethod
-    def create_clc_fetch_async_pipeline_cfg(cls, **options: Any) -> "PipelineConfig":
+    def create_clc_fetch_async_pipeline_cfg(cls, **options: object) -> "PipelineConfig":
         """Answers of cluster launch control fill stages, and threads read them."""
         return cls._of(PipelineType.ClcFetchAsync, options)
 
@@ -133,7 +133,7 @@ class MemoryResource(_Steps):
     name: str
     pipeline_config: PipelineConfig | None = None
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         # `dataclass` leaves both where a class has them: a resource is itself, whatever its fields hold
         cls.__eq__, cls.__hash__ = object.__eq__, object.__hash__
@@ -175,13 +175,13 @@ class TileSchedulerConfig:
     response_ptr: Any = None
 
     @classmethod
-    def create_static_persistent_tile_scheduler_params(cls, *, tile_scheduler_params: Any) -> "TileSchedulerConfig":
+    def create_static_persistent_tile_scheduler_params(cls, *, tile_scheduler_params: object) -> "TileSchedulerConfig":
         """Tiles in a fixed order (`utils.StaticPersistentTileScheduler`)."""
         return cls(TileSchedulerType.StaticPersistent, tile_scheduler_params)
 
     @classmethod
     def create_clc_dynamic_persistent_tile_scheduler_params(
-        cls, *, tile_scheduler_params: Any, response_ptr: Any
+        cls, *, tile_scheduler_params: object, response_ptr: object
     ) -> "TileSchedulerConfig":
         """Tiles of blocks that have not begun (`utils.ClcDynamicPersistentTileScheduler`), whose answers are in shared
         memory at `response_ptr`.

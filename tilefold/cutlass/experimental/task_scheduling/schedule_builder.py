@@ -85,7 +85,7 @@ class Recorder:
         self._made = 0
         self._latest: dict[int, int] = {}
 
-    def note(self, part: Any) -> None:
+    def note(self, part: object) -> None:
         """Adds a step to the innermost loop."""
         self.bodies[-1].append(part)
 
@@ -134,7 +134,7 @@ def _within(part: Loop | TileLoop | Skippable) -> Generator[None, None, None]:
 
 @contextmanager
 def domain_loop(
-    start: Any, stop: Any = None, step: Any = 1, *, unroll: int | None = None
+    start: object, stop: object = None, step: object = 1, *, unroll: int | None = None
 ) -> Generator[None, None, None]:
     """A loop of the task: `with domain_loop(start, stop, step):`, of which works see the number as
     `stage_info.loop_offset`. With one argument it counts from 0. The end may be a method of the task's class that takes
@@ -146,7 +146,7 @@ def domain_loop(
 
 
 @contextmanager
-def work_tile_loop(queue: Any, skip_if: Callable[..., Any] | None = None) -> Generator[TileLoop, None, None]:
+def work_tile_loop(queue: object, skip_if: Callable[..., object] | None = None) -> Generator[TileLoop, None, None]:
     """A loop over the tiles of a `WorkQueue`: `with work_tile_loop(queue) as tiles:`. Its body ends by
     `queue.get_and_advance_work_tile()`. `skip_if` is a method of the queue's class that takes a tile: where it holds,
     the steps in `with tiles.skippable():` are left out.
@@ -160,7 +160,7 @@ def schedule(function: Callable[..., None]) -> Callable[..., Schedule]:
     """Makes a function of resources record a schedule when it is called."""
 
     @wraps(function)
-    def record(*resources: Any, **named: Any) -> Schedule:
+    def record(*resources: object, **named: object) -> Schedule:
         made = Recorder()
         token = _RECORDER.set(made)
         try:

@@ -19,7 +19,11 @@ class TaskLocalVariable:
     """
 
     def __init__(
-        self, dtype: Any = None, default: Any = None, default_factory: Callable[[], Any] | None = None, docs: str = ""
+        self,
+        dtype: object = None,
+        default: object = None,
+        default_factory: Callable[[], object] | None = None,
+        docs: str = "",
     ) -> None:
         self.dtype = dtype
         self.default = default
@@ -91,7 +95,7 @@ class Work:
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "_name", name)
 
-    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+    def __get__(self, owner: object, kind: type | None = None) -> Any:
         return self if owner is None else BoundWork(owner, getattr(self, "_name", ""), self)
 
     def variables(self, owner: Any) -> list[tuple[str, TaskLocalVariable]]:
@@ -127,14 +131,14 @@ class BoundWork:
 
 
 @overload
-def producer_work(function: Callable[..., Any], /) -> Any: ...
+def producer_work(function: Callable[..., object], /) -> Any: ...
 
 
 @overload
-def producer_work(*, returns: Any = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Callable[[Any], Any]: ...
+def producer_work(*, returns: object = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Callable[[Any], Any]: ...
 
 
-def producer_work(function: Any = None, /, *, returns: Any = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Any:
+def producer_work(function: object = None, /, *, returns: object = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Any:
     """Makes a method the work that fills a resource. It takes a `StageInfo` and what the schedule hands to it.
 
     Its result sets the variables `returns`, one or a tuple, by the declaration in the class or by name.
@@ -143,14 +147,14 @@ def producer_work(function: Any = None, /, *, returns: Any = (), work_attrs: Wor
 
 
 @overload
-def consumer_work(function: Callable[..., Any], /) -> Any: ...
+def consumer_work(function: Callable[..., object], /) -> Any: ...
 
 
 @overload
-def consumer_work(*, returns: Any = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Callable[[Any], Any]: ...
+def consumer_work(*, returns: object = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Callable[[Any], Any]: ...
 
 
-def consumer_work(function: Any = None, /, *, returns: Any = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Any:
+def consumer_work(function: object = None, /, *, returns: object = (), work_attrs: WorkAttr = WorkAttr.NONE) -> Any:
     """Makes a method the work that reads a resource; see `producer_work`."""
     return _work(function, False, returns, work_attrs)
 

@@ -42,7 +42,7 @@ def addi(lhs: Any, rhs: Any) -> Any:
     return as_value(lhs) + rhs
 
 
-def addf(lhs: Any, rhs: Any, fastmath: Any = None) -> Any:
+def addf(lhs: object, rhs: object, fastmath: object = None) -> Any:
     """The sum of floats, rounded whatever `fastmath`."""
     return addi(lhs, rhs)
 
@@ -52,7 +52,7 @@ def subi(lhs: Any, rhs: Any) -> Any:
     return as_value(lhs) - rhs
 
 
-def subf(lhs: Any, rhs: Any, fastmath: Any = None) -> Any:
+def subf(lhs: object, rhs: object, fastmath: object = None) -> Any:
     """The difference of floats, rounded whatever `fastmath`."""
     return subi(lhs, rhs)
 
@@ -62,7 +62,7 @@ def muli(lhs: Any, rhs: Any) -> Any:
     return as_value(lhs) * rhs
 
 
-def mulf(lhs: Any, rhs: Any, fastmath: Any = None) -> Any:
+def mulf(lhs: object, rhs: object, fastmath: object = None) -> Any:
     """The product of floats, rounded whatever `fastmath`."""
     return muli(lhs, rhs)
 

@@ -2,7 +2,6 @@
 """Casts between types of dialects, in the form of MLIR's dialect builtin."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.tensors.tma import TmaDescriptor
@@ -10,7 +9,7 @@ from tilefold.builder.tensors.tma import TmaDescriptor
 __all__ = ["unrealized_conversion_cast"]
 
 
-def unrealized_conversion_cast(outputs: Sequence[object], inputs: Sequence[Any]) -> Any:
+def unrealized_conversion_cast(outputs: Sequence[object], inputs: Sequence[object]) -> TmaDescriptor:
     """A tensor map as a structure of words, which `llvm.store` writes. Raises TilefoldError (E5002) for another
     value.
     """

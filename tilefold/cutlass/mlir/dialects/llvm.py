@@ -61,7 +61,7 @@ def extractvalue(res: object, container: object, position: Sequence[int]) -> Any
     return value
 
 
-def mlir_undef(res: Any) -> Undefined:
+def mlir_undef(res: object) -> Undefined:
     """A vector or a structure of a type whose members are not known; `vector.insert` and `insertvalue` set them. Raises
     TilefoldError (E5002) for another type.
     """
@@ -86,7 +86,7 @@ def insertvalue(container: Undefined | StructValue, value: object, position: Seq
     return StructValue(changed.members) if changed.is_complete else changed
 
 
-def store(value: Any, addr: Any, *, alignment: int | None = None) -> None:
+def store(value: object, addr: object, *, alignment: int | None = None) -> None:
     """Writes a number, or the tensor map of an atom, to memory. Raises TilefoldError (E5002) for a structure."""
     if isinstance(value, TmaDescriptor):
         copy_tensormap(value.atom, addr)

@@ -99,7 +99,7 @@ RoundingModeKind = FPRoundingMode
 
 
 def cvt_packfloat_f32(
-    res: Any,
+    res: object,
     a: Any,
     b: Any,
     c: Any,
@@ -116,7 +116,7 @@ def cvt_packfloat_f32(
 
 
 def cvt_packfloat(
-    res: Any,
+    res: object,
     a: Any,
     c: Any,
     from_: CVTPackFloatKind,
@@ -132,20 +132,20 @@ def cvt_packfloat(
     return conversions.cvt_packfloat(a, c, *kinds, rnd=rnd, sat=sat, relu=relu, extract_hi=extract_hi)
 
 
-def cp_async_mbarrier_arrive_shared(addr: Any, noinc: bool = False) -> None:
+def cp_async_mbarrier_arrive_shared(addr: object, noinc: bool = False) -> None:
     """The thread's earlier asynchronous copies arrive at an mbarrier when they have ended (PTX ISA,
     cp.async.mbarrier.arrive).
     """
     cp_async_mbarrier_arrive(addr, noinc=noinc)
 
 
-def atomicrmw(op: AtomicOpKind, ptr: Any, a: Any, *, res: Any = None) -> Any:
+def atomicrmw(op: AtomicOpKind, ptr: Any, a: Any, *, res: object = None) -> Any:
     """Changes memory atomically and returns the old value. `res`, its type, is that of the memory."""
     return atomic(op.value.removeprefix("f"), ptr, a)
 
 
 def redux_sync(
-    res: Any, val: Any, kind: ReduxKind, mask_and_clamp: Any, *, abs: bool = False, nan: bool = False
+    res: object, val: object, kind: ReduxKind, mask_and_clamp: object, *, abs: bool = False, nan: bool = False
 ) -> Any:
     """The numbers of all lanes combined, in each of them (PTX ISA, redux.sync); `res` is their type."""
     return warp_redux_sync(val, kind.value, mask_and_clamp, abs=abs, nan=nan)
@@ -170,7 +170,7 @@ def fmin(*operands: object, c: object = None, nan: bool = False, ftz: bool = Fal
     return first if c is None else smaller(first, c, nan=nan, ftz=ftz)
 
 
-def mbarrier_try_wait_parity_timelimit(addr: Any, phase: Any, time_limit: Any) -> Bool:
+def mbarrier_try_wait_parity_timelimit(addr: Any, phase: Any, time_limit: object) -> Bool:
     """Whether the phase of a parity has ended, after a short wait; the hardware decides how long, not `time_limit`."""
     return mbarrier_try_wait(addr, phase)
 

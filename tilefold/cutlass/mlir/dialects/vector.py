@@ -25,14 +25,14 @@ def from_elements(result: VectorType, elements: Sequence[object]) -> Vec:
     return vector_of(elements, result.element_type)
 
 
-def extract(source: Any, dynamic_position: Sequence[Any], static_position: Sequence[int]) -> Any:
+def extract(source: Any, dynamic_position: Sequence[object], static_position: Sequence[int]) -> Any:
     """The element of a vector at a place: static, or a value; exactly one of the two is given."""
     (place,) = (*dynamic_position, *static_position)
     return source[place]
 
 
 def insert(
-    value_to_store: object, dest: Vec | Undefined, dynamic_position: Sequence[Any], static_position: Sequence[int]
+    value_to_store: object, dest: Vec | Undefined, dynamic_position: Sequence[object], static_position: Sequence[int]
 ) -> Vec | Undefined:
     """A vector with a number in a place, which is static. One of `llvm.mlir_undef` is a vector when all its places have
     numbers. Raises TilefoldError (E5002) for a place that the kernel computes.
