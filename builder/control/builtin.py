@@ -22,7 +22,7 @@ STANDS_FOR_PYTHON = True
 
 def builtin(function: object) -> Any:
     """The function that a call of one of Python's calls: itself, or ours, which takes values of the kernel too."""
-    ours = _BUILTINS.get(function) if isinstance(function, type | type(len) | FunctionType) else None
+    ours = BUILTINS.get(function) if isinstance(function, type | type(len) | FunctionType) else None
     return function if ours is None else ours
 
 
@@ -106,7 +106,7 @@ def _type(*arguments: object) -> Any:
     return Int32 if value.dtype == Index else value.dtype
 
 
-_BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
+BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
     range: _range,
     min: _extreme("min", min),
     max: _extreme("max", max),
@@ -120,3 +120,4 @@ _BUILTINS: Mapping[Any, Callable[..., Any]] = MappingProxyType({
     isinstance: is_instance,
     type: _type,
 })  # fmt: skip
+"""Our functions by those of Python."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import CodeType, MappingProxyType, ModuleType
 from typing import Any
 
-from tilefold.builder.control.builtin import builtin
+from tilefold.builder.control.builtin import BUILTINS
 from tilefold.cute.missing_name import MissingName, UnknownNameError
 from tilefold.runtime.arrays.reachable import reachable
 
@@ -28,8 +28,10 @@ from .replacements import Replacements
 
 _PLACE = {"loc", "ip"}
 _NAMED, _BUILTIN = "__tilefold_named__", "__tilefold_builtin__"
-_ADDED: Mapping[str, Any] = MappingProxyType({_BUILTIN: builtin})
-"""The function by which the code of programs finds ours in place of one of Python's own."""
+_ADDED: Mapping[str, Any] = MappingProxyType({_BUILTIN: BUILTINS.get})
+"""The function by which the code of programs finds ours in place of one of Python's own. It is one of Python's, which
+libraries take that follow the globals of functions to make keys of them.
+"""
 
 
 def named(name: str, find: Callable[[], object]) -> Any:
@@ -100,7 +102,7 @@ class _Changes(ast.NodeTransformer):
         if {given.arg for given in places} >= _PLACE:
             node.keywords = [given for given in node.keywords if given not in places or given.arg not in _PLACE]
         if isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "type"):
-            found = ast.Call(ast.Name(_BUILTIN, ast.Load()), [node.func], [])
+            found = ast.Call(ast.Name(_BUILTIN, ast.Load()), [node.func, node.func], [])
             node.func = ast.copy_location(found, node.func)
         return node
 
