@@ -95,8 +95,8 @@ def decode_attention(
 
 
 def _places(
-    q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float, starts: Any, starts_k: Any,
-    device: str, target: str | None, *_: Any,
+    q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float, starts: Array | None,
+    starts_k: Array | None, device: str, target: str | None, *_: Any,
 ) -> tuple[Array, ...]:  # fmt: skip
     check_heads("attention", q, k, v)
     if starts is None:
@@ -110,7 +110,7 @@ def _places(
 
 def _launch(
     places: tuple[Array, ...], q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float,
-    starts: Any, starts_k: Any, device: str, target: str | None, *_: Any,
+    starts: Array | None, starts_k: Array | None, device: str, target: str | None, *_: Any,
 ) -> Launches:  # fmt: skip
     if 0 in q.shape or 0 in k.shape:
         for place in places:
@@ -141,8 +141,8 @@ def _launch(
 
 
 def _with_bias(
-    q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float, bias: Any, starts: Any,
-    starts_k: Any, device: str,
+    q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float, bias: Any,
+    starts: Array | None, starts_k: Array | None, device: str,
 ) -> Array:  # fmt: skip
     from .sm80.attention import forward
     from .sm80.parts import Mask
@@ -188,7 +188,8 @@ def _backward_places(do: Array, q: Array, k: Array, v: Array, *_: Any) -> tuple[
 
 def _backward(
     places: tuple[Array, ...], do: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, causal: bool,
-    scale: float, window: int, starts: Any, starts_k: Any, device: str, target: str | None, deterministic: bool,
+    scale: float, window: int, starts: Array | None, starts_k: Array | None, device: str, target: str | None,
+    deterministic: bool,
 ) -> Launches:  # fmt: skip
     check_depth(q.shape[3], MMA_DEPTHS)
     if 0 in q.shape or 0 in k.shape:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tilefold import cute
+from tilefold.cute.typing import Int
 
 from .norm_kernels import Column
 from .softmax_kernels import LOG2_E, MAX, Matrix
@@ -20,7 +21,7 @@ Heads = Annotated[cute.Tensor, cute.Dynamic(modes=(0, 1))]
 """(batch, tokens, heads, D), of any batch and any number of tokens."""
 
 
-def vector_at(row: Any, number: Any, vector: int) -> Any:
+def vector_at(row: cute.Tensor, number: Int, vector: int) -> Any:
     """Adjacent elements of a row, in memory."""
     return cute.local_tile(row, (vector,), (number,))
 

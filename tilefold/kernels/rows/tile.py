@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from tilefold import cute
+from tilefold.cute.typing import Int, NumericMeta
 
 WARP = 32
 LONGEST = 512
@@ -75,13 +76,13 @@ def vector_of(columns: int, bits: int, *steps: int) -> int:
 class RowTile:
     """The rows of a block, from number `first` on, of matrices of `count` rows and `columns` columns."""
 
-    def __init__(self, config: Rows, count: Any, columns: int) -> None:
+    def __init__(self, config: Rows, count: Int, columns: int) -> None:
         self.config, self.columns, self.count = config, columns, count
         self.thread = cute.arch.thread_idx()[0]
         self.shape = (config.rows, config.width)
         self.is_ragged = config.rows > 1 or columns % config.width != 0
 
-    def _copy(self, dtype: Any) -> Any:
+    def _copy(self, dtype: NumericMeta) -> Any:
         """The tiled copy of a chunk of rows of elements of a type."""
         config = self.config
         bits = min(128, dtype.bits * config.vector)
@@ -89,7 +90,7 @@ class RowTile:
         threads = cute.make_layout((config.rows, config.group), stride=(config.group, 1))
         return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, config.vector)))
 
-    def _within(self, thread: Any, place: Any, count: Any) -> Any:
+    def _within(self, thread: Any, place: Any, count: Int) -> Any:
         """Where the elements of a chunk are inside of the matrix; None where all of them are."""
         if not self.is_ragged:
             return None

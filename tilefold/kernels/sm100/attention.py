@@ -20,6 +20,7 @@ from typing import Any
 from tilefold import cute
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, tcgen05
+from tilefold.cute.typing import Int
 from tilefold.cute.utils import blackwell_helpers as sm100
 from tilefold.cutlass.experimental import primitives as prims
 
@@ -196,7 +197,7 @@ def attention_kernel(
             shape_p: Any = sm100.make_smem_layout_a(pv, pv_tile, half, 1)
             laid_p = pv.make_fragment_A(cute.make_tensor(start, shape_p.outer))[None, None, None, 0].layout
 
-            def multiply_qk(g: int, key: Any) -> None:
+            def multiply_qk(g: int, key: Int) -> None:
                 """Begins the scores of a group."""
                 acc = cute.make_tensor(start + g * KEYS, laid_s)
                 for k in cute.range_constexpr(depth // 16):

@@ -14,6 +14,7 @@ from typing import Any
 from tilefold import cute
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, tcgen05
+from tilefold.cute.typing import Int, NumericMeta
 from tilefold.cute.utils import blackwell_helpers as sm100
 
 from ..arguments import refuse
@@ -41,13 +42,13 @@ class Config:
         """M, N and K of a tile."""
         return 128 * self.blocks, self.columns, 8 * K_BYTES // self.bits
 
-    def mma(self, dtype: Any) -> Any:
+    def mma(self, dtype: NumericMeta) -> Any:
         """The tiled MMA for elements of a type, whose "threads" are blocks."""
         k, group = cute.nvgpu.OperandMajorMode.K, tcgen05.CtaGroup(self.blocks)
         return sm100.make_trivial_tiled_mma(dtype, dtype, k, k, sum_type(dtype), group, self.tile[:2])
 
 
-def sum_type(dtype: Any) -> Any:
+def sum_type(dtype: NumericMeta) -> Any:
     """The type of the accumulators."""
     return cute.Int32 if dtype.kind == "int" else cute.Float32
 
@@ -171,7 +172,7 @@ def gemm_kernel(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, config: cute.Con
 
 
 @cute.jit
-def next_tile(tiles: Any, answers: Any) -> Any:
+def next_tile(tiles: Int, answers: Any) -> Any:
     """The tile that the answer to the request names."""
     answer = answers.wait_and_advance()
     work = tiles.get_current_work()

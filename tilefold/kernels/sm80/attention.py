@@ -18,13 +18,13 @@ def _tokens(*tensors: Array) -> list[Any]:
     return [Marked(x, _TOKENS) for x in tensors]
 
 
-def _starts(*starts: Any) -> list[Any]:
+def _starts(*starts: Array | None) -> list[Any]:
     return [None if x is None else Marked(x, _STARTS) for x in starts]
 
 
 def forward(
     out: Array, lse: Array | None, q: Array, k: Array, v: Array, mask: Mask, cap: float, bias: Bias | None,
-    scale: float, starts: Any, starts_k: Any,
+    scale: float, starts: Array | None, starts_k: Array | None,
 ) -> Launches:  # fmt: skip
     """O, and the logarithm to base 2 of each row's sum of exponentials where there is a place for it."""
     batch = q.shape[0] if starts is None else starts.shape[0] - 1
@@ -37,7 +37,7 @@ def forward(
 
 def backward(
     places: tuple[Array, ...], do: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, mask: Mask,
-    scale: float, starts: Any, starts_k: Any,
+    scale: float, starts: Array | None, starts_k: Array | None,
 ) -> Launches:  # fmt: skip
     """The gradients of q, k and v."""
     dq, dk, dv = places

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilefold import cute
+from tilefold.cute.typing import Int
 
 from ..softmax_parts import exp2
 from .parts import Loads, Mask, Warps, by_rows, rows_of_head, sequence, shared_layout
@@ -72,10 +73,10 @@ def attention_backward_kernel(
     at, first, rows = sequence(mQ, batch, starts)
     _, first_k, keys = sequence(mK, batch, starts_k)
 
-    def part(tensor: Any, head: Any, begin: Any, count: Any) -> Any:
+    def part(tensor: Any, head: Int, begin: Int, count: Int) -> Any:
         return rows_of_head(tensor, at, head, begin, count)
 
-    def statistic(tensor: Any, head: Any) -> Any:
+    def statistic(tensor: Any, head: Int) -> Any:
         """A number for each row."""
         return cute.make_tensor(cute.domain_offset(first, tensor[at, head, None]).iterator, cute.make_layout(rows))
 
@@ -94,10 +95,10 @@ def attention_backward_kernel(
         for tensor, to in zip(mine, (sX, sY), strict=True):
             loads.begin(part(tensor, own_head, begin, count), number, to)
 
-        def head_of(turn: Any) -> Any:
+        def head_of(turn: Int) -> Any:
             return own_head * shared + turn // cute.math.max(turns, 1) if of_keys else own_head // shared
 
-        def fetch(turn: Any) -> None:
+        def fetch(turn: Int) -> None:
             """Begins to load the tiles of a turn."""
             for tensor, to in zip(others, (sA, sB), strict=True):
                 matrix = part(tensor, head_of(turn), begin_others, count_others)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilefold import cute
+from tilefold.cute.typing import Int
 
 from ..softmax_parts import exp2, quad_reduce
 from .parts import Loads, Mask, Warps, by_rows, rows_of_head, sequence, shared_layout
@@ -54,7 +55,7 @@ def attention_forward_kernel(
     at, first, rows = sequence(mQ, batch, starts)
     _, first_k, keys = sequence(mK, batch, starts_k)
 
-    def part(tensor: Any, head: Any, begin: Any, count: Any) -> Any:
+    def part(tensor: Any, head: Int, begin: Int, count: Int) -> Any:
         return rows_of_head(tensor, at, head, begin, count)
 
     sQ = cute.make_smem_tensor(shared_layout(TILE, depth), half, alignment=1024)[None, None, 0]

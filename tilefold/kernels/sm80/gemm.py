@@ -8,6 +8,7 @@ one is multiplied. Elements are f16 or bf16; docs/gemm.md explains a faster main
 from typing import Any
 
 from tilefold import cute
+from tilefold.cute.typing import Int
 
 from ..arguments import Array, any_rows, dtype_of, like, refuse, step_of
 from ..replay import Launch, Launches
@@ -39,7 +40,7 @@ def gemm_kernel(
     sums.fill(0.0)
     count = cute.ceil_div(mA.shape[1], DEPTH)
 
-    def fetch(k: Any, stage: Any) -> None:
+    def fetch(k: Int, stage: Int) -> None:
         load_a.begin(mA, m, sA[None, None, stage], k)
         load_b.begin(mB, n, sB[None, None, stage], k)
 

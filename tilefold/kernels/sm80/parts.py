@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilefold import cute
+from tilefold.cute.typing import Int, NumericMeta
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Mask:
     causal: bool = False
     window: int = 0
 
-    def sees(self, row: Any, key: Any, rows: Any, keys: Any) -> Any:
+    def sees(self, row: Int, key: Int, rows: Int, keys: Int) -> Any:
         """Whether a score counts, of a row and a key that may be beyond the last ones."""
         seen = (row < rows) & (key < keys)
         if self.causal:
@@ -27,7 +28,7 @@ class Mask:
             seen = seen & (key > row + keys - rows - self.window)
         return seen
 
-    def others(self, first: Any, size: int, rows: Any, keys: Any, tile: int, tiles: Any, of_keys: bool) -> Any:
+    def others(self, first: Int, size: int, rows: Int, keys: Int, tile: int, tiles: Int, of_keys: bool) -> Any:
         """The tiles with scores that count, of `tiles` tiles: of the rows that see some of the keys from `first` on, or
         of the keys that some of the rows from `first` on see. The first one, and that after the last.
         """
@@ -60,7 +61,7 @@ def shared_layout(rows: int, columns: int, stages: int = 1) -> Any:
     )
 
 
-def sequence(tensor: Any, batch: Any, starts: Any) -> tuple[Any, Any, Any]:
+def sequence(tensor: Any, batch: Int, starts: cute.Tensor | None) -> tuple[Any, Any, Any]:
     """The rows of a batch in (batch,rows,heads,D), or of a sequence that is packed with others from `starts` on: the
     index of the batch, the first row, and the number of rows.
     """
@@ -69,7 +70,7 @@ def sequence(tensor: Any, batch: Any, starts: Any) -> tuple[Any, Any, Any]:
     return 0, starts[batch], starts[batch + 1] - starts[batch]
 
 
-def rows_of_head(tensor: Any, at: Any, head: Any, begin: Any, count: Any) -> Any:
+def rows_of_head(tensor: Any, at: Int, head: Int, begin: Int, count: Int) -> Any:
     """The rows of a head of (batch,rows,heads,D) from `begin` on: (count,D)."""
     whole = cute.domain_offset((begin, 0), tensor[at, None, head, None])
     return cute.make_tensor(whole.iterator, cute.make_layout((count, tensor.shape[3]), stride=tensor.stride[1::2]))
@@ -80,7 +81,7 @@ class Loads:
     all beyond the matrix.
     """
 
-    def __init__(self, dtype: Any, threads: int, rows: int, columns: int) -> None:
+    def __init__(self, dtype: NumericMeta, threads: int, rows: int, columns: int) -> None:
         op = cute.nvgpu.cpasync.CopyG2SOp(cute.nvgpu.LoadCacheMode.GLOBAL, zfill=True)
         along = min(threads, columns // 8)
         order = cute.make_layout((threads // along, along), stride=(along, 1))
@@ -88,7 +89,7 @@ class Loads:
         self.thread = tiled.get_slice(cute.arch.thread_idx()[0])
         self.shape = rows, columns
 
-    def begin(self, matrix: Any, number: Any, to: cute.Tensor, strip: Any = 0) -> None:
+    def begin(self, matrix: Any, number: Int, to: cute.Tensor, strip: Int = 0) -> None:
         """Begins to copy a tile of a matrix, by its number along rows and its strip of columns, to shared memory."""
         whole = cute.make_identity_tensor(matrix.shape)
         places = self.thread.partition_S(cute.local_tile(whole, self.shape, (number, strip)))
@@ -101,7 +102,7 @@ class Loads:
 class Warps:
     """Warps below each other, 16 rows each, that multiply tiles of shared memory or registers."""
 
-    def __init__(self, dtype: Any, warps: int) -> None:
+    def __init__(self, dtype: NumericMeta, warps: int) -> None:
         op = cute.nvgpu.warp.MmaF16BF16Op(dtype, cute.Float32, (16, 8, 16))
         thread = cute.arch.thread_idx()[0]
         self.dtype = dtype
@@ -122,7 +123,7 @@ class Warps:
         """The row and the column of each accumulator of a tile."""
         return self.mma.partition_C(cute.make_identity_tensor((rows, columns)))
 
-    def multiply(self, sums: Any, a: Any, b: Any, stage: Any = 0) -> None:
+    def multiply(self, sums: Any, a: Any, b: Any, stage: Int = 0) -> None:
         """sums += a @ b^T, for a (rows,K) and b (columns,K,stages), both in shared memory."""
         ra = self.mma.make_fragment_A(self.mma.partition_A(a))
         rb = self.mma.make_fragment_B(self.mma.partition_B(b)[None, None, None, 0])
@@ -135,7 +136,7 @@ class Warps:
                 cute.copy(self.copy_b, from_b[None, n, k, stage], to_b[None, n, k])
                 cute.gemm(self.mma, ra[None, None, k], pairs[None, (None, n), k], of_pairs[None, None, (None, n)])
 
-    def multiply_turned(self, sums: Any, p: Any, b: Any, stage: Any = 0) -> None:
+    def multiply_turned(self, sums: Any, p: Any, b: Any, stage: Int = 0) -> None:
         """sums += p @ b, for accumulators p (rows,K) and b (K,columns,stages) in shared memory; p is rounded."""
         rounded = cute.make_rmem_tensor_like(p, self.dtype)
         rounded.store(p.load().to(self.dtype))

@@ -22,6 +22,7 @@ import numpy as np
 from tilefold import cute
 from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.typing import Int
 
 from ..arguments import Array
 from ..softmax_parts import exp2, quad_reduce
@@ -128,13 +129,13 @@ def attention_kernel(
                     number = consumers * tile.m + i
                     load_stage(pipe_q, fill_q, load_q, tQgQ[None, number, 0, tile.head, tile.batch], tQsQ)
 
-            def load_keys(tile: Tile, j: Any) -> None:
+            def load_keys(tile: Tile, j: Int) -> None:
                 """Loads keys."""
                 tKsK, tKgK = parts(load_k, sK, gK, (keys, depth), (tile.start_k, 0, 0, 0))
                 head_k = tile.head // (heads // heads_k)
                 load_stage(pipe_k, fill_k, load_k, tKgK[None, j, 0, head_k, tile.batch], tKsK)
 
-            def load_values(tile: Tile, j: Any) -> None:
+            def load_values(tile: Tile, j: Int) -> None:
                 """Loads values."""
                 tVsV, tVgV = parts(load_v, sV, gV, (depth, keys), (0, tile.start_k, 0, 0))
                 head_k = tile.head // (heads // heads_k)
@@ -242,7 +243,7 @@ def attention_kernel(
                 cute.gemm(pv, accO, aP[None, None, step], rV[None, None, step, used_v.index], accO)
             warpgroup.commit_group()
 
-        def exponentials(tile: Tile, j: Any, masked: bool) -> None:
+        def exponentials(tile: Tile, j: Int, masked: bool) -> None:
             """Scores become exponentials in their place; `shrink` is the factor of the earlier sums."""
             if masked:
                 for r in cute.range_constexpr(2):
@@ -265,7 +266,7 @@ def attention_kernel(
             scaled = total.load() * shrink.load()
             total.store(power.reduce(cute.ReductionOp.ADD, scaled, reduction_profile=(None, 1), keepdims=True))
 
-        def release_scored(j: Any) -> None:
+        def release_scored(j: Int) -> None:
             """The scores of tile `j` are complete: it is needed no longer, nor are the rows after tile 0."""
             release(pipe_k, used_k)
             if j == 0:
@@ -280,7 +281,7 @@ def attention_kernel(
             total.fill(0.0)
             exponentials(tile, last, masked=is_ragged)
 
-        def next_keys(tile: Tile, j: Any, accumulate: Any, masked: bool) -> None:
+        def next_keys(tile: Tile, j: Int, accumulate: Any, masked: bool) -> None:
             """Tile `j` of the keys, beside the values of the one before."""
             multiply_qk()
             multiply_pv(accumulate)

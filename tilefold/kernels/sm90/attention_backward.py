@@ -19,6 +19,7 @@ from tilefold.builder.primitives.enums import CpReduceOp, CpReduceType
 from tilefold.builder.primitives.transfers import cp_reduce_async_bulk_global_shared_cta as add_in_memory
 from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.typing import Int
 
 from ..sm80.parts import sequence
 from ..softmax_parts import exp2
@@ -86,7 +87,7 @@ def attention_backward_kernel(
         tokens, one_stage = cute.select(tensor, [1, 3, 2, 0]), cute.slice_(layout, (None, None, 0))
         return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), tokens, one_stage, (count, depth))
 
-    def parts(coordinates: Any, atom: Any, to: cute.Tensor, count: int, start: Any, head: Any) -> Any:
+    def parts(coordinates: Any, atom: Any, to: cute.Tensor, count: int, start: Any, head: Int) -> Any:
         """Tiles in shared memory and those of a head, as an instruction moves them."""
         tiled = cute.local_tile(cute.domain_offset((start, 0, 0, 0), coordinates), (count, depth), (None, 0, head, at))
         one = cute.make_layout(1)
@@ -123,7 +124,7 @@ def attention_backward_kernel(
     turns = cute.where(n * OWN < keys, cute.math.max(cute.ceil_div(rows, size) - low, 0), 0)
     total = turns * shared
 
-    def after(m: Any, head: Any) -> tuple[Any, Any]:
+    def after(m: Int, head: Int) -> tuple[Any, Any]:
         """The tile of rows after one, maybe the first one of the next head."""
         is_last = m + 1 == low + turns
         return cute.where(is_last, low, m + 1), cute.where(is_last, head + 1, head)
@@ -148,7 +149,7 @@ def attention_backward_kernel(
                         cute.copy(atom, source[None, CONSUMERS * n + i], target[None, i], tma_bar_ptr=bar)
                 pipe.producer_commit(state)
 
-            def load_rows(m: Any, head: Any, with_keys: bool) -> None:
+            def load_rows(m: Int, head: Int, with_keys: bool) -> None:
                 """Loads a tile of rows, and before the first one also the keys and values."""
                 tile = config.tile_of(m, batch, starts)
                 if with_keys:
@@ -218,14 +219,14 @@ def attention_backward_kernel(
         is_ragged = starts is not None or type(keys) is not int or keys % OWN != 0
         first_own = n * OWN + own * KEYS
 
-        def multiply_scores(acc: cute.Tensor, a: Any, b: Any, stage: Any, accumulate: bool) -> None:
+        def multiply_scores(acc: cute.Tensor, a: Any, b: Any, stage: Int, accumulate: bool) -> None:
             """Begins the product of the own keys or values with a stage of rows."""
             for step in cute.range_constexpr(depth // 16):
                 by_rows.set(warpgroup.Field.ACCUMULATE, accumulate or step > 0)
                 cute.gemm(by_rows, acc, a[None, None, step, own], b[None, None, step, stage], acc)
             warpgroup.commit_group()
 
-        def multiply_sums(acc: cute.Tensor, a: Any, b: Any, stage: Any) -> None:
+        def multiply_sums(acc: cute.Tensor, a: Any, b: Any, stage: Int) -> None:
             """Begins to add a product to dV or dK."""
             by_depth.set(warpgroup.Field.ACCUMULATE, True)
             for step in cute.range_constexpr(size // 16):
@@ -249,7 +250,7 @@ def attention_backward_kernel(
                     cute.gemm(of_dq, into, a, b, into)
             warpgroup.commit_group()
 
-        def add_dq(m: Any, head: Any) -> None:
+        def add_dq(m: Int, head: Int) -> None:
             """Begins to add the own half of dQ to that in memory, through shared memory."""
             count = cute.size(accQ) // ADJACENT
             if t % WARPGROUP == 0:
@@ -266,14 +267,14 @@ def attention_backward_kernel(
                 add_in_memory(place, sAcc.ptr(0, own), bytes, op=CpReduceOp.ADD, type=CpReduceType.F32)
                 cute.arch.cp_async_bulk_commit_group()
 
-        def load_statistics(to: cute.Tensor, kind: int, stage: Any) -> None:
+        def load_statistics(to: cute.Tensor, kind: int, stage: Int) -> None:
             """Loads a number for each of the thread's rows to all of its keys."""
             for i in cute.range_constexpr(size // 8):
                 pair = cute.local_tile(sStats[None, stage], (2,), (kind * (size // 2) + 4 * i + t % 4,)).load()
                 for r in cute.range_constexpr(cute.size(to, 0)):
                     cute.local_tile(to[r, None], (2,), (i,)).store(pair)
 
-        def leave_out(m: Any) -> None:
+        def leave_out(m: Int) -> None:
             """Scores of keys after the last one, and after a row's own, do not count."""
             for r in cute.range_constexpr(2):
                 key = first_own + places[2 * r][0]

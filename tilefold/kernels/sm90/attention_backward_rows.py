@@ -8,6 +8,7 @@ from typing import Any
 
 from tilefold import cute
 from tilefold.cute.nvgpu import warpgroup
+from tilefold.cute.typing import Int
 
 from ..sm80.parts import sequence
 from .attention_tiles import ROWS as KEYS
@@ -34,7 +35,7 @@ class Backward:
     causal: bool = False
     keeps_single: bool = True
 
-    def tile_of(self, m: Any, batch: Any, starts: Any) -> Any:
+    def tile_of(self, m: Int, batch: Int, starts: cute.Tensor | None) -> Any:
         """The number of a tile of rows among those of all packed sequences, which have at most one more each than their
         tokens fill.
         """

@@ -23,6 +23,7 @@ from typing import Any
 from tilefold import cute
 from tilefold.cute import pipeline
 from tilefold.cute.nvgpu import cpasync, warp, warpgroup
+from tilefold.cute.typing import Int
 
 from ..arguments import Array, like, refuse
 from ..softmax_parts import exp2, pipelined, quad_reduce
@@ -88,7 +89,7 @@ def decode_kernel(
     )
     producer, consumer = pipe.make_participants()
 
-    def part_of_keys(length: Any) -> Any:
+    def part_of_keys(length: Int) -> Any:
         """The tiles of keys of this block, for this many keys: the first one and that after the last."""
         low = cute.math.max(length - rows + 1 - config.window, 0) // keys if config.window else 0
         count = cute.ceil_div(length, keys) - low
@@ -96,7 +97,7 @@ def decode_kernel(
 
     most = mK.shape[1] if table is None else mK.shape[1] * table.shape[1]
 
-    def tile_at(j: Any) -> Any:
+    def tile_at(j: Int) -> Any:
         """The coordinates of a tile of keys."""
         if table is None:
             return None, j, 0, head, batch
@@ -105,7 +106,7 @@ def decode_kernel(
 
     chunks = depth // VECTOR
 
-    def write(number: Any, at: Any, result: Any) -> None:
+    def write(number: Int, at: Int, result: Any) -> None:
         """Writes adjacent elements of a row of the block."""
         row = first + number
         to = mOut[batch, row // group, head * group + row % group, None]
@@ -201,7 +202,7 @@ def decode_kernel(
                         score = score + config.bias(batch, head * group + row % group, row // group, key)
                     S[r, i] = score / scale
 
-        def tile_of_keys(j: Any, masked: bool) -> None:
+        def tile_of_keys(j: Int, masked: bool) -> None:
             stage = consumer.wait_and_advance()
             start = j * keys + slice_ * width
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tilefold import cute
 from tilefold.cute.nvgpu import warpgroup
+from tilefold.cute.typing import NumericMeta
 
 from .attention_tiles import ROWS
 
@@ -25,7 +26,7 @@ KEYS = 16
 class Elements:
     """The elements of Q, K, P and V, heads of `depth` of them and tiles of `keys`."""
 
-    def __init__(self, dtype: Any, depth: int, keys: int) -> None:
+    def __init__(self, dtype: NumericMeta, depth: int, keys: int) -> None:
         self.dtype, self.depth, self.keys = dtype, depth, keys
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilefold import cute
+from tilefold.cute.typing import Int
 
 from ..arguments import Array, refuse
 from ..softmax_parts import exp2
@@ -127,11 +128,11 @@ class Parts:
             cute.make_smem_tensor(cute.make_layout((ROWS, config.warps)), cute.Float32) for _ in range(2)
         )
 
-    def warps_of(self, tile: Any) -> list[Any]:
+    def warps_of(self, tile: Int) -> list[Any]:
         """The warps of a tile of Q."""
         return [i * self.config.tiles + tile for i in range(self.config.slices)]
 
-    def of_warps(self, row: Any, tile: Any, at: Any) -> Any:
+    def of_warps(self, row: Int, tile: Int, at: Int) -> Any:
         """Adjacent elements of a row of O, of all warps."""
         first, *others = (self.rows[None, row, warp] for warp in self.warps_of(tile))
         result = cute.local_tile(first, (VECTOR,), (at,)).load()
@@ -139,7 +140,7 @@ class Parts:
             result = result + cute.local_tile(other, (VECTOR,), (at,)).load()
         return result
 
-    def sum_of_warps(self, row: Any, tile: Any) -> Any:
+    def sum_of_warps(self, row: Int, tile: Int) -> Any:
         """The sum of exponentials of a row, of all warps."""
         first, *others = (self.sums[row, warp] for warp in self.warps_of(tile))
         for other in others:
@@ -147,7 +148,7 @@ class Parts:
         return first
 
     @cute.jit
-    def add_up(self, row: Any, tile: Any, at: Any) -> None:
+    def add_up(self, row: Int, tile: Int, at: Int) -> None:
         """The sum over all warps replaces the first one's: adjacent elements of O, and where they are the
         first, also the greatest score and the sum.
         """
@@ -159,7 +160,7 @@ class Parts:
                 top = cute.math.max(top, self.tops[row, other])
             self.tops[row, tile] = top
 
-    def of_blocks(self, row: Any, tile: Any, at: Any, factor: Any) -> Any:
+    def of_blocks(self, row: Int, tile: Int, at: Int, factor: Any) -> Any:
         """Adjacent elements of a finished row of O, 0 where it sees no key. If several blocks share the keys, each has
         added up its own; scores count `factor` times.
         """
@@ -186,11 +187,11 @@ class Memory:
     greatest scores and the sums. The block that is the last to say so adds them up in the order of the keys.
     """
 
-    def __init__(self, config: Decode, depth: int, left: Any, ready: Any, group: Any) -> None:
+    def __init__(self, config: Decode, depth: int, left: Any, ready: Any, group: Int) -> None:
         self.config, self.depth, self.left, self.ready, self.group = config, depth, left, ready, group
         self.is_last = cute.make_smem_tensor(cute.make_layout(1), cute.Int32)
 
-    def place(self, part: Any) -> tuple[Any, Any, Any]:
+    def place(self, part: Int) -> tuple[Any, Any, Any]:
         """The rows of O, the greatest scores and the sums of a block: (D,row), (row), (row)."""
         rows, depth = self.config.rows, self.depth
         begin = (self.group * self.config.parts + part) * (rows * (depth + 2))
@@ -203,7 +204,7 @@ class Memory:
         return found, tops, sums
 
     @cute.jit
-    def leave(self, parts: Parts, part: Any, number: Any, at: Any):
+    def leave(self, parts: Parts, part: Int, number: Int, at: Int):
         """Leaves adjacent elements of a row, and where they are the first, also its greatest score and its sum."""
         rows, tops, sums = self.place(part)
         row, tile = number % ROWS, number // ROWS
@@ -216,7 +217,7 @@ class Memory:
             tops[number] = top
 
     @cute.jit
-    def arrive(self, thread: Any, threads: int) -> Any:
+    def arrive(self, thread: Int, threads: int) -> Any:
         """All threads of the block have left theirs; gives whether this block was the last."""
         cute.arch.barrier(barrier_id=1, number_of_threads=threads)
         if thread == 0:
@@ -226,7 +227,7 @@ class Memory:
         return self.is_last[0] == self.config.parts - 1
 
     @cute.jit
-    def of_blocks(self, number: Any, at: Any, factor: Any) -> Any:
+    def of_blocks(self, number: Int, at: Int, factor: Any) -> Any:
         """Adjacent elements of a finished row of O, 0 where it sees no key; scores count `factor` times."""
         reached = cute.Float32(NEVER)
         for part in cute.range(self.config.parts, unroll=8):

@@ -8,6 +8,7 @@ from typing import Any
 
 from tilefold import cute
 from tilefold.cute.nvgpu import cpasync
+from tilefold.cute.typing import Int
 
 from ..softmax_parts import quad_transposed
 
@@ -104,7 +105,7 @@ class Tiles:
         self,
         config: Config,
         shape: tuple[Any, Any, Any, Any],
-        keys: Any,
+        keys: Int,
         starts: cute.Tensor | None,
         starts_k: cute.Tensor | None,
     ) -> None:
@@ -128,7 +129,7 @@ class Tiles:
         return cute.ceil_div(self.length(last)[1], self.config.rows)
 
     @cute.jit
-    def at(self, number: Any) -> Tile:
+    def at(self, number: Int) -> Tile:
         """The tile of a number, which is not below those that were asked for before."""
         tiles = self.count()
         while (self.sequence < self.sequences) & (number >= self.before + tiles * self.all_heads):
@@ -173,7 +174,7 @@ def load_stage(pipe: Any, state: Any, atom: Any, source: Any, target: Any) -> No
 
 
 @cute.jit
-def turn(group: Any, config: cute.Constexpr[Config], ends: cute.Constexpr[bool] = False) -> None:
+def turn(group: Int, config: cute.Constexpr[Config], ends: cute.Constexpr[bool] = False) -> None:
     """Two warpgroups take turns: waits for that of `group`, or, where that one `ends`, lets the other one begin."""
     if config.consumers == 2:
         meet = cute.arch.barrier_arrive if ends else cute.arch.barrier
@@ -183,6 +184,6 @@ def turn(group: Any, config: cute.Constexpr[Config], ends: cute.Constexpr[bool] 
             meet(barrier_id=1 if ends else 2, number_of_threads=2 * WARPGROUP)
 
 
-def quarters(words: cute.Tensor, row: int, depth: int, lane: Any) -> list[list[Any]]:
+def quarters(words: cute.Tensor, row: int, depth: int, lane: Int) -> list[list[Any]]:
     """A row of O, whose words of two elements four threads have in turns: 16 bytes of each 64 for each thread."""
     return [quad_transposed([words[row + 8 * b + 2 * i] for i in range(4)], lane) for b in range(depth // 32)]

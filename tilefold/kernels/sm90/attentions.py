@@ -30,8 +30,8 @@ def plan_of(batch: int, rows: int, heads: int, depth: int, causal: bool, sequenc
 
 
 def forward(
-    out: Array, lse: Array | None, q: Array, k: Array, v: Array, causal: bool, scale: float, starts: Any,
-    starts_k: Any, blocks: int,
+    out: Array, lse: Array | None, q: Array, k: Array, v: Array, causal: bool, scale: float, starts: Array | None,
+    starts_k: Array | None, blocks: int,
 ) -> Launches:  # fmt: skip
     """O, and the logarithm of each row's sum of exponentials where there is a place for it."""
     if lse is None and starts is None and is_decode(q, k) and abs(scale * scale * q.shape[3] - 1) < 1e-6:
@@ -51,7 +51,7 @@ def forward(
 
 def backward(
     places: tuple[Array, ...], do: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, causal: bool,
-    scale: float, starts: Any, starts_k: Any,
+    scale: float, starts: Array | None, starts_k: Array | None,
 ) -> Launches:  # fmt: skip
     """The gradients of q, k and v."""
     batch, rows, heads, depth = q.shape

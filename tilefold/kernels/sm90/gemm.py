@@ -20,6 +20,7 @@ import numpy as np
 from tilefold import cute
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.typing import Int, NumericMeta
 from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array, refuse
@@ -58,7 +59,7 @@ def chosen_config(
     return Config(n=192, stages=4) if tiles >= MANY * blocks else Config()
 
 
-def accumulated(dtype: Any) -> Any:
+def accumulated(dtype: NumericMeta) -> Any:
     """The type in which products of elements are summed."""
     return cute.Int32 if dtype.kind == "int" else cute.Float32
 
@@ -76,7 +77,7 @@ def by_columns(part: Any) -> Any:
     return cute.composition(part, cute.make_layout((2, (2, cute.size(part) // 4)), stride=(2, (1, 4))))
 
 
-def columns_of_chunk(n: int, dtype: Any) -> int:
+def columns_of_chunk(n: int, dtype: NumericMeta) -> int:
     """The columns of which a tile of `n` has a multiple: those of 128 bytes, which is the widest that is swizzled, or
     of 64 or 32 where a tile has a part of them over.
     """
@@ -84,7 +85,7 @@ def columns_of_chunk(n: int, dtype: Any) -> int:
 
 
 @cute.jit
-def write(store: Any, whole: Any, columns: Any, shared: Any, buffer: Any, row: Any, column: Any, layer: Any):
+def write(store: Any, whole: Any, columns: Int, shared: Any, buffer: Any, row: Int, column: Int, layer: Int):
     """A thread begins to store a buffer of 64 rows and this many columns of D: the rows with a number, from a column
     on, where D has such.
     """
@@ -212,7 +213,7 @@ def gemm_kernel(
 
         whole_columns = type(mD.shape[1]) is int and mD.shape[1] % config.n == 0
 
-        def columns_of(bias: cute.Tensor, column: Any) -> cute.TensorSSA:
+        def columns_of(bias: cute.Tensor, column: Int) -> cute.TensorSSA:
             """The bias of each row of a part of D; 0 beyond the last column."""
             every_row = cute.make_tensor(bias.iterator, cute.make_layout(mD.shape[:2], stride=(0, 1)))
 
@@ -227,7 +228,7 @@ def gemm_kernel(
             cute.autovec_copy(part, loaded, pred=within)
             return loaded.load()
 
-        def tile_of(matrix: cute.Tensor, row: Any, column: Any, across: bool = True) -> cute.TensorSSA:
+        def tile_of(matrix: cute.Tensor, row: Int, column: Int, across: bool = True) -> cute.TensorSSA:
             """A part of a matrix like D, in f32; 0 beyond its ends. Where it is not `across`, a column alone."""
             tile = cute.local_tile(matrix, (ROWS, columns), (row, column if across else 0))
             part = by_columns(narrow.get_slice(mine).partition_C(tile))
@@ -239,7 +240,7 @@ def gemm_kernel(
             cute.autovec_copy(part, loaded, pred=cute.bounds(by_columns(places), limits))
             return loaded.load().to(cute.Float32)
 
-        def rows_of(scale: cute.Tensor, row: Any, column: Any) -> cute.TensorSSA:
+        def rows_of(scale: cute.Tensor, row: Int, column: Int) -> cute.TensorSSA:
             """A number for each row of a part of D, for all of its columns."""
             every_column = cute.make_layout(mD.shape[:2], stride=(1, 0))
             return tile_of(cute.make_tensor(scale.iterator, every_column), row, column, False)

@@ -15,6 +15,7 @@ from typing import Any
 
 from tilefold import cute
 from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.typing import Int
 from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array, refuse
@@ -29,14 +30,14 @@ DEFAULT = Config(n=256, stages=4, takes_turns=False)
 class GroupedTiles:
     """The tiles of D of all groups, one group after the other, and the group that a block has come to."""
 
-    def __init__(self, rows: Any, columns: Any, height: int):
+    def __init__(self, rows: cute.Tensor, columns: Int, height: int):
         self.rows, self.columns, self.height = rows, columns, height
         self.groups = cute.size(rows)
         self.group, self.first, self.above = cute.Int32(0), cute.Int32(0), cute.Int32(0)
         self.high = cute.ceil_div(rows[0], height)
 
     @cute.jit
-    def find(self, index: Any):
+    def find(self, index: Int):
         """Whether there is a tile of this number; goes on to its group then."""
         while self.group < self.groups and index - self.first >= self.high * self.columns:
             self.first += self.high * self.columns
@@ -46,7 +47,7 @@ class GroupedTiles:
                 self.high = cute.ceil_div(self.rows[self.group], self.height)
         return self.group < self.groups
 
-    def place(self, index: Any) -> tuple[Any, Any]:
+    def place(self, index: Int) -> tuple[Any, Any]:
         """The row and column of a tile within its group, counted by tiles."""
         return cute.rasterize(index - self.first, self.high, self.columns)
 

@@ -14,6 +14,7 @@ from typing import Any
 from tilefold import cute
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.typing import Int
 from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array, any_rows, refuse
@@ -41,7 +42,7 @@ class ScaledSums(Sums):
         self.factors = cute.make_rmem_tensor((2, 1), cute.Float32)
 
     @cute.jit
-    def add_scaled(self, scale_a: Any, scale_b: Any, m: Any, n: Any, count: Any):
+    def add_scaled(self, scale_a: Any, scale_b: Any, m: Int, n: Int, count: Int):
         """Sums up a tile. Rows and columns beyond D have the last scales."""
         self.sums.fill(0.0)
         of_tile, scales = None, None
@@ -58,7 +59,7 @@ class ScaledSums(Sums):
         for k in cute.range(count // together * together, count, unroll=1):
             scales = self.add_blocks(k, 1, of_tile, scales)
 
-    def add_blocks(self, k: Any, number: int, of_tile: Any, scales: Any) -> Any:
+    def add_blocks(self, k: Int, number: int, of_tile: Any, scales: Any) -> Any:
         """Adds some blocks of K, the first of which has these scales. Gives those of the next one."""
         before = self.consumer.state.clone()
         self.multiply(self.products[0])
@@ -76,7 +77,7 @@ class ScaledSums(Sums):
             scales = following
         return scales
 
-    def loaded(self, of_tile: Any, k: Any) -> Any:
+    def loaded(self, of_tile: Any, k: Int) -> Any:
         """The scales of a block of K, or of the last one."""
         k = cute.math.min(k, cute.size(of_tile[0][0]) - 1)
         return tuple([mode[k] for mode in some] for some in of_tile)

@@ -11,6 +11,7 @@ from typing import Any
 
 from tilefold import cute
 from tilefold.cute import utils
+from tilefold.cute.typing import Int
 
 VECTOR = 4
 """The adjacent sums of a thread in memory."""
@@ -27,7 +28,7 @@ class Exchange:
         self.sums, self.ready, self.size, self.threads = sums, ready, size, threads
         self.vectors = size // (VECTOR * threads)
 
-    def place(self, number: Any, thread: Any) -> Any:
+    def place(self, number: Int, thread: Int) -> Any:
         """The sums of a thread in a place: (VECTOR,vectors)."""
         each = cute.make_layout((VECTOR, self.threads, self.vectors), stride=(1, VECTOR, VECTOR * self.threads))
         begin = cute.domain_offset(number * self.size, self.sums)
@@ -38,7 +39,7 @@ class Exchange:
         cute.arch.barrier(barrier_id=SUMS_READY, number_of_threads=self.threads)
 
     @cute.jit
-    def leave(self, acc: Any, number: Any, thread: Any):
+    def leave(self, acc: Any, number: Int, thread: Int):
         """Leaves sums in a place."""
         sums, to = cute.composition(acc, cute.make_layout((VECTOR, self.vectors))), self.place(number, thread)
         for i in cute.range_constexpr(self.vectors):
@@ -48,7 +49,7 @@ class Exchange:
             cute.arch.store_release(self.ready.ptr(number), 1)
 
     @cute.jit
-    def add(self, acc: Any, number: Any, thread: Any):
+    def add(self, acc: Any, number: Int, thread: Int):
         """Adds the sums in a place, when they are ready; then the place is free again."""
         sums, ready = cute.composition(acc, cute.make_layout((VECTOR, self.vectors))), self.ready.ptr(number)
         if thread == 0:
@@ -69,7 +70,7 @@ class SharedTiles:
     of part 0, and `is_shared` whether there are other parts.
     """
 
-    def __init__(self, params: Any, tiles: Any, count: Any, splits: int):
+    def __init__(self, params: utils.PersistentTileSchedulerParams, tiles: Int, count: Int, splits: int):
         self.params, self.count, self.splits = params, cute.Int32(count), splits
         self.blocks, self.unit = cute.arch.grid_dim(), cute.arch.block_idx()[2]
         self.whole = tiles // self.blocks[2] * self.blocks[2]
@@ -103,7 +104,7 @@ class SharedTiles:
         return scheduler.get_current_work()
 
 
-def tile_scheduler(params: Any, tiles: Any, count: Any, splits: int) -> Any:
+def tile_scheduler(params: utils.PersistentTileSchedulerParams, tiles: Int, count: Int, splits: int) -> Any:
     """The scheduler of a block: it shares K of the tiles that are left over where `splits` is more than 1."""
     if splits > 1:
         return SharedTiles(params, tiles, count, splits)

@@ -24,6 +24,7 @@ from typing import Any
 from tilefold import cute
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.typing import Int
 from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array, refuse
@@ -36,7 +37,7 @@ Activation = Callable[[cute.TensorSSA], cute.TensorSSA]
 """A function of the sums that is applied before they are written."""
 
 
-def adjacent(row: Any, number: Any, vector: int) -> Any:
+def adjacent(row: cute.Tensor, number: Int, vector: int) -> Any:
     """Adjacent elements of a row in f32, as a column."""
     return cute.local_tile(row, (vector,), (number,)).load().to(cute.Float32).reshape((vector, 1))
 
@@ -82,7 +83,7 @@ def skinny_kernel(
     parts = [cute.arch.mapa(sums, peer) if config.splits > 1 else sums for peer in range(config.splits)]
 
     @cute.jit
-    def write(n: Any, m: Any):
+    def write(n: Int, m: Int):
         """Writes the block's slice of a tile, the sum of those of its cluster."""
         for v in cute.range(t, share * config.m, WARPGROUP):
             row, at = v // share, rank * share + v % share
@@ -129,7 +130,7 @@ def skinny_kernel(
     pipeline.pipeline_init_wait((config.pair, 1))
 
     @cute.jit
-    def load(n: Any, m: Any, begin: Any, end: Any):
+    def load(n: Int, m: Int, begin: Int, end: Int):
         """Loads some strips of a tile."""
         for k in cute.range(begin, end):
             if not config.lets_begin and k == cute.math.max(begin, end - config.stages):
@@ -211,7 +212,7 @@ def skinny_kernel(
             cute.arch.cluster_wait()
 
 
-def begin_of(part: Any, strips: Any, parts: int) -> Any:
+def begin_of(part: Int, strips: Int, parts: int) -> Any:
     """The first strip of a part, where all parts have as many strips, or one more."""
     return part * (strips // parts) + cute.math.min(part, strips % parts)
 

@@ -11,6 +11,7 @@ from typing import Any
 from tilefold import cute
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.typing import Int
 from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import refuse
@@ -86,7 +87,7 @@ def load_of(blocks: int) -> Any:
 
 
 @cute.jit
-def together(group: Any):
+def together(group: Int):
     """The threads of a consumer wait for each other."""
     if group == 0:
         cute.arch.barrier(barrier_id=1, number_of_threads=WARPGROUP)
@@ -128,7 +129,7 @@ class Stages:
     """
 
     def __init__(
-        self, tensor: Any, layout: Any, shape: tuple[int, int], share: int = 1, rank: Any = 0, mask: Any = None
+        self, tensor: Any, layout: Any, shape: tuple[int, int], share: int = 1, rank: Int = 0, mask: Any = None
     ):
         self.tensor = cute.make_smem_tensor(layout, tensor.element_type, alignment=1024)
         one = cute.slice_(layout, (None, None, 0))
@@ -143,7 +144,7 @@ class Stages:
 
 
 @cute.jit
-def load_strips(producer: Any, begin: Any, end: Any, a: Any, of_a: tuple[Any, ...], b: Any, of_b: tuple[Any, ...]):
+def load_strips(producer: Any, begin: Int, end: Int, a: Any, of_a: tuple[Any, ...], b: Any, of_b: tuple[Any, ...]):
     """A warp loads strips of K, from number `begin` to `end`, of tiles of A and of B to their stages. A tile has a
     number along M or N, and in the modes behind.
     """
@@ -175,7 +176,7 @@ class Sums:
         warpgroup.commit_group()
 
     @cute.jit
-    def add_up(self, count: Any):
+    def add_up(self, count: Int):
         """Sums up the products of some stages."""
         before = self.consumer.state.clone()
         for k in cute.range(count):
@@ -206,7 +207,7 @@ class Writer:
         self.stores = pipeline.PipelineTmaStore.create(num_stages=buffers, producer_group=group)
         self.buffer = pipeline.make_pipeline_state(pipeline.PipelineUserType.Producer, buffers)
 
-    def begin(self, thread: Any, own: Any) -> None:
+    def begin(self, thread: Int, own: Int) -> None:
         """A thread of consumer `own` prepares to write."""
         self.own, self.leads = own, cute.arch.make_warp_uniform(thread // 32) == 0
         k = warpgroup.OperandMajorMode.K
