@@ -155,3 +155,19 @@ def test_each_command_writes_to_a_file(
     assert main([*words, "-o", str(tmp_path / file)]) == 0
     assert said in (tmp_path / file).read_text()
     assert said not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["run", "bisect", "check", "compile", "reduce"])
+def test_a_command_that_fails_leaves_the_file(command: str, tmp_path: Path) -> None:
+    (tmp_path / "broken.cute").write_text("broken {\n")
+    (tmp_path / "out").write_text("before")
+    assert main([command, str(tmp_path / "broken.cute"), "-o", str(tmp_path / "out")]) == 1
+    assert (tmp_path / "out").read_text() == "before"
+    assert names(tmp_path) == ["broken.cute", "out"]
+
+
+def test_text_in_a_page_has_the_style_of_a_report(tmp_path: Path) -> None:
+    assert main(["explain", "E3205", "-o", str(tmp_path / "x.html")]) == 0
+    written = (tmp_path / "x.html").read_text()
+    assert "prefers-color-scheme: dark" in written
+    assert "pre { white-space: pre-wrap" in written

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.printable import printable
+from tilefold.driver.style import base_style
 
 if TYPE_CHECKING:
     from tilefold.layout.drawing.scene import Picture
@@ -27,8 +28,10 @@ from contextlib import contextmanager
 _PAGES = (".html", ".htm", ".xhtml", ".xht")
 _PAGE = """\
 <!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{}</title></head>
-<body><pre>{}</pre></body></html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{}</title>
+<style>{} pre {{ white-space: pre-wrap; overflow-wrap: anywhere; }}</style></head>
+<body><main><pre>{}</pre></main></body></html>
 """
 
 
@@ -123,7 +126,7 @@ def _data(content: str | bytes, path: str) -> bytes:
     if isinstance(content, Markup):
         content = Markup(printable(content))
     elif isinstance(content, str) and path.lower().endswith(_PAGES):
-        content = _PAGE.format(escape(printable(path)), escape(printable(content)))
+        content = _PAGE.format(escape(printable(path)), base_style(), escape(printable(content)))
     return content.encode("utf-8", "replace") if isinstance(content, str) else content
 
 
