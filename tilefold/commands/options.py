@@ -61,8 +61,8 @@ def add_printed(parser: Options) -> None:
 
 @contextmanager
 def printed_to(path: str | None) -> Generator[None, None, None]:
-    """Within it, the standard output is collected for a file, which is written at the end. After an error, the file stays
-    as it is, and the output up to there is printed. Raises TilefoldError if it cannot be written.
+    """Within it, the standard output is collected for a file, which is written at the end. After an error, the file
+    stays as it is, and the output up to there is printed. Raises TilefoldError if it cannot be written.
     """
     if path is None or path == "-":
         yield
