@@ -33,6 +33,7 @@ LATENCY = 400
 """The cycles that an asynchronous copy takes."""
 MAX_EVENTS = 200_000
 """The default limit of a timeline's events."""
+_MULTIPLIES = "mma"
 _BULK = "ptx.cp.async.bulk"
 
 
@@ -67,11 +68,11 @@ class _State:
     """How often it has accessed mbarriers since."""
 
     def deed(self, now: int) -> str:
-        """The operation that the warp has executed most since it went on, of those that access memory or multiply, with
-        a comma; arithmetic where that took most of the cycles; else empty.
+        """The operation that the warp has executed most since it went on, with a comma: of those that multiply, else of
+        those that access memory; arithmetic where that took most of the cycles; else empty.
         """
-        for name, _ in self.accesses.most_common(1):
-            return f"{name}, "
+        if self.accesses:
+            return f"{max(self.accesses, key=lambda name: (_MULTIPLIES in name, self.accesses[name]))}, "
         return "arithmetic, " if now - self.time > 2 * self.mbarriers else ""
 
 

@@ -105,6 +105,12 @@ def test_warps_wait_for_mbarriers() -> None:
     assert not any(event.text.startswith("ptx.") for event in waits)
 
 
+def test_a_slice_that_multiplies_is_named_so_where_it_copies_more() -> None:
+    found = events(next(p for p in EXAMPLES if p.stem == "gemm_blockscaled").read_text(), "gemm_blockscaled.cute")
+    slices = [event.text for event in found if event.kind == "runs" and event.warp == 5]
+    assert any(text.startswith("ptx.tcgen05.mma.block_scale, ") for text in slices)
+
+
 def test_what_runs_has_the_name_of_the_access_or_the_multiplication_or_is_arithmetic() -> None:
     runs = [event.text for event in events(MULTIPLY, "multiply.cute") if event.kind == "runs"]
     for deed in ("ptx.tcgen05.mma, to ptx.mbarrier.wait", "ptx.tcgen05.ld, to ", "arithmetic, to "):
