@@ -8,8 +8,8 @@ an H200 (`python -m benchmarks.gemm_fit`); they choose well, and are no exact ti
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from math import log2
+from functools import cached_property, lru_cache
+from math import inf
 
 from ..arguments import refuse
 from .parts import ROWS
@@ -22,6 +22,8 @@ LEAST = 4
 """The fewest strips of K of a block."""
 FULL = 0.96
 """The part of their waves that tiles fill where no stream reads the memory more evenly."""
+DOUBLED = {1: 0, 2: 1, 4: 2, 8: 3}
+"""How often a cluster of one block is doubled, by its blocks."""
 MEMORY = 208 * 1024
 """The shared memory of a multiprocessor that stages and sums may take, in bytes."""
 FEW = 64
@@ -56,7 +58,7 @@ class Skinny:
         if self.pair > 1 and (self.pair != 2 or self.m % 16 or self.stream % 2):
             refuse("gemm", "a pair has two blocks, each of which loads a multiple of 8 rows of A")
 
-    @property
+    @cached_property
     def residents(self) -> int:
         """The blocks that a multiprocessor holds."""
         memory = self.stages * 128 * (self.rows + self.m) + self.m * (self.rows + VECTOR) * 4
@@ -125,29 +127,29 @@ def microseconds(
     config: Skinny, m: int, n: int, k: int, blocks: int, itemsize: int = 2, constants: Constants = CONSTANTS
 ) -> float:
     """The time of a product with these extents by this many multiprocessors."""
-    c, strips, tiles = constants, -(-k * itemsize // 128), -(-n // config.rows) * -(-m // config.m)
+    c, rows, few, splits = constants, config.rows, config.m, config.splits
+    strips, tiles = -(-k * itemsize // 128), -(-n // rows) * -(-m // few)
     memory, ends = (m * k + n * k + m * n) * itemsize * 1e-6 * c.memory, c.begin
     if config.stream:
         chain = most = tiles * strips / config.stream
         memory *= c.evenly
         ends += c.stream + c.shares * config.stream / tiles
     else:
-        splits, residents = config.splits, config.residents
-        part, count = -(-strips // splits), tiles * splits
+        residents, part, count = config.residents, -(-strips // splits), tiles * splits
         waves = -(-count // blocks)
         chain, most = -(-count // (blocks * residents // splits * splits)) * part, waves * part
-        ends += c.doubled * log2(splits)
+        ends += c.doubled * DOUBLED[splits]
         if residents == 2 and waves == 1:
             ends -= c.room
         if splits == 1 and count >= FULL * waves * blocks:
             memory *= c.evenly
         elif waves > 1:
             ends += c.uneven
-    bytes_of_strip = 0.128 * (config.rows + config.m / config.pair)
+    bytes_of_strip = 0.128 * (rows + few / config.pair)
     strip = c.strip + c.alone / config.stages + (c.accurate if config.accurate else 0.0)
     power, loads = c.overlap, tiles * strips * bytes_of_strip * 1e-3 * c.loads
     work = (chain * strip) ** power + (most * bytes_of_strip * c.load) ** power + memory**power + loads**power
-    return work ** (1 / power) + ends + c.write * config.m * config.rows / 128
+    return work ** (1 / power) + ends + c.write * few * rows / 128
 
 
 def chosen_skinny(
@@ -164,8 +166,12 @@ def rated_skinny(
     found = skinny_candidates(m, n, k, blocks, itemsize, streams)
     if accurate:
         found = (replace(config, accurate=True) for config in found)
-    rated = ((microseconds(config, m, n, k, blocks, itemsize), config) for config in found)
-    return min(rated, key=lambda each: each[0])
+    least, chosen = inf, None
+    for config in found:
+        if (time := microseconds(config, m, n, k, blocks, itemsize)) < least:
+            least, chosen = time, config
+    assert chosen is not None
+    return least, chosen
 
 
 def is_skinny(m: int, n: int, blocks: int) -> bool:
