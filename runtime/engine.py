@@ -24,6 +24,8 @@ from .options import Cluster, LaunchAttributes
 
 NumPyArray: TypeAlias = NDArray[Any]
 """An array of NumPy, of elements of any type."""
+NumPyType: TypeAlias = np.dtype[Any]
+"""The type of the elements of an array of NumPy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class LaunchConfig:
         return prod(self.block)
 
 
-def numpy_type(element: ElementType) -> np.dtype[Any]:
+def numpy_type(element: ElementType) -> NumPyType:
     """The type of an array's elements, those narrower than a byte taking one each."""
     return np.dtype(element.library if element.in_numpy else getattr(ml_dtypes, element.library))
 

@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ...base.errors import Code
-from ..engine import Argument, NumPyArray, TensorArgument, numpy_type
+from ..engine import Argument, NumPyArray, NumPyType, TensorArgument, numpy_type
 from ..errors import LaunchError
 from .array import Array
 from .library_types import ELEMENTS
@@ -75,7 +75,7 @@ def random_tensor(element: str, shape: tuple[int, ...], strides: tuple[int, ...]
     return TensorArgument(storage, array.layout)
 
 
-def _dtype(element: str) -> np.dtype[Any]:
+def _dtype(element: str) -> NumPyType:
     """The element type in which the engines take storage; a bool is a byte, and so are elements that share one."""
     is_byte = element == "i1" or ELEMENTS[element].memory_bits < 8
     return np.dtype(np.uint8) if is_byte else numpy_type(ELEMENTS[element])
@@ -97,7 +97,7 @@ class _Place:
         """The address behind the last element."""
         return self.address + max(array.bytes for array in self.arrays.values())
 
-    def memory(self, dtype: np.dtype[Any]) -> NumPyArray:
+    def memory(self, dtype: NumPyType) -> NumPyArray:
         """The memory itself, in the element type of the IR."""
         memory: Any = (ctypes.c_uint8 * (self.end - self.address)).from_address(self.address)
         return np.frombuffer(memory, dtype)

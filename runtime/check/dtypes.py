@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Facts of element types for the check language: which are floating-point, and how near two results must be."""
 
-from typing import Any
-
 import numpy as np
 
 from ...base.element_types import ELEMENT_TYPES
-from ..engine import NumPyArray, numpy_type
+from ..engine import NumPyArray, NumPyType, numpy_type
 
 _FLOATS = frozenset(numpy_type(element) for element in ELEMENT_TYPES if element.exponent)
 
 
-def is_floating(dtype: np.dtype[Any]) -> bool:
+def is_floating(dtype: NumPyType) -> bool:
     """Whether a type is floating-point, counting bfloat16 and floats of 8 bits and less, whose kind NumPy does not
     know, and the objects that are exact numbers.
     """
@@ -29,6 +27,6 @@ TOLERANCES = {numpy_type(element): element.tolerance for element in ELEMENT_TYPE
 _EXACT = (0.0, 0.0)
 
 
-def tolerance(left: np.dtype[Any], right: np.dtype[Any]) -> tuple[float, float]:
+def tolerance(left: NumPyType, right: NumPyType) -> tuple[float, float]:
     """The relative and absolute tolerance of comparing two types: that of the coarser one; integers are exact."""
     return max(TOLERANCES.get(left, _EXACT), TOLERANCES.get(right, _EXACT))

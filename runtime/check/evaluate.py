@@ -20,7 +20,7 @@ import numpy as np
 from ...base.errors import Code
 from ...base.limits import DEFAULT_LIMITS
 from ...dialects.run.grammar import OPERATORS, Expression, ExpressionError, Near
-from ..engine import NumPyArray
+from ..engine import NumPyArray, NumPyType
 from .dtypes import is_floating, widen
 from .limits import MORE_MEMORY, SMALLER_RESULT, CostError, Memory, UnfitError, check_elements, infer_common_shape
 
@@ -242,7 +242,7 @@ def _form(name: str, function: Function) -> str:
 
 def _type_like(value: object, beside: object) -> Any:
     """A number in the floating-point type of the array beside it, also where NumPy would widen (bfloat16)."""
-    dtype: np.dtype[Any] = np.asanyarray(beside).dtype
+    dtype: NumPyType = np.asanyarray(beside).dtype
     if isinstance(value, int | float) and not isinstance(beside, int | float) and is_floating(dtype):
         return dtype.type(value)
     return value

@@ -18,7 +18,7 @@ import numpy as np
 from ...base.errors import Code
 from ...base.limits import DEFAULT_LIMITS
 from ...dialects.run.grammar import ExpressionError, parse_expression
-from ..engine import NumPyArray
+from ..engine import NumPyArray, NumPyType
 from .dtypes import is_floating
 from .evaluate import Evaluator, Function, Value
 from .functions import FUNCTIONS
@@ -42,7 +42,7 @@ def fill_argument(
     text: str,
     name: str,
     shape: tuple[int, ...],
-    dtype: np.dtype[Any],
+    dtype: NumPyType,
     earlier: Mapping[str, Value],
     *,
     seed: int = 0,
@@ -74,7 +74,7 @@ def fill_argument(
 
 
 def make_generators(
-    name: str, shape: tuple[int, ...], dtype: np.dtype[Any], run_seed: int, given: Memory | None = None
+    name: str, shape: tuple[int, ...], dtype: NumPyType, run_seed: int, given: Memory | None = None
 ) -> Mapping[str, Function]:
     """The functions that only a fill can call, since their result takes the argument's shape."""
     memory, elements = given or Memory(DEFAULT_LIMITS.bytes), prod(shape)

@@ -4,12 +4,11 @@
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from ...base.element_types import ELEMENT_TYPES, ElementType
-from ..engine import NumPyArray, numpy_type
+from ..engine import NumPyArray, NumPyType, numpy_type
 from ..sim.values import narrow, round_to_tf32
 from .dtypes import is_floating, widen
 from .evaluate import Function, Value, product
@@ -27,7 +26,7 @@ def _cast(name: str, how: str, function: Callable[[NumPyArray], NumPyArray]) -> 
     return apply
 
 
-def _to_narrow(dtype: np.dtype[Any], limit: float) -> Callable[[NumPyArray], NumPyArray]:
+def _to_narrow(dtype: NumPyType, limit: float) -> Callable[[NumPyArray], NumPyArray]:
     def function(a: NumPyArray) -> NumPyArray:
         if a.dtype == dtype:
             return a
@@ -41,7 +40,7 @@ def _to_tf32(a: NumPyArray) -> NumPyArray:
     return np.asanyarray(round_to_tf32(a))
 
 
-def _to_integer(dtype: np.dtype[Any]) -> Callable[[NumPyArray], NumPyArray]:
+def _to_integer(dtype: NumPyType) -> Callable[[NumPyArray], NumPyArray]:
     def function(a: NumPyArray) -> NumPyArray:
         return (np.trunc(a.astype(np.float64)) if is_floating(a.dtype) else a).astype(dtype)
 

@@ -22,7 +22,7 @@ from ...dialects import ptx
 from ...dialects.ptx import PtxOp
 from ...dialects.tile import YieldOp
 from ..arrays.storage import element_indices
-from ..engine import Argument, NumPyArray, TensorArgument
+from ..engine import Argument, NumPyArray, NumPyType, TensorArgument
 from .events import Step, Suspending
 from .faults import SimulationError, Site, site_of
 from .launch import Forgiven
@@ -40,7 +40,7 @@ Look = Callable[[Warp, Sequence[Value], Value], Iterator[Bad]]
 """Finds the fault of an operation's result, from its operands."""
 
 
-def is_floating(dtype: np.dtype[Any]) -> bool:
+def is_floating(dtype: NumPyType) -> bool:
     """Whether a type of the values of a kernel is a floating-point one."""
     return dtype.kind not in "biu"
 

@@ -21,7 +21,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.driver.devices import devices_of_process
 from tilefold.driver.world import World
 from tilefold.runtime.arrays.host_tensors import Multicast
-from tilefold.runtime.engine import NumPyArray
+from tilefold.runtime.engine import NumPyArray, NumPyType
 
 T = TypeVar("T")
 ALIGN = 256
@@ -92,7 +92,7 @@ def memory_at(address: int) -> NDArray[np.uint8]:
     raise TilefoldError(Code.BAD_ARGUMENT, "no symmetric array begins there", "keep the tensor whose address it is")
 
 
-def _new(shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NumPyArray:
+def _new(shape: int | tuple[int, ...], dtype: NumPyType) -> NumPyArray:
     size = int(np.prod(shape)) * dtype.itemsize
     room = np.zeros(size + ALIGN, np.uint8)
     start = -room.ctypes.data % ALIGN

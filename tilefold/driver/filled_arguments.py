@@ -27,7 +27,7 @@ from tilefold.runtime.arrays.storage import (
     unpack,
 )
 from tilefold.runtime.check import Filled, fill_argument
-from tilefold.runtime.engine import NumPyArray, TensorArgument
+from tilefold.runtime.engine import NumPyArray, NumPyType, TensorArgument
 from tilefold.runtime.sim.values import element_kind, kind_of
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
@@ -100,7 +100,7 @@ def prepare(launch: Launch, files: Mapping[str, str], *, seed: int, max_bytes: i
     return Arguments({argument.name: argument.type for argument in launch.arguments}, filled)
 
 
-def infer_shape_and_dtype(argument: Argument) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def infer_shape_and_dtype(argument: Argument) -> tuple[tuple[int, ...], NumPyType]:
     """The logical shape and the element type of an argument. Raises TilefoldError if the type does not say."""
     if isinstance(argument.type, TensorType) and not unknowns(argument.type.layout.data):
         kind = element_kind(argument.type.element_type)
@@ -117,7 +117,7 @@ def infer_shape_and_dtype(argument: Argument) -> tuple[tuple[int, ...], np.dtype
     return shape, kind.dtype
 
 
-def _bytes(type: Attribute, dtype: np.dtype[Any]) -> int:
+def _bytes(type: Attribute, dtype: NumPyType) -> int:
     if not isinstance(type, TensorType):
         return dtype.itemsize
     elements = max(prod(mode_sizes(type.layout.data)), type.bytes * 8 // type.element_bits)
@@ -168,7 +168,7 @@ def _check_packed(argument: Argument, values: NumPyArray, *, from_file: bool) ->
 def _value(
     argument: Argument,
     shape: tuple[int, ...],
-    dtype: np.dtype[Any],
+    dtype: NumPyType,
     earlier: Mapping[str, Any],
     files: Mapping[str, str],
     seed: int,
@@ -190,7 +190,7 @@ def _value(
         raise argument.fill.error(error) from error
 
 
-def load_array(path: str, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NumPyArray:
+def load_array(path: str, name: str, shape: tuple[int, ...], dtype: NumPyType) -> NumPyArray:
     """The array in a `.npy` file, which must have the argument's shape and element type.
 
     NumPy writes a bfloat16 array as two bytes without a meaning (`|V2`), which are accepted for one. Raises

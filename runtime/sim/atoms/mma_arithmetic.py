@@ -14,7 +14,7 @@ at 32 bits or, with `.satfinite`, is clamped. UniversalFMA is a fused multiply-a
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.numbers import MmaOperation
 from ....layout.atoms.summation import Summation
 from ...arrays.storage import distances, pack, unpack
-from ...engine import NumPyArray, numpy_type
+from ...engine import NumPyArray, NumPyType, numpy_type
 from ..faults import SimulationError
 from ..values import fused_multiply_add
 from .sums import multiply_add
@@ -43,7 +43,7 @@ Executor: TypeAlias = Callable[[Values, Values, Values], Values]
 """D of A, B and C, for all lanes of a warp."""
 Widen: TypeAlias = Callable[[Values], NDArray[np.float64]]
 
-DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType({name: numpy_type(element) for name, element in BY_PTX.items()})
+DTYPES: Mapping[str, NumPyType] = MappingProxyType({name: numpy_type(element) for name, element in BY_PTX.items()})
 """The NumPy type of one element of each PTX type. Elements of 4 bits and 1 bit take a byte each."""
 
 

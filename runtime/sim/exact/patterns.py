@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import Code
 from ...check.dtypes import is_floating
-from ...engine import Argument, NumPyArray, TensorArgument
+from ...engine import Argument, NumPyArray, NumPyType, TensorArgument
 from ...exact.number import ExactArray, element_of, of_parts, parts
 from ..faults import SimulationError
 
@@ -26,7 +26,7 @@ Elements = NumPyArray
 class Patterns:
     """The bit patterns of a floating-point type, and the elements of the ring that they stand for."""
 
-    def __init__(self, dtype: np.dtype[Any]) -> None:
+    def __init__(self, dtype: NumPyType) -> None:
         self.dtype, self._bits = dtype, np.dtype(f"u{dtype.itemsize}")
         self._elements: dict[int, int] = {}
         self._patterns: dict[int, int] = {}
@@ -122,9 +122,9 @@ class Table:
     """The patterns of all types of a launch."""
 
     def __init__(self) -> None:
-        self._of: dict[np.dtype[Any], Patterns] = {}
+        self._of: dict[NumPyType, Patterns] = {}
 
-    def of(self, dtype: np.dtype[Any]) -> Patterns:
+    def of(self, dtype: NumPyType) -> Patterns:
         """The patterns of a type."""
         patterns = self._of.get(dtype)
         if patterns is None:
@@ -148,6 +148,6 @@ class Table:
             return self.of(array.dtype).numbers(array)
         return of_parts(array.astype(object) * 1, array.astype(np.float64))
 
-    def values(self, numbers: object, dtype: np.dtype[Any]) -> Any:
+    def values(self, numbers: object, dtype: NumPyType) -> Any:
         """The values of a floating-point type that stand for numbers."""
         return self.of(dtype).place(*parts(numbers))

@@ -48,39 +48,39 @@ def _make_rule(function: Function) -> Rule:
     return rule
 
 
-def _same(x: object) -> Any:
+def _same(x: object) -> Value:
     return x
 
 
-def _quotient(a: Any, b: Any) -> Any:
+def _quotient(a: Value, b: Value) -> Value:
     return a / b
 
 
-def _power(a: Any, b: Any) -> Any:
+def _power(a: Value, b: Value) -> Value:
     return a**b
 
 
-def _reciprocal(x: Any) -> Any:
+def _reciprocal(x: Value) -> Value:
     return 1 / x
 
 
-def _reciprocal_root(x: Any) -> Any:
+def _reciprocal_root(x: Value) -> Value:
     return 1 / np.sqrt(x)
 
 
-def _fma(a: ExactArray, b: ExactArray, c: ExactArray) -> Any:
+def _fma(a: ExactArray, b: ExactArray, c: ExactArray) -> Value:
     return a * b + c
 
 
-def _copied_sign(a: ExactArray, b: ExactArray) -> Any:
+def _copied_sign(a: ExactArray, b: ExactArray) -> Value:
     return np.where(np.signbit(b), -np.abs(a), np.abs(a))
 
 
-def _away(x: ExactArray) -> Any:
+def _away(x: ExactArray) -> Value:
     return np.where(x < 0, np.ceil(x - 0.5), np.floor(x + 0.5))
 
 
-def _error_function(x: ExactArray) -> Any:
+def _error_function(x: ExactArray) -> Value:
     return np.frompyfunc(lambda number: number.erf(), 1, 1)(np.asarray(x)).view(ExactArray)
 
 
@@ -117,7 +117,7 @@ def _to_integer(op: arith.FPToSIOp | arith.FPToUIOp, t: Translator) -> Step:
     return exact
 
 
-def _reduction(op: vector.ReductionOp, t: Translator) -> Any:
+def _reduction(op: vector.ReductionOp, t: Translator) -> Value:
     name = str(op.kind.data)
     if name not in ("add", "mul") or not t.kind(op.vector).is_float:
         return _plain(op, t)
@@ -139,7 +139,7 @@ _APPROXIMATE: Mapping[str, Function] = {
 }  # fmt: skip
 
 
-def _approximate(op: ptx.ApproximateOp, t: Translator) -> Any:
+def _approximate(op: ptx.ApproximateOp, t: Translator) -> Value:
     return _make_rule(_APPROXIMATE[op.FUNCTION])(op, t)
 
 
@@ -175,7 +175,7 @@ def _cvt(op: ptx.CvtOp, t: Translator) -> Step:
     return t.compute(op.result, converted, *op.values)
 
 
-def _inline(op: ptx.InlineOp, t: Translator) -> Any:
+def _inline(op: ptx.InlineOp, t: Translator) -> Value:
     floats = [value for value in (*op.args, *op.res) if t.kind(value).is_float]
     if floats:
         raise SimulationError(
@@ -187,7 +187,7 @@ def _inline(op: ptx.InlineOp, t: Translator) -> Any:
     return _plain(op, t)
 
 
-def _plain(op: Operation, t: Translator) -> Any:
+def _plain(op: Operation, t: Translator) -> Value:
     rule = rule_of(type(op))
     assert rule is not None
     return rule(op, t)

@@ -9,7 +9,7 @@ within their freedom.
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects import arith, math
@@ -97,7 +97,7 @@ def _sign(value: Value) -> Value:
     return -value.astype(np.int8) if varies(value) else -int(value)
 
 
-def _by_lane(bad: object) -> Any:
+def _by_lane(bad: object) -> Value:
     """A vector's elementwise condition as one per lane."""
     return bad.any(axis=1) if varies(bad) and bad.ndim == 2 else bad
 
@@ -217,10 +217,10 @@ def fma(op: Operation, t: Translator) -> Step:
     return t.compute(op.results[0], partial(fused_multiply_add, dtype=dtype), *op.operands)
 
 
-def _make_ordered(pick: Callable[[Any, Any], object], negative_first: bool) -> Callable[[Any, Any], Any]:
+def _make_ordered(pick: Callable[[Value, Value], object], negative_first: bool) -> Callable[[Value, Value], Value]:
     """A minimum or maximum for which -0 is less than +0 (PTX ISA, min and max; IEEE 754-2019, section 9.6)."""
 
-    def function(a: Any, b: object) -> Any:
+    def function(a: Value, b: object) -> Value:
         zeros = (a == 0) & (b == 0)
         chosen = pick(a, b)
         if anywhere(zeros):
@@ -245,7 +245,7 @@ def _is_unordered(a: object, b: object) -> bool:
     return (a != a) | (b != b)
 
 
-FLOAT_COMPARISONS: tuple[Callable[[Any, Any], Any], ...] = (
+FLOAT_COMPARISONS: tuple[Callable[[Value, Value], Value], ...] = (
     lambda a, b: (a == b) & False,
     lambda a, b: a == b,
     lambda a, b: a > b,
@@ -278,7 +278,7 @@ def _compare_floats(op: arith.CmpfOp, t: Translator) -> Step:
     return t.compute(op.result, holds, op.lhs, op.rhs)
 
 
-def _quotient(a: Any, b: Any) -> Any:
+def _quotient(a: Value, b: Value) -> Value:
     return a / b
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import f32
@@ -17,8 +16,9 @@ from xdsl.ir import Attribute
 
 from ....dialects.ptx import CVT_FORMS
 from ....dialects.ptx.convert import CvtForm
+from ...engine import NumPyType
 from ..faults import Site
-from ..values import ValueKind, fused_multiply_add, kind_of, round_to_tf32
+from ..values import Value, ValueKind, fused_multiply_add, kind_of, round_to_tf32
 from ..values.approximations import approximate
 from ..values.function_unit import FUNCTIONS
 from ..warp import Warp
@@ -30,7 +30,7 @@ from .ptx_lanes import groups_of, vote
 from .roundings import rounded_instruction
 
 _PRED, _WORD = np.dtype(bool), np.dtype(np.uint32)
-TYPES: Mapping[str, Any] = MappingProxyType({
+TYPES: Mapping[str, NumPyType] = MappingProxyType({
     "pred": _PRED,
     **{
         f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}")
@@ -46,8 +46,8 @@ TYPES: Mapping[str, Any] = MappingProxyType({
 class Instruction:
     """An instruction: `run` takes the warp and the operands, arrays of these types, and returns the result."""
 
-    run: Callable[..., Any]
-    operands: tuple[Any, ...]
+    run: Callable[..., Value]
+    operands: tuple[NumPyType, ...]
 
 
 def instruction_of(word: str, site: Site) -> Instruction | None:
@@ -86,7 +86,7 @@ def predicates_of(word: str) -> tuple[Instruction, Instruction] | None:
         return None
     first = compared[0]
 
-    def negated(warp: Warp, *given: object) -> Any:
+    def negated(warp: Warp, *given: object) -> Value:
         return ~np.asarray(first.run(warp, *given), bool)
 
     return first, compared[1] if len(compared) == 2 else Instruction(negated, first.operands)
@@ -103,7 +103,7 @@ def _comparisons(mode: str, type: str) -> tuple[Instruction, ...]:
     return () if halves is None else tuple(_plain(each, halves[1], halves[1]) for each in halves[0])
 
 
-def _rounded(word: str, dtype: object) -> Instruction | None:
+def _rounded(word: str, dtype: NumPyType) -> Instruction | None:
     """An instruction on f32 or f64 with a rounding, .ftz or .sat."""
     opcode, *modifiers, type = word.removesuffix(".f32" if word.startswith("cvt.") else "").split(".")
     if type not in ("f32", "f64"):
@@ -112,7 +112,7 @@ def _rounded(word: str, dtype: object) -> Instruction | None:
     return None if known is None else _plain(known[0], *[dtype] * known[1])
 
 
-def _arithmetic(name: str, type: str, dtype: Any) -> Instruction | None:
+def _arithmetic(name: str, type: str, dtype: NumPyType) -> Instruction | None:
     if name == "fma.rn" and type[0] == "f":
         return _plain(partial(fused_multiply_add, dtype=dtype), dtype, dtype, dtype)
     if name in _FIELDS and type in _FIELDS[name][1]:
@@ -132,10 +132,10 @@ def _arithmetic(name: str, type: str, dtype: Any) -> Instruction | None:
     return _plain(function, *[dtype] * count)
 
 
-def _plain(function: Callable[..., object], *operands: object) -> Instruction:
+def _plain(function: Callable[..., object], *operands: NumPyType) -> Instruction:
     """An instruction whose lanes know nothing of each other."""
 
-    def run(_: Warp, *given: object) -> Any:
+    def run(_: Warp, *given: object) -> Value:
         return function(*given)
 
     return Instruction(run, operands)
@@ -148,9 +148,9 @@ def _several(name: str, form: CvtForm) -> Instruction:
     convert, result = cvt_of(name), _kind(form.result)
     kinds = [_kind(operand) for operand in form.operands]
 
-    def run(*given: object) -> Any:
+    def run(*given: object) -> Value:
         values = [x if kind.count is None else _halves(x, kind) for x, kind in zip(given, kinds, strict=True)]
-        made: Any = np.ascontiguousarray(np.asarray(convert(*values), result.dtype))
+        made: Value = np.ascontiguousarray(np.asarray(convert(*values), result.dtype))
         bits = made.view(f"u{result.bytes}")
         return bits if result.count is None else bits[..., 0]
 
@@ -163,27 +163,27 @@ def _kind(type: Attribute) -> ValueKind:
     return kind
 
 
-def _halves(words: Any, kind: ValueKind) -> Any:
+def _halves(words: Value, kind: ValueKind) -> Value:
     return np.ascontiguousarray(np.atleast_1d(words)).view(kind.dtype).reshape(-1, 2)
 
 
-def _select(a: object, b: object, holds: object) -> Any:
+def _select(a: object, b: object, holds: object) -> Value:
     return np.where(np.asarray(holds), np.asarray(a), np.asarray(b))
 
 
-def _vote(mode: str, site: Site, warp: Warp, holds: Any, mask: object) -> Any:
+def _vote(mode: str, site: Site, warp: Warp, holds: Value, mask: object) -> Value:
     lanes = np.broadcast_to(np.asarray(mask, np.int64), (warp.lanes,))
     given = int(lanes[0]) if (lanes == lanes[0]).all() else lanes
     return vote(mode, np.broadcast_to(holds, (warp.lanes,)), warp, groups_of(warp, given, "vote.sync", site))
 
 
-def _shifted(shift: Any) -> Callable[[Any, Any], Any]:
+def _shifted(shift: Value) -> Callable[[Value, Value], Value]:
     """A shift by an unsigned number of 32 bits; by the width or more, it shifts everything out."""
 
-    def function(x: Any, count: Any) -> Any:
+    def function(x: Value, count: Value) -> Value:
         bits: int = 8 * x.dtype.itemsize
-        kept: Any = np.minimum(count, bits - 1)
-        out: Any = shift(x, kept.astype(x.dtype))
+        kept: Value = np.minimum(count, bits - 1)
+        out: Value = shift(x, kept.astype(x.dtype))
         if shift is np.right_shift and x.dtype.kind == "i":
             return out
         return out * (count < bits)
@@ -191,35 +191,35 @@ def _shifted(shift: Any) -> Callable[[Any, Any], Any]:
     return function
 
 
-def _mad(a: Any, b: Any, c: Any) -> Any:
+def _mad(a: Value, b: Value, c: Value) -> Value:
     return a * b + c
 
 
-def _mul_hi(a: Any, b: Any) -> Any:
+def _mul_hi(a: Value, b: Value) -> Value:
     bits = 8 * a.dtype.itemsize
-    product: Any = np.asarray(a, object) * np.asarray(b, object) >> bits  # Python's integers
+    product: Value = np.asarray(a, object) * np.asarray(b, object) >> bits  # Python's integers
     return product.astype(a.dtype)
 
 
-def _lop3(a: Any, b: Any, c: Any, table: Any) -> Any:
+def _lop3(a: Value, b: Value, c: Value, table: Value) -> Value:
     """The logical function of three operands whose table of truth is given (PTX ISA, lop3)."""
-    out: Any = np.zeros_like(a | b | c)
+    out: Value = np.zeros_like(a | b | c)
     for row in range(8):
         terms = [x if row >> place & 1 else ~x for place, x in ((2, a), (1, b), (0, c))]
         out |= np.where(table >> row & 1, terms[0] & terms[1] & terms[2], 0).astype(out.dtype)
     return out
 
 
-def _unsigned(x: Any) -> Any:
+def _unsigned(x: Value) -> Value:
     return x.view(f"u{x.dtype.itemsize}")
 
 
-def _lowest(count: Any, dtype: Any) -> Any:
+def _lowest(count: Value, dtype: NumPyType) -> Value:
     """Words whose lowest `count` bits are ones, all for the width or more."""
     return ~_SHIFT_LEFT(np.full_like(count, np.iinfo(dtype).max, dtype), count)
 
 
-def _bfe(x: Any, start: Any, length: Any) -> Any:
+def _bfe(x: Value, start: Value, length: Value) -> Value:
     """A field of bits, with the sign of a signed type; the sign or 0 stands for bits above the highest."""
     word, bits = _unsigned(x), 8 * x.dtype.itemsize
     at, count = start & 255, length & 255
@@ -230,66 +230,66 @@ def _bfe(x: Any, start: Any, length: Any) -> Any:
     return ((field & mask) | np.where(fill, ~mask, 0).astype(word.dtype)).view(x.dtype)
 
 
-def _bfi(new: object, x: Any, start: Any, length: Any) -> Any:
+def _bfi(new: object, x: Value, start: Value, length: Value) -> Value:
     """`x` with a field of bits replaced by the lowest ones of `new`."""
     at = start & 255
     mask = _SHIFT_LEFT(_lowest(length & 255, x.dtype), at)
     return (x & ~mask) | (_SHIFT_LEFT(new, at) & mask)
 
 
-def _brev(x: Any) -> Any:
+def _brev(x: Value) -> Value:
     """The bits in reverse order."""
     bits = 8 * x.dtype.itemsize
-    result: Any = np.zeros_like(x)
+    result: Value = np.zeros_like(x)
     for bit in range(bits):
         result |= (x >> bit & 1) << (bits - 1 - bit)
     return result
 
 
-def _fns(x: Any, base: Any, offset: Any) -> Any:
+def _fns(x: Value, base: Value, offset: Value) -> Value:
     """The place of the |offset|-th one from place `base` on, up or down; of 0, that at the place (PTX ISA, fns)."""
     place, count = base.astype(np.int64), offset.view("i4").astype(np.int64)
     step, left = np.where(count < 0, -1, 1), np.maximum(np.abs(count), 1)
-    found: Any = np.full(place.shape, 0xFFFFFFFF, np.int64)
+    found: Value = np.full(place.shape, 0xFFFFFFFF, np.int64)
     for tries in range(32):
-        bit: Any = x >> np.clip(place, 0, 31).astype(x.dtype) & 1
-        is_one: Any = (place >= 0) & (place < 32) & (bit == 1)
+        bit: Value = x >> np.clip(place, 0, 31).astype(x.dtype) & 1
+        is_one: Value = (place >= 0) & (place < 32) & (bit == 1)
         left = left - is_one
         np.copyto(found, place, where=is_one & (left == 0) & ((count != 0) | (tries == 0)))
         place = place + step
     return found.astype(x.dtype)
 
 
-def _same(x: object) -> Any:
+def _same(x: object) -> Value:
     return x
 
 
 _SHIFT_LEFT, _SHIFT_RIGHT = _shifted(np.left_shift), _shifted(np.right_shift)
-_FIELDS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...], int]] = MappingProxyType({
+_FIELDS: Mapping[str, tuple[Callable[..., Value], tuple[str, ...], int]] = MappingProxyType({
     "bfe": (_bfe, ("s32", "u32", "s64", "u64"), 1), "bfi": (_bfi, ("b32", "b64"), 2),
     "brev": (_brev, ("b32", "b64"), 1), "fns": (_fns, ("b32",), 1),
 })  # fmt: skip
 """Functions with the types that they have, and how many of their operands are of the type; the others have 32 bits."""
 _VOTES: Mapping[str, str] = MappingProxyType({"all": "pred", "any": "pred", "uni": "pred", "ballot": "b32"})
 _APPROXIMATE = frozenset(f"{name}.approx{ftz}" for name in FUNCTIONS for ftz in ("", ".ftz"))
-_INTEGERS_BY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
+_INTEGERS_BY: Mapping[str, Callable[[Value, Value], Value]] = MappingProxyType({
     "eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
     "lo": operator.lt, "ls": operator.le, "hi": operator.gt, "hs": operator.ge,
 })  # fmt: skip
-_FLOATS_BY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(dict(zip(
+_FLOATS_BY: Mapping[str, Callable[[Value, Value], Value]] = MappingProxyType(dict(zip(
     ("eq", "gt", "ge", "lt", "le", "ne", "num", "equ", "gtu", "geu", "ltu", "leu", "neu", "nan"),
     FLOAT_COMPARISONS[1:15],
     strict=True,
 )))  # fmt: skip
-_LOGIC: Mapping[str, Callable[..., Any]] = MappingProxyType(
+_LOGIC: Mapping[str, Callable[..., Value]] = MappingProxyType(
     {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert, "mov": _same}
 )
-_INTEGERS: Mapping[str, Callable[..., Any]] = MappingProxyType({
+_INTEGERS: Mapping[str, Callable[..., Value]] = MappingProxyType({
     **_LOGIC, "add": np.add, "sub": np.subtract, "mul.lo": np.multiply, "mul.hi": _mul_hi, "mad.lo": _mad,
     "min": np.minimum, "max": np.maximum, "neg": np.negative, "abs": np.abs, "popc": np.bitwise_count,
     "shl": _SHIFT_LEFT, "shr": _SHIFT_RIGHT,
 })  # fmt: skip
-_FLOATS: Mapping[str, Callable[..., Any]] = MappingProxyType({
+_FLOATS: Mapping[str, Callable[..., Value]] = MappingProxyType({
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "min": MINIMUM_NUMBER, "max": MAXIMUM_NUMBER,
     "neg": np.negative, "abs": np.abs, "mov": _same, "add.rn": np.add, "sub.rn": np.subtract, "mul.rn": np.multiply,
     "div.rn": np.divide, "sqrt.rn": np.sqrt,

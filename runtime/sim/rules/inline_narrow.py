@@ -6,18 +6,17 @@ min and max, cvt).
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from ....base.element_types import ELEMENT_TYPES
 from ....layout.tma.recipe import OOB_NAN
-from ...engine import numpy_type
-from ..values import fused_multiply_add, narrow
+from ...engine import NumPyType, numpy_type
+from ..values import Value, fused_multiply_add, narrow
 from .arithmetic import MAXIMUM, MAXIMUM_NUMBER, MINIMUM, MINIMUM_NUMBER
 from .roundings import flush, rounded_instruction
 
-_FLOATS: Mapping[str, tuple[Any, int]] = MappingProxyType({
+_FLOATS: Mapping[str, tuple[NumPyType, int]] = MappingProxyType({
     f"{element.ptx}{suffix}": (numpy_type(element), count)
     for element in ELEMENT_TYPES
     if element.kind == "float" and element.bits in (16, 32)
@@ -32,15 +31,15 @@ _MODIFIERS: Mapping[str, frozenset[str]] = MappingProxyType({
     "extreme": frozenset(("NaN", "xorsign", "abs", "ftz")),
 })  # fmt: skip
 _CONVERSION = re.compile(r"cvt((?:\.(?:rni|rzi|rmi|rpi|ftz|sat))*)\.([su])(8|16|32|64)\.(\w+)")
-_ROUNDINGS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
+_ROUNDINGS: Mapping[str, Callable[[Value], Value]] = MappingProxyType(
     {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 )
-_INTEGERS: Mapping[str, Any] = MappingProxyType(
+_INTEGERS: Mapping[str, NumPyType] = MappingProxyType(
     {f"{letter}{bits}": np.dtype(f"{kind}{bits // 8}") for letter, kind in ("si", "uu") for bits in (8, 16, 32, 64)}
 )
 
 
-def narrow_instruction(word: str) -> tuple[Callable[..., Any], tuple[Any, ...]] | None:
+def narrow_instruction(word: str) -> tuple[Callable[..., Value], tuple[NumPyType, ...]] | None:
     """The function of an instruction on registers of 16 bits, or of pairs of them, or of an extreme of f32, and NumPy's
     types of its operands, whose bits it takes; None for another.
     """
@@ -63,7 +62,7 @@ def narrow_instruction(word: str) -> tuple[Callable[..., Any], tuple[Any, ...]] 
         return None
     bits = np.dtype(f"u{dtype.itemsize}")
 
-    def run(*words: Any) -> Any:
+    def run(*words: Value) -> Value:
         numbers = [np.ascontiguousarray(np.atleast_1d(x)).view(dtype).astype(np.float64) for x in words]
         if "ftz" in given:
             numbers = [flush(x.astype(np.float32)).astype(np.float64) for x in numbers]
@@ -77,14 +76,14 @@ def narrow_instruction(word: str) -> tuple[Callable[..., Any], tuple[Any, ...]] 
     return run, (np.dtype(f"u{dtype.itemsize * count}"),) * _OPERANDS[opcode]
 
 
-def _is_outside(word: Any, bits: Any) -> Any:
+def _is_outside(word: Value, bits: Value) -> Value:
     """Which numbers of 16 bits are the NaN that copies leave outside a tensor, whose sign does not count (measured)."""
     return np.ascontiguousarray(np.atleast_1d(word)).view(bits) & bits.type(0x7FFF) == OOB_NAN
 
 
 def halves_comparison(
-    type: str, compare: Callable[[Any, Any], object]
-) -> tuple[tuple[Callable[..., Any], ...], Any] | None:
+    type: str, compare: Callable[[Value, Value], object]
+) -> tuple[tuple[Callable[..., Value], ...], NumPyType] | None:
     """The comparisons of the halves of two registers, `setp.eq.f16x2`, the lower half first, or the one of 16 bits, and
     NumPy's type of a register; None for other types.
     """
@@ -92,8 +91,8 @@ def halves_comparison(
     if dtype is None or dtype.itemsize != 2:
         return None
 
-    def of_half(half: int) -> Callable[..., Any]:
-        def run(*words: Any) -> Any:
+    def of_half(half: int) -> Callable[..., Value]:
+        def run(*words: Value) -> Value:
             numbers = [np.ascontiguousarray(np.atleast_1d(x)).view(dtype)[half::count] for x in words]
             return compare(*(x.astype(np.float64) for x in numbers))
 
@@ -102,17 +101,17 @@ def halves_comparison(
     return tuple(map(of_half, range(count))), np.dtype(f"u{2 * count}")
 
 
-def _of_pairs(function: Callable[..., object]) -> Callable[..., Any]:
+def _of_pairs(function: Callable[..., object]) -> Callable[..., Value]:
     """A function of f32 for both numbers of words of 64 bits."""
 
-    def run(*words: Any) -> Any:
+    def run(*words: Value) -> Value:
         pairs = [np.ascontiguousarray(np.atleast_1d(x)).view(np.float32) for x in words]
         return np.ascontiguousarray(function(*np.broadcast_arrays(*pairs))).view(np.uint64)
 
     return run
 
 
-def _value(opcode: str, modifiers: frozenset[str], numbers: list[Any], dtype: Any) -> Any:
+def _value(opcode: str, modifiers: frozenset[str], numbers: list[Value], dtype: NumPyType) -> Value:
     """The result in double precision, rounded to the type."""
     match opcode:
         case "fma":
@@ -128,7 +127,7 @@ def _value(opcode: str, modifiers: frozenset[str], numbers: list[Any], dtype: An
     return np.where(value <= 0, 0.0, value) if "relu" in modifiers else value
 
 
-def _extreme(opcode: str, modifiers: frozenset[str], a: Any, b: Any) -> Any:
+def _extreme(opcode: str, modifiers: frozenset[str], a: Value, b: Value) -> Value:
     keeps = "NaN" in modifiers
     pick = (MINIMUM if keeps else MINIMUM_NUMBER) if opcode == "min" else (MAXIMUM if keeps else MAXIMUM_NUMBER)
     if "abs" not in modifiers:
@@ -136,7 +135,7 @@ def _extreme(opcode: str, modifiers: frozenset[str], a: Any, b: Any) -> Any:
     return np.copysign(pick(np.abs(a), np.abs(b)), np.where(np.signbit(a) ^ np.signbit(b), -1.0, 1.0))
 
 
-def to_integer(word: str) -> tuple[Callable[[Any], Any], tuple[Any, ...]] | None:
+def to_integer(word: str) -> tuple[Callable[[Value], Value], tuple[NumPyType, ...]] | None:
     """The function of a conversion to an integer, of an integer, which keeps the lowest bits, or of a float, which is
     rounded and bounded, and NumPy's type of its operand; None for another.
     """
@@ -149,7 +148,7 @@ def to_integer(word: str) -> tuple[Callable[[Any], Any], tuple[Any, ...]] | None
         if not modifiers <= {"sat"}:
             return None
 
-        def kept(x: Any) -> Any:
+        def kept(x: Value) -> Value:
             if modifiers:
                 bounds = max(least, int(np.iinfo(given).min)), min(greatest, int(np.iinfo(given).max))
                 x = np.clip(x, given.type(bounds[0]), given.type(bounds[1]))
@@ -162,7 +161,7 @@ def to_integer(word: str) -> tuple[Callable[[Any], Any], tuple[Any, ...]] | None
         return None
     of_nan = 1 << 8 * target.itemsize - 1 if source == "f64" or target.itemsize == 8 else 0
 
-    def rounded(x: Any) -> Any:
+    def rounded(x: Value) -> Value:
         value = x.view(dtype).astype(np.float64)
         if "ftz" in modifiers and source == "f32":
             value = flush(value.astype(np.float32)).astype(np.float64)

@@ -6,7 +6,7 @@ An atomic operation of several lanes is executed lane by lane, in their order.
 
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from ..memory.spaces import Space
 from ..ordering.loop_values import idle_slots, is_in_loop
 from ..ordering.releases import fence
 from ..translate import Rules, Translator
-from ..values import ValueKind, narrow
+from ..values import Value, ValueKind, narrow
 from ..warp import Warp
 from .arithmetic import MAXIMUM_NUMBER, MINIMUM_NUMBER
 from .ptx_memory import from_bytes, space_of, to_bytes
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from ..exact.patterns import Table
 
 Bytes = NDArray[np.uint8]
-Combine = Callable[[Any, Any], Any]
+Combine = Callable[[Value, Value], Value]
 
 
-def _inc(a: Any, b: Any) -> Any:
+def _inc(a: Value, b: Value) -> Value:
     return (a + a.dtype.type(1)) * (a < b)
 
 
-def _dec(a: Any, b: Any) -> Any:
+def _dec(a: Value, b: Value) -> Value:
     restarts = (a == 0) | (a > b)
     return b * restarts + (a - a.dtype.type(1)) * ~restarts
 

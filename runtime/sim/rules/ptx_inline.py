@@ -16,6 +16,7 @@ from ....dialects.ptx.inline import DISCARD, HEAP_CALLS
 from ..events import Step
 from ..faults import Site, site_of
 from ..translate import Rules, Translator
+from ..values import Value
 from ..warp import Warp
 from .gpu import Reader, register_of
 from .heap import discard, heap_call
@@ -42,7 +43,7 @@ class _Statement:
 
     instruction: Instruction
     target: str
-    operands: tuple[Any, ...]
+    operands: tuple[Value, ...]
     guard: str = ""
     unless: bool = False
 
@@ -130,7 +131,7 @@ def meaning_of(text: str, operands: int, results: Sequence[object], site: Site) 
     if not registers.written.issuperset(names):
         return None
 
-    def run(warp: Warp, *given: object) -> tuple[Any, ...]:
+    def run(warp: Warp, *given: object) -> tuple[Value, ...]:
         values = dict(zip(given_names, given, strict=True))
         values |= {name: np.asarray(read(warp)) for name, read in registers.special.items()}
         for statement in statements:
@@ -152,7 +153,7 @@ def _moves(text: str) -> list[_Statement]:
         names = [name.strip() for name in pack[3].split(",")]
         part = np.dtype(f"u{int(pack[1]) // 8 // len(names)}")
 
-        def packed(_: Warp, *parts: Any) -> Any:
+        def packed(_: Warp, *parts: Value) -> Value:
             whole = np.stack(np.broadcast_arrays(*parts), axis=-1)
             return np.ascontiguousarray(whole).view(f"u{part.itemsize * len(names)}")[..., 0]
 
@@ -163,7 +164,7 @@ def _moves(text: str) -> list[_Statement]:
     size, word = int(unpack[1]) // 8 // len(names), np.dtype(f"u{int(unpack[1]) // 8}")
 
     def part_of(number: int) -> Instruction:
-        def part(_: Warp, x: Any) -> Any:
+        def part(_: Warp, x: Value) -> Value:
             return (x >> x.dtype.type(8 * size * number)).astype(f"u{size}")
 
         return Instruction(part, (word,))
@@ -171,7 +172,7 @@ def _moves(text: str) -> list[_Statement]:
     return [_Statement(part_of(number), name, (unpack[3],)) for number, name in enumerate(names) if name != "_"]
 
 
-def _operand(text: str) -> Any:
+def _operand(text: str) -> Value:
     """A number, or the name of a register."""
     if _INTEGER.fullmatch(text):
         return int(text.removesuffix("U"), 0)
@@ -181,7 +182,7 @@ def _operand(text: str) -> Any:
     return text
 
 
-def _of_type(x: Any, dtype: Any) -> Any:
+def _of_type(x: Value, dtype: Any) -> Value:
     """An operand with its bits as a type of their number, a constant converted to the type."""
     if isinstance(x, int):
         unsigned = np.array(x & (1 << 8 * dtype.itemsize) - 1, f"u{dtype.itemsize}")
@@ -217,8 +218,8 @@ def _inline(op: ptx.InlineOp, t: Translator) -> Step:
 
 
 def _of_user(function: Callable[..., object]) -> Meaning:
-    def run(_: Warp, *given: object) -> tuple[Any, ...]:
-        out: Any = function(*given)
+    def run(_: Warp, *given: object) -> tuple[Value, ...]:
+        out: Value = function(*given)
         return cast("tuple[Any, ...]", out) if isinstance(out, tuple) else () if out is None else (out,)
 
     return run

@@ -9,21 +9,21 @@ precision, in which products of two f32 are exact, and a sum is known with its e
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
-from ..values import fused_multiply_add
+from ...engine import NumPyType
+from ..values import Value, fused_multiply_add
 from .arithmetic import MAXIMUM_NUMBER, MINIMUM_NUMBER
 
-_SINGLE: Any = np.dtype(np.float32)
+_SINGLE: NumPyType = np.dtype(np.float32)
 _LEAST = np.float32(2.0**-126)
 _MODIFIERS = ("rn", "rz", "rm", "rp", "ftz", "sat")
 
 
 def rounded_instruction(
-    opcode: str, modifiers: tuple[str, ...], dtype: Any = _SINGLE
-) -> tuple[Callable[..., Any], int] | None:
+    opcode: str, modifiers: tuple[str, ...], dtype: NumPyType = _SINGLE
+) -> tuple[Callable[..., Value], int] | None:
     """The function of an instruction on f32 or f64 and its number of operands; None for one that there is not."""
     if opcode not in _NEAREST or any(word not in _MODIFIERS for word in modifiers):
         return None
@@ -35,7 +35,7 @@ def rounded_instruction(
     if dtype != _SINGLE:
         above = _by_fractions(opcode)
 
-    def run(*given: Any) -> Any:
+    def run(*given: Value) -> Value:
         operands = [np.asarray(x, dtype) for x in given]
         if flushes:
             operands = [flush(x) for x in operands]
@@ -49,12 +49,12 @@ def rounded_instruction(
     return run, count
 
 
-def _by_fractions(opcode: str) -> Callable[..., Any]:
+def _by_fractions(opcode: str) -> Callable[..., Value]:
     """The sign of the distance of the exact result above the nearest f64, for operands in all lanes."""
     exact = _EXACT[opcode]
 
-    def above(value: Any, *given: Any) -> Any:
-        distances: Any = np.zeros(value.shape, np.float64)
+    def above(value: Value, *given: Value) -> Value:
+        distances: Value = np.zeros(value.shape, np.float64)
         for place in np.ndindex(value.shape):
             operands = [float(x[place]) for x in given]
             if all(map(np.isfinite, operands)) and not np.isnan(value[place]):
@@ -77,15 +77,15 @@ def _distance(value: float, operands: list[float], exact: Callable[..., Fraction
     return (wanted > found) - (wanted < found)
 
 
-_where: Callable[..., Any] = np.where
+_where: Callable[..., Value] = np.where
 
 
-def flush(x: Any) -> Any:
+def flush(x: Value) -> Value:
     """Numbers with zeros of the same sign for subnormal ones."""
     return _where(np.abs(x) < _LEAST, np.copysign(np.float32(0), x), x)
 
 
-def _moved(value: Any, above: Any, mode: str) -> Any:
+def _moved(value: Value, above: Value, mode: str) -> Value:
     """Nearest numbers moved to the next one where the mode wants it; `above` is positive where the exact number is
     above, negative where it is below.
     """
@@ -95,7 +95,7 @@ def _moved(value: Any, above: Any, mode: str) -> Any:
     return _where(up, np.nextafter(value, value.dtype.type(np.inf)), value)
 
 
-def _above_sum(value: Any, a: Any, b: Any) -> Any:
+def _above_sum(value: Value, a: Value, b: Value) -> Value:
     total = a + b
     part = total - a
     error = (a - (total - part)) + (b - part)
@@ -103,45 +103,45 @@ def _above_sum(value: Any, a: Any, b: Any) -> Any:
     return _where(distance != 0, distance, _where(np.isfinite(value), error, 0))
 
 
-def _above_fma(value: Any, a: Any, b: Any, c: Any) -> Any:
+def _above_fma(value: Value, a: Value, b: Value, c: Value) -> Value:
     return _above_sum(value, a * b, c)
 
 
-def _above_product(value: Any, a: Any, b: Any) -> Any:
+def _above_product(value: Value, a: Value, b: Value) -> Value:
     return a * b - value
 
 
-def _above_quotient(value: Any, a: Any, b: Any) -> Any:
+def _above_quotient(value: Value, a: Value, b: Value) -> Value:
     rest = _where(np.isfinite(value), a - value * b, 0) * np.sign(b)
     too_large = np.isinf(value) & np.isfinite(a) & (b != 0)
     return _where(np.isfinite(b), _where(too_large, -value, rest), 0)
 
 
-def _above_root(value: Any, a: Any) -> Any:
+def _above_root(value: Value, a: Value) -> Value:
     return _where(np.isfinite(value), a - value * value, 0)
 
 
-def _above_difference(value: Any, a: Any, b: Any) -> Any:
+def _above_difference(value: Value, a: Value, b: Value) -> Value:
     return _above_sum(value, a, -b)
 
 
-def _reciprocal(a: Any) -> Any:
+def _reciprocal(a: Value) -> Value:
     return a.dtype.type(1) / a
 
 
-def _above_reciprocal(value: object, a: object) -> Any:
+def _above_reciprocal(value: object, a: object) -> Value:
     return _above_quotient(value, 1.0, a)
 
 
-def _fma(a: Any, b: Any, c: Any) -> Any:
+def _fma(a: Value, b: Value, c: Value) -> Value:
     return fused_multiply_add(a, b, c, a.dtype)
 
 
-def _same(a: object) -> Any:
+def _same(a: object) -> Value:
     return a
 
 
-_NEAREST: Mapping[str, tuple[Callable[..., Any], Callable[..., Any] | None, int]] = MappingProxyType({
+_NEAREST: Mapping[str, tuple[Callable[..., Value], Callable[..., Value] | None, int]] = MappingProxyType({
     "add": (np.add, _above_sum, 2), "sub": (np.subtract, _above_difference, 2),
     "mul": (np.multiply, _above_product, 2),
     "fma": (_fma, _above_fma, 3),

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute
 
 from ....dialects.element_types import FLOATS, NARROW_FLOATS, PACKED_TYPES, element_of
 from ....dialects.ptx import PtrType, TensorMapType, scalar_bits
-from ...engine import NumPyArray, numpy_type
+from ...engine import NumPyArray, NumPyType, numpy_type
 
 Value: TypeAlias = Any
 """A uniform value, an array over lanes, a tensor's address (`TensorValue`), or a tuple of a `cute` value's integers."""
@@ -42,7 +42,7 @@ class ValueKind:
     scalar).
     """
 
-    dtype: np.dtype[Any]
+    dtype: NumPyType
     bits: int
     count: int | None = None
 
@@ -57,7 +57,7 @@ class ValueKind:
         return self.dtype.kind not in "bi"
 
     @property
-    def unsigned(self) -> np.dtype[Any]:
+    def unsigned(self) -> NumPyType:
         """The unsigned integer type of the same width."""
         return np.dtype(f"u{max(self.bits, 8) // 8}")
 
@@ -217,7 +217,7 @@ def as_unsigned(value: Value, kind: ValueKind) -> Value:
     return int(value) & ((1 << kind.bits) - 1)
 
 
-def narrow(value: object, dtype: np.dtype[Any]) -> Any:
+def narrow(value: object, dtype: NumPyType) -> Any:
     """Double-precision numbers as `dtype`: an array of the same shape, or a scalar for no dimensions."""
     value = np.asarray(value, np.float64)
     if dtype.kind == "f":
@@ -227,7 +227,7 @@ def narrow(value: object, dtype: np.dtype[Any]) -> Any:
     return to_odd(single, difference, np.dtype(np.int32)).astype(dtype)[()]
 
 
-def to_odd(nearest: NumPyArray, error: NumPyArray, bits: np.dtype[Any]) -> NumPyArray:
+def to_odd(nearest: NumPyArray, error: NumPyArray, bits: NumPyType) -> NumPyArray:
     """The number next to the exact one whose last bit is odd, from the nearest one and its error.
 
     `bits` is the integer type of the width of `nearest`. Exact numbers, infinities and NaN stay.
@@ -238,7 +238,7 @@ def to_odd(nearest: NumPyArray, error: NumPyArray, bits: np.dtype[Any]) -> NumPy
     return np.where(inexact, np.nextafter(nearest, np.where(error > 0, infinity, -infinity)), nearest)
 
 
-def fused_multiply_add(a: object, b: object, c: object, dtype: np.dtype[Any]) -> Any:
+def fused_multiply_add(a: object, b: object, c: object, dtype: NumPyType) -> Any:
     """a * b + c, rounded once to `dtype`, the type of all three."""
     if dtype.itemsize == 8:
         return _fused_doubles(np.asarray(a, np.float64), np.asarray(b, np.float64), np.asarray(c, np.float64))[()]

@@ -6,14 +6,14 @@ An approximation is an instruction of the GPU's unit for special functions, or a
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....dialects.math.arithmetic import Arithmetic
-from ...engine import NumPyArray
-from . import fused_multiply_add
+from ...engine import NumPyArray, NumPyType
+from . import Value, fused_multiply_add
 from .function_unit import function_unit
 
 Singles: TypeAlias = NDArray[np.float32]
@@ -24,7 +24,7 @@ _ONE = np.float32(1)
 
 
 def _beyond(
-    name: str, is_beyond: Callable[[Singles], Any], by: np.float32, back: Callable[[Singles], Singles]
+    name: str, is_beyond: Callable[[Singles], Value], by: np.float32, back: Callable[[Singles], Singles]
 ) -> Callable[[Singles], Singles]:
     """A function that the unit computes of operands beyond its range multiplied `by` a power of two; `back` makes its
     result that of the operand.
@@ -63,7 +63,7 @@ _WITH_SUBNORMALS: Mapping[str, Callable[[Singles], Singles]] = MappingProxyType(
 """The instructions that ptxas writes for the forms without .ftz, where they are several."""
 
 
-def approximate(name: str, x: object, dtype: np.dtype[Any], ftz: bool) -> Any:
+def approximate(name: str, x: object, dtype: NumPyType, ftz: bool) -> Value:
     """A function that PTX has, such as `ex2`, of numbers of f32, f16 or bf16."""
     single = np.asarray(x).astype(np.float32)
     several = None if ftz or dtype != _F32 else _WITH_SUBNORMALS.get(name)
@@ -71,7 +71,7 @@ def approximate(name: str, x: object, dtype: np.dtype[Any], ftz: bool) -> Any:
     return (y if dtype == _F32 else _toward_zero(y, dtype))[()]
 
 
-def _toward_zero(y: Singles, dtype: np.dtype[Any]) -> NumPyArray:
+def _toward_zero(y: Singles, dtype: NumPyType) -> NumPyArray:
     """Numbers of f32 in a type of 16 bits, as the unit rounds them: toward zero, in f16 to infinity from 2**16 on."""
     nearest, size = y.astype(dtype), np.abs(y)
     beyond = np.float32(2.0**16 if dtype == np.float16 else np.inf)
@@ -82,54 +82,54 @@ def _toward_zero(y: Singles, dtype: np.dtype[Any]) -> NumPyArray:
 class ArrayArithmetic(Arithmetic):
     """Arithmetic of arrays with at least one dimension: float32, uint32 and uint64."""
 
-    def fma(self, a: object, b: object, c: object) -> Any:
+    def fma(self, a: object, b: object, c: object) -> Value:
         return fused_multiply_add(a, b, c, _F32)
 
-    def absolute(self, x: Any) -> Any:
+    def absolute(self, x: Value) -> Value:
         return np.abs(x)
 
-    def with_sign(self, x: Any, of: Any) -> Any:
+    def with_sign(self, x: Value, of: Value) -> Value:
         return np.copysign(x, of)
 
-    def least(self, x: Any, bound: float) -> Any:
+    def least(self, x: Value, bound: float) -> Value:
         return np.minimum(x, np.float32(bound))
 
-    def greatest(self, x: Any, bound: float) -> Any:
+    def greatest(self, x: Value, bound: float) -> Value:
         return np.maximum(x, np.float32(bound))
 
-    def where(self, condition: Any, a: Any, b: Any) -> Any:
+    def where(self, condition: Value, a: Value, b: Value) -> Value:
         return np.where(condition, _as_array(a), _as_array(b))
 
-    def is_set(self, x: Any, bit: int) -> Any:
+    def is_set(self, x: Value, bit: int) -> Value:
         return (x >> bit & 1).astype(np.bool_)
 
-    def bits(self, x: Any) -> Any:
+    def bits(self, x: Value) -> Value:
         return x.view(np.uint32)
 
-    def from_bits(self, x: Any) -> Any:
+    def from_bits(self, x: Value) -> Value:
         return x.view(np.float32)
 
-    def to_float(self, x: Any) -> Any:
+    def to_float(self, x: Value) -> Value:
         return x.view(f"i{x.itemsize}").astype(np.float32)
 
-    def to_i64(self, x: Any) -> Any:
+    def to_i64(self, x: Value) -> Value:
         return x.astype(np.int64).view(np.uint64)
 
-    def extended(self, x: object) -> Any:
+    def extended(self, x: object) -> Value:
         return _as_array(x).astype(np.uint64)
 
-    def truncated(self, x: Any) -> Any:
+    def truncated(self, x: Value) -> Value:
         return x.astype(np.uint32)
 
-    def halved(self, x: Any) -> Any:
+    def halved(self, x: Value) -> Value:
         return (x.view(np.int64) >> 1).view(np.uint64)
 
-    def approximate(self, name: str, x: object, ftz: bool) -> Any:
+    def approximate(self, name: str, x: object, ftz: bool) -> Value:
         return approximate(name, x, _F32, ftz)
 
     def rarely(
-        self, condition: Any, compute: Callable[[], tuple[object, ...]], usual: tuple[object, ...]
-    ) -> tuple[Any, ...]:
+        self, condition: Value, compute: Callable[[], tuple[object, ...]], usual: tuple[object, ...]
+    ) -> tuple[Value, ...]:
         if not condition.any():
             return usual
         pairs = zip(compute(), usual, strict=True)
