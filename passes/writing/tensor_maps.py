@@ -16,6 +16,7 @@ from ...dialects.ptx import MAP, MAP_FIELDS, TensorMapReplaceOp
 from ...dialects.tile import (
     CopyTensorMapOp,
     Crd2IdxOp,
+    PrefetchOp,
     TensorMapOp,
     TensorType,
     TmaCallOp,
@@ -67,6 +68,10 @@ def _alignment(argument: SSAValue) -> int:
     return argument.type.align.data
 
 
+def _fetches_map(op: Operation) -> bool:
+    return isinstance(op, PrefetchOp) and op.tiles is None
+
+
 ANY_EXTENT = 128
 """An extent or a stride that a map can have, whatever its elements are."""
 
@@ -90,14 +95,15 @@ class TensorMaps:
         """The argument that is a map, for the values of the `?` of its tensor, and whether it is that of the tensor.
 
         The launch cannot make a map that depends on more than arguments. If the kernel only copies such a map to
-        memory, and uses it there, the argument is a map of the same form, which is changed there. LoweringError (E0322)
-        for other uses.
+        memory, and uses it there, the argument is a map of the same form, which is changed there; a cache may fetch it
+        before. LoweringError (E0322) for other uses.
         """
         is_whole = True
         try:
             recipe = self._recipe(op, scalars, self._value)
         except LoweringError:
-            if not all(_takes_form(use.operation) for use in op.result.uses):
+            uses = [use.operation for use in op.result.uses if not _fetches_map(use.operation)]
+            if not uses or not all(map(_takes_form, uses)):
                 raise
             recipe, is_whole = self._recipe(op, scalars, self._value_or_any, is_form=True), False
         if recipe not in self._maps:

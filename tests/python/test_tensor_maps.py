@@ -141,6 +141,7 @@ def copy_described(A: cute.Tensor, rows: cute.Int32, step: cute.Int32, B: cute.T
     to, source = cpasync.tma_partition(load, 0, ONE, cute.group_modes(s, 0, 2), g)
     if t == 0:
         atom, _ = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), tensor, layout, TILE)
+        cpasync.prefetch_descriptor(atom)  # of the map in the arguments, which the kernel changes in memory
         cpasync.copy_tensormap(atom, W.ptr(half, 0))
         cpasync.fence_tma_desc_release()
     cute.arch.sync_threads()
