@@ -42,6 +42,9 @@ def test_names_by_the_files_that_they_stop(tmp_path: Path) -> None:
     (tmp_path / "no_program.py").write_text("import cutlass.cute as cute\ncute.nothing(\n")
     cell = {"cell_type": "code", "source": ["%time\n", "import cutlass.cute as cute\n", "cute.arch.thread_indx()"]}
     (tmp_path / "notebook.ipynb").write_text(json.dumps({"cells": [{"cell_type": "markdown"}, cell]}))
+    for folder in ("third_party/quack", ".venv", "lib/cutlass/cute"):  # of others, and the package itself
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "__init__.py").write_text("import cutlass.cute as cute\ncute.unheard_of()\n")
     assert [(missing.name, missing.files) for missing in missing_names(tmp_path)] == [
         ("cutlass.cute.arch.thread_indx", ("notebook.ipynb:2", "program.py:12")),
         ("cutlass.cute.copy: got an unexpected keyword argument 'predicate'", ("program.py:14",)),

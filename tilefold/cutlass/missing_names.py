@@ -2,12 +2,14 @@
 """The names that a code base uses and tilefold lacks, and the calls whose arguments it does not take.
 
 `python -m tilefold.cutlass --missing DIR` lists them with the number of files that each stops, the most first.
-Programs are read, not run, so a name that is reached through a variable is not found.
+Programs are read, not run, so a name that is reached through a variable is not found. Folders in which a code base keeps
+other projects, and a copy of the package itself, are left out.
 """
 
 import ast
 import inspect
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -20,6 +22,12 @@ from tilefold.cute.missing import handles_import_error
 
 _PLACES = {"loc", "ip"}
 """Arguments that are left out of calls."""
+
+_OTHER_PROJECTS = frozenset(
+    "3rdparty 3rd_party third_party third-party thirdparty vendor vendored _vendor _deps build dist node_modules "
+    "site-packages venv".split()
+)
+"""The names of folders for code of others, and for what is made."""
 
 
 @dataclass
@@ -135,10 +143,26 @@ def _one_a_file(places: Sequence[str] | dict[str, None]) -> Iterator[str]:
             yield place
 
 
+def _programs(folder: Path) -> Iterator[Path]:
+    """The programs and notebooks below a folder, in the order of their paths, or one file."""
+    if not folder.is_dir():
+        yield folder
+        return
+    found: list[Path] = []
+    for place, inner, files in os.walk(folder):
+        inner[:] = [name for name in inner if not name.startswith(".") and name.lower() not in _OTHER_PROJECTS]
+        if "cutlass" in inner and Path(place, "cutlass", "cute", "__init__.py").is_file():
+            inner.remove("cutlass")  # the package itself
+        found += [Path(place, name) for name in files if name.endswith((".py", ".ipynb"))]
+    yield from sorted(found)
+
+
 def _sources(folder: Path) -> Iterator[tuple[str, str]]:
-    """The paths and texts of the programs, and of the code of notebooks, below a folder, or of one file."""
-    for file in sorted([*folder.rglob("*.py"), *folder.rglob("*.ipynb")]) if folder.is_dir() else [folder]:
+    """The paths and texts of the programs, and of the code of notebooks, below a folder, that name `cutlass`."""
+    for file in _programs(folder):
         text = file.read_text(encoding="utf-8", errors="replace")
+        if "cutlass" not in text:
+            continue
         name = file.relative_to(folder).as_posix() if folder.is_dir() else file.name
         if file.suffix == ".py":
             yield name, text
