@@ -11,13 +11,17 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+from tilefold.cutlass.programs import ProgramFinder
+
 
 def load(path: str) -> ModuleType:
-    """Imports a file as its tests are: with the library's folder first on the path, and `src` in it."""
+    """Imports a file as its tests are, with the library's folder first on the path, and `src` in it; and as a program
+    imports its modules.
+    """
     file = Path(path).resolve()
     library = next((at for at in file.parents if (at / "tests").is_dir() or (at / "test").is_dir()), file.parent)
     sys.path[:0] = [str(folder) for folder in (library, library / "src", file.parent) if folder.is_dir()]
-    spec = spec_from_file_location(file.stem, file)
+    spec = ProgramFinder().find_spec(file.stem, [str(file.parent)], None) or spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)

@@ -2,8 +2,8 @@
 """The names that a code base uses and tilefold lacks, and the calls whose arguments it does not take.
 
 `python -m tilefold.cutlass --missing DIR` lists them with the number of files that each stops, the most first.
-Programs are read, not run, so a name that is reached through a variable is not found. Folders in which a code base keeps
-other projects, and a copy of the package itself, are left out.
+Programs are read, not run, so a name that is reached through a variable is not found. Folders in which a code base
+keeps other projects, and a copy of the package itself, are left out.
 """
 
 import ast
@@ -23,10 +23,10 @@ from tilefold.cute.missing import handles_import_error
 _PLACES = {"loc", "ip"}
 """Arguments that are left out of calls."""
 
-_OTHER_PROJECTS = frozenset(
-    "3rdparty 3rd_party third_party third-party thirdparty vendor vendored _vendor _deps build dist node_modules "
-    "site-packages venv".split()
-)
+_OTHER_PROJECTS = frozenset({
+    "3rdparty", "3rd_party", "third_party", "third-party", "thirdparty", "vendor", "vendored", "_vendor", "_deps",
+    "build", "dist", "node_modules", "site-packages", "venv",
+})  # fmt: skip
 """The names of folders for code of others, and for what is made."""
 
 
