@@ -2,7 +2,7 @@
 """Thread and block indices, barriers, fences, asynchronous copies and approximations."""
 
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from xdsl.dialects import arith
 from xdsl.dialects import gpu as xdsl_gpu
@@ -17,6 +17,7 @@ from ...dialects.ptx.approx import ApproximateOp
 from ...layout.algebra.integers import Unknown
 from ...passes.analysis.ranges import register_ranges
 from ..scalars.dtypes import Float32, Int32
+from ..scalars.operators import Operand
 from ..scalars.values import Int, Scalar, Value, convert, wrap
 from ..tensors.fragments import Vec, elementwise
 from ..tensors.tensors import Address, Pointer, address_of
@@ -275,7 +276,7 @@ APPROXIMATIONS = {
 }  # fmt: skip
 
 
-def approx(function: str, x: Any, ftz: bool = False) -> Any:
+def approx(function: str, x: Operand, ftz: bool = False) -> Operand:
     """Approximates `ex2`, `lg2`, `rcp`, `rsqrt`, `sqrt`, `sin`, `cos` or `tanh` by one instruction, for a Float32 or
     the elements of a fragment. With `ftz`, subnormal numbers count as zero.
     """
@@ -288,11 +289,11 @@ def approx(function: str, x: Any, ftz: bool = False) -> Any:
     return _approximate(op, ftz, x)
 
 
-def rcp_approx(a: object) -> Any:
+def rcp_approx(a: object) -> Operand:
     """1 divided by a Float32, or by the elements of a fragment, with an error of 1 ulp: `approx("rcp", a)`."""
     return approx("rcp", a)
 
 
-def _approximate(op: type[ApproximateOp], ftz: bool, x: Scalar) -> Any:
+def _approximate(op: type[ApproximateOp], ftz: bool, x: Scalar) -> Operand:
     value = x if isinstance(x, Value) else convert(x, Float32)
     return wrap(emit(op(value.ssa, ftz)).results[0], value.dtype)

@@ -7,7 +7,6 @@ An element is named by its address, `t.ptr(i, j)`, or by a pointer, `t.iterator 
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32, i64
@@ -17,6 +16,7 @@ from ...dialects import ptx
 from ..control.control_functions import if_
 from ..scalars.casts import in_vector
 from ..scalars.dtypes import DTYPES, DType, Float32, of_sign
+from ..scalars.operators import Operand
 from ..scalars.values import Scalar, convert, wrap
 from ..tensors.allocation import make_rmem_tensor
 from ..tensors.copies import copy
@@ -30,7 +30,7 @@ from ..tracing.state import emit, insert_value
 Place = Address | Pointer
 
 
-def atomic(kind: str, ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic(kind: str, ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Operand:
     """Changes memory atomically and returns the old value: `atomic("add", t.ptr(i), 1)`.
 
     `add`, `min`, `max`, `umin`, `umax`, `and`, `or`, `xor` and `exch` of integers of 32 and 64 bits, `add` of floats,
@@ -48,42 +48,42 @@ def atomic(kind: str, ptr: Place, val: Scalar, sem: str | None = None, scope: st
     return wrap(insert_value(arith.BitcastOp(before, at.dtype.ir)), at.dtype)
 
 
-def atomic_add(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_add(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Operand:
     """Adds to memory atomically and returns the old value."""
     return atomic("add", ptr, val, sem, scope)
 
 
-def atomic_max(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_max(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Operand:
     """Writes the larger of memory and a value atomically and returns the old value."""
     return atomic("max", ptr, val, sem, scope)
 
 
-def atomic_min(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_min(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Operand:
     """Writes the smaller of memory and a value atomically and returns the old value."""
     return atomic("min", ptr, val, sem, scope)
 
 
-def atomic_and(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_and(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Operand:
     """Combines the bits of memory and of a value by `and` atomically and returns the old value."""
     return atomic("and", ptr, val, sem, scope)
 
 
-def atomic_or(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_or(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Operand:
     """Combines the bits of memory and of a value by `or` atomically and returns the old value."""
     return atomic("or", ptr, val, sem, scope)
 
 
-def atomic_xor(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_xor(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Operand:
     """Combines the bits of memory and of a value by `xor` atomically and returns the old value."""
     return atomic("xor", ptr, val, sem, scope)
 
 
-def atomic_exch(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_exch(ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None) -> Operand:
     """Writes a value atomically and returns the old value."""
     return atomic("exch", ptr, val, sem, scope)
 
 
-def atomic_cas(ptr: Place, cmp: Scalar, val: Scalar, sem: str | None = None, scope: str | None = None) -> Any:
+def atomic_cas(ptr: Place, cmp: Scalar, val: Scalar, sem: str | None = None, scope: str | None = None) -> Operand:
     """Writes a value atomically if memory holds `cmp`, and returns the old value."""
     at = address_of(ptr)
     expected, new = convert(cmp, at.dtype), convert(val, at.dtype)
@@ -92,20 +92,20 @@ def atomic_cas(ptr: Place, cmp: Scalar, val: Scalar, sem: str | None = None, sco
 
 def atomic_fmax(
     ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None, *, sign_bit: bool | None = None
-) -> Any:
+) -> Operand:
     """Writes the larger of a Float32 in memory and a value atomically, and returns the old value; neither number is
     NaN. `sign_bit` tells the sign of the value, where it is known."""
     return _float_extreme("max", "umin", ptr, val, sem, scope, sign_bit)
 
 
-def atomic_max_float32(ptr: Place, value: Scalar, *, positive_only: bool = True) -> Any:
+def atomic_max_float32(ptr: Place, value: Scalar, *, positive_only: bool = True) -> Operand:
     """`atomic_fmax` of a value that is not negative, or else of any one."""
     return atomic_fmax(ptr, value, sign_bit=False if positive_only else None)
 
 
 def atomic_fmin(
     ptr: Place, val: Scalar, sem: str | None = None, scope: str | None = None, *, sign_bit: bool | None = None
-) -> Any:
+) -> Operand:
     """Writes the smaller of a Float32 in memory and a value atomically, and returns the old value; neither number is
     NaN. `sign_bit` tells the sign of the value, where it is known."""
     return _float_extreme("min", "umax", ptr, val, sem, scope, sign_bit)
@@ -113,7 +113,7 @@ def atomic_fmin(
 
 def _float_extreme(
     kind: str, of_negative: str, ptr: Place, val: Scalar, sem: str | None, scope: str | None, sign: bool | None
-) -> Any:
+) -> Operand:
     """The bits of floats are ordered as integers with a sign are, but those of negative ones the other way round. So
     the extreme with a value of either sign is one of integers.
     """
@@ -123,7 +123,7 @@ def _float_extreme(
         raise TilefoldError(Code.BUILD_VALUE, message, "for integers write cute.arch.atomic_max or atomic_min")
     bits = insert_value(arith.BitcastOp(convert(val, Float32).ssa, i32))
 
-    def changed(by: str) -> Any:
+    def changed(by: str) -> Operand:
         return wrap(emit(ptx.AtomOp(by, at.ssa, bits, order=sem, scope=scope)).results[0])
 
     negative = wrap(bits) < 0 if sign is None else sign
@@ -167,7 +167,7 @@ def _named(dtype: DType | str) -> DType:
     return DTYPES[name]
 
 
-def load_acquire(ptr: Place, scope: str | None = None) -> Any:
+def load_acquire(ptr: Place, scope: str | None = None) -> Operand:
     """Reads an element; the writes before its release are visible afterwards."""
     return _load(ptr, scope, relaxed=False)
 
@@ -177,7 +177,7 @@ def store_release(ptr: Place, val: Scalar, scope: str | None = None) -> None:
     _store(ptr, val, scope, relaxed=False)
 
 
-def _load(ptr: Place, scope: str | None, *, relaxed: bool) -> Any:
+def _load(ptr: Place, scope: str | None, *, relaxed: bool) -> Operand:
     at = address_of(ptr)
     return wrap(emit(ptx.LoadAcquireOp(at.ssa, at.dtype.ir, scope, relaxed)).results[0], at.dtype)
 
@@ -200,7 +200,7 @@ def load(
     cop: str | None = None,
     ss: str | None = None,
     level_prefetch_size: str | None = None,
-) -> Any:
+) -> Operand:
     """The element at a pointer, as one of `dtype` if that is given. Where `sem` is "acquire", the access is
     `load_acquire`; where it is "relaxed", the writes before a release are visible only behind a fence. Another one of
     global memory may have a cache operator `cop` (ca, cg, cs, lu, cv), a priority in the L1 cache (evict_first,

@@ -6,7 +6,6 @@ Those of one operand take fragments, too, element by element, except `brev`.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import xdsl.dialects.math as ops
 from xdsl.dialects import arith
@@ -15,6 +14,7 @@ from ...base.errors import Code, TilefoldError
 from ...dialects import ptx
 from ..scalars.casts import common_type
 from ..scalars.dtypes import DTYPES, Boolean, DType, Index, Int32, Int64, Uint32, as_dtype
+from ..scalars.operators import Operand
 from ..scalars.values import Int, Value, as_value, compare, convert, wrap
 from ..tensors.allocation import make_rmem_tensor
 from ..tensors.fragments import Vec, elementwise, load, store
@@ -23,23 +23,23 @@ from ..tracing.state import insert_value
 from .inline import inline_ptx
 
 
-def popc(value: object) -> Any:
+def popc(value: object) -> Operand:
     """The number of 1 bits of an integer, as an Int32."""
     return _count_bits(ops.CtPopOp, value)
 
 
-def clz(value: object) -> Any:
+def clz(value: object) -> Operand:
     """The number of leading zero bits of an integer, as an Int32; all bits for 0."""
     return _count_bits(ops.CountLeadingZerosOp, value)
 
 
-def _count_bits(op: Callable[[Any], Any], x: object) -> Any:
+def _count_bits(op: Callable[[Operand], Operand], x: object) -> Operand:
     if isinstance(x, Vec):
         return elementwise(partial(_count_bits, op), Int32, x)
     return convert(wrap(insert_value(op(_integer(x).ssa))), Int32)
 
 
-def brev(value: object) -> Any:
+def brev(value: object) -> Operand:
     """An integer of 32 or 64 bits with its bits in reverse order."""
     value = _integer(value)
     bits, letter = value.dtype.bits, {32: "r", 64: "l"}.get(value.dtype.bits)
@@ -48,7 +48,7 @@ def brev(value: object) -> Any:
     return inline_ptx(f"brev.b{bits} $0, $1;", f"={letter},{letter}", value, results=value.dtype)
 
 
-def mulhi(a: Any, b: Any) -> Any:
+def mulhi(a: Operand, b: Operand) -> Operand:
     """The upper half of the product of two integers of up to 32 bits, in the type of the multiplication."""
     if isinstance(a, Vec) or isinstance(b, Vec):
         return elementwise(mulhi, common_type(a, b), a, b)
@@ -60,7 +60,7 @@ def mulhi(a: Any, b: Any) -> Any:
     return convert(x * y >> dtype.bits, dtype)
 
 
-def bitcast(x: Any, dtype: object) -> Any:
+def bitcast(x: Operand, dtype: object) -> Operand:
     """The bits of a value as a value of another type of the same width; for a fragment, the bits of all elements. If
     the widths differ, the fragment's first mode grows or shrinks.
     """
@@ -84,28 +84,28 @@ def _bitcast_fragment(x: Vec, target: DType) -> Vec:
     return load(recast_tensor(memory, target))
 
 
-def isnan(x: object) -> Any:
+def isnan(x: object) -> Operand:
     """Whether a float is NaN."""
     return _predicate("ne", x, x)
 
 
-def isinf(x: Any) -> Any:
+def isinf(x: Operand) -> Operand:
     """Whether a float is infinite, of either sign."""
     return _predicate("eq", abs(x), float("inf"))
 
 
-def isfinite(x: Any) -> Any:
+def isfinite(x: Operand) -> Operand:
     """Whether a float is neither infinite nor NaN."""
     return _predicate("lt", abs(x), float("inf"))
 
 
-def _predicate(name: str, x: object, y: object) -> Any:
+def _predicate(name: str, x: object, y: object) -> Operand:
     if isinstance(x, Vec):
         return elementwise(partial(compare, name), Boolean, x, y)
     return compare(name, x, y)
 
 
-def prmt(src: Any, src_reg_shifted: Any, prmt_indices: Any) -> Int:
+def prmt(src: Operand, src_reg_shifted: Operand, prmt_indices: Operand) -> Int:
     """Four of the eight bytes of two registers, a Uint32: each of the four lowest nibbles of the indices names a byte,
     0 to 3 of `src` and 4 to 7 of `src_reg_shifted`; with the highest bit of the nibble set, the sign of the byte is
     repeated.
@@ -114,7 +114,7 @@ def prmt(src: Any, src_reg_shifted: Any, prmt_indices: Any) -> Int:
     return wrap(insert_value(ptx.PrmtOp(*words)), Uint32)
 
 
-def dp4a(a: Any, b: Any, c: Any) -> Any:
+def dp4a(a: Operand, b: Operand, c: Operand) -> Operand:
     """`c` plus the products of the four bytes of `a` and `b`, signed or unsigned like their types. The result has the
     type of `c`, Int32 or Uint32.
     """
@@ -127,7 +127,7 @@ def dp4a(a: Any, b: Any, c: Any) -> Any:
     return wrap(insert_value(ptx.Dp4aOp(form, x.ssa, y.ssa, z.ssa)), z.dtype)
 
 
-def _integer(x: Any) -> Value:
+def _integer(x: Operand) -> Value:
     value = as_value(x)
     if value.dtype.kind != "int":
         raise TilefoldError(Code.BUILD_VALUE, f"expected an integer, got a {value.dtype}", "see cute.arch.bitcast")

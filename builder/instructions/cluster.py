@@ -4,7 +4,7 @@ of all threads of a cluster.
 """
 
 from dataclasses import replace
-from typing import Any, overload
+from typing import overload
 
 from ...base.errors import Code, TilefoldError
 from ...base.target import MAX_CLUSTER
@@ -14,6 +14,7 @@ from ...dialects.tile import PeerOp
 from ...layout.algebra.integers import Unknown
 from ..control.control_functions import if_
 from ..scalars.dtypes import Int32, of_sign
+from ..scalars.operators import Operand
 from ..scalars.values import Int, Scalar, convert, wrap
 from ..tensors.coordinates import as_tuple
 from ..tensors.tensors import Address, Pointer, Tensor, address_of
@@ -66,7 +67,7 @@ def issue_clc_query(
     emit(ptx.TryCancelOp(address_of(clc_response_ptr).ssa, address_of(mbar_ptr).ssa, multicast))
 
 
-def clc_response(result_addr: Address | Pointer) -> tuple[Int, Int, Int, Any]:
+def clc_response(result_addr: Address | Pointer) -> tuple[Int, Int, Int, Operand]:
     """The first block of the cluster that has been cancelled, x, y, z, and whether one has (PTX ISA,
     clusterlaunchcontrol.query_cancel), by the answer, after a wait for it; else the block's own coordinate. A fence of
     the async proxy lies between this and the next request in these bytes.
@@ -135,7 +136,7 @@ def store_async(at: Address | Pointer, value: Scalar, mbarrier: Address | Pointe
     emit(ptx.StAsyncOp(convert(value, place.dtype).ssa, place.ssa, remote(mbarrier).ssa))
 
 
-def store_async_dsmem(smem_ptr: Pointer, value: Any, mbar_ptr: Address | Pointer, peer_cta_rank: Any) -> None:
+def store_async_dsmem(smem_ptr: Pointer, value: Operand, mbar_ptr: Address | Pointer, peer_cta_rank: Operand) -> None:
     """`store_async` to the same place in the block of a rank in the cluster, and to its mbarrier; both pointers are of
     the own block. A tuple of values goes to adjacent elements.
     """
@@ -163,6 +164,6 @@ def remote(at: object) -> Address:
     return address
 
 
-def make_warp_uniform(value: object) -> Any:
+def make_warp_uniform(value: object) -> Operand:
     """The value of the warp's first lane, which the compiler knows to be the same in all lanes."""
     return shuffle_sync(value, 0)

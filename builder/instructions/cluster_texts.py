@@ -7,7 +7,6 @@ memory are numbers of 32 bits, as `pointer.toint()` gives them.
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -15,6 +14,7 @@ from ...dialects import ptx
 from ...dialects.ptx.bulk import BULK_REDUCTIONS
 from ..scalars.casts import in_vector
 from ..scalars.dtypes import DType, Int32, Int64
+from ..scalars.operators import Operand
 from ..scalars.values import Int, as_value, convert, wrap
 from ..tensors.raw_pointers import Address, RawPointer
 from ..tensors.tensors import Pointer, address_of
@@ -42,7 +42,7 @@ _STORED = "async.bulk.global.shared::cta.bulk_group"
 _MBARRIER_BYTES, _BULK_ALIGN = 8, 16
 
 
-def cluster_operation(text: str, operands: Sequence[Any], results: Sequence[DType]) -> tuple[Any, ...] | None:
+def cluster_operation(text: str, operands: Sequence[Operand], results: Sequence[DType]) -> tuple[Operand, ...] | None:
     """The results of an instruction of clusters that is written as text; None for any other text, and for values of
     other types than the text says.
     """
@@ -77,7 +77,7 @@ def _in_place(text: str) -> str:
     return re.sub(rf"\b{found['name']}\b", "{" + ", ".join(members) + "}", found["then"])
 
 
-def _map(operands: Sequence[Any], result: DType) -> tuple[Any, ...] | None:
+def _map(operands: Sequence[Operand], result: DType) -> tuple[Operand, ...] | None:
     at, rank = operands
     is_own = isinstance(at, Address) and at.ssa.type == ptx.SHARED
     if not (is_own or _is_number(at)) or result.kind != "int" or result.bits != 32:
@@ -87,7 +87,7 @@ def _map(operands: Sequence[Any], result: DType) -> tuple[Any, ...] | None:
     return (convert(wrap(emit(ptx.PtrToIntOp(peer)).results[0]), result),)
 
 
-def _bulk_copy(text: re.Match[str], operands: Sequence[Any]) -> tuple[()] | None:
+def _bulk_copy(text: re.Match[str], operands: Sequence[Operand]) -> tuple[()] | None:
     """Emits a copy between the block's own shared memory and global memory, or a reduction to the latter."""
     numbers = {name: int(number) for name, number in text.groupdict().items() if name != "word" and number is not None}
     word = text["word"].replace(_HINT, "", 1)
@@ -130,6 +130,6 @@ def _is_number(at: object) -> bool:
     return isinstance(at, Int) and at.dtype.bits == 32
 
 
-def _place(at: Any, align: int, type: ptx.PtrType) -> SSAValue:
+def _place(at: Operand, align: int, type: ptx.PtrType) -> SSAValue:
     width = Int64 if type == ptx.GLOBAL else Int32
     return emit(ptx.IntToPtrOp(convert(at, width).ssa, align, type)).results[0]

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The larger and the smaller of two Float32, with the modifiers of the instructions."""
 
-from typing import Any
-
 from ..scalars.dtypes import Float32, Int32
+from ..scalars.operators import Operand
 from ..scalars.values import convert, is_scalar
 from ..tensors.fragments import combined, unary_of
 from . import math
@@ -11,7 +10,7 @@ from .bits import bitcast
 from .math import where
 
 
-def fmax(a: object, b: object, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+def fmax(a: object, b: object, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Operand:
     """The larger of two Float32. Beside NaN the result is the number, or NaN with `nan`. With `abs` the larger
     magnitude, whose sign bit is the exclusive or of both, also of zeros and NaN; with `ftz` subnormal numbers are zeros
     of their sign (PTX ISA, max: `.xorsign.abs`).
@@ -19,22 +18,22 @@ def fmax(a: object, b: object, *, abs: bool = False, nan: bool = False, ftz: boo
     return _extreme("max", a, b, abs, nan, ftz)
 
 
-def fmin(a: object, b: object, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Any:
+def fmin(a: object, b: object, *, abs: bool = False, nan: bool = False, ftz: bool = False) -> Operand:
     """The smaller of two Float32, as `fmax` (PTX ISA, min)."""
     return _extreme("min", a, b, abs, nan, ftz)
 
 
-def maximum(a: object, b: object, ftz: bool = False) -> Any:
+def maximum(a: object, b: object, ftz: bool = False) -> Operand:
     """The larger of two; beside NaN the number. With `ftz`, subnormal Float32 are zeros."""
     return fmax(a, b, ftz=True) if ftz else math.maximum(a, b)
 
 
-def minimum(a: object, b: object, ftz: bool = False) -> Any:
+def minimum(a: object, b: object, ftz: bool = False) -> Operand:
     """The smaller of two, as `maximum`."""
     return fmin(a, b, ftz=True) if ftz else math.minimum(a, b)
 
 
-def _extreme(kind: str, a: Any, b: Any, magnitudes: bool, keeps_nan: bool, flushes: bool) -> Any:
+def _extreme(kind: str, a: Operand, b: Operand, magnitudes: bool, keeps_nan: bool, flushes: bool) -> Operand:
     x, y = (convert(given, Float32) if is_scalar(given) else given for given in (a, b))
     if not (magnitudes or keeps_nan or flushes):
         return combined(kind, x, y)

@@ -16,6 +16,7 @@ from ...dialects import ptx
 from ...dialects.ptx import InlineOp
 from ...dialects.ptx.base import make_constraint
 from ..scalars.dtypes import Float32, Int32, Int64, as_dtype
+from ..scalars.operators import Operand
 from ..scalars.values import Value, as_value, convert, is_scalar, wrap
 from ..tensors.raw_pointers import RawPointer
 from ..tensors.tensors import Address, Pointer, address_of
@@ -43,7 +44,7 @@ def inline_ptx(
     read_write_args: Sequence[object] = (),
     predicate: object = None,
     force_register_args: Sequence[int] = (),
-) -> Any:
+) -> Operand:
     """Instructions as text: `inline_ptx("lop3.b32 $0, $1, $2, $3, 0x96;", "=r,r,r,r", a, b, c, results=cute.Int32)`, or
     `inline_ptx("max.s32 {$w0}, {$r0}, {$r1};", write_only_types=[cute.Int32], read_only_args=[a, b])`, where types
     decide the constraints: `{$w0}` is the register of the first result, `{$r0}` that of the first operand. This form
@@ -106,7 +107,7 @@ def inline_ptx(
     return values if several else values[0]
 
 
-def _stored(text: str, constraints: str, operands: Sequence[object]) -> tuple[Any, ...] | None:
+def _stored(text: str, constraints: str, operands: Sequence[object]) -> tuple[Operand, ...] | None:
     """Emits the operation of a text that ends with a store, and returns no values; None for another text."""
     parts, letters = stored_text(text, len(operands)), [letter.strip() for letter in constraints.split(",")]
     if parts is None or len(letters) != len(operands):
@@ -118,7 +119,7 @@ def _stored(text: str, constraints: str, operands: Sequence[object]) -> tuple[An
     return memory_operation(parts.store, [address, *(convert(x, parts.stored) for x in made)], [])
 
 
-def dynamic_smem_size() -> Any:
+def dynamic_smem_size() -> Operand:
     """The bytes of shared memory whose size the launch sets: 0 for a kernel with at most 48 KiB, which are static. The
     simulator has no other.
     """
@@ -126,8 +127,8 @@ def dynamic_smem_size() -> Any:
 
 
 def _by_access(
-    text: str, types: Sequence[object], reads: list[Any], changes: Sequence[object], predicate: Any
-) -> tuple[str, list[Any]]:
+    text: str, types: Sequence[object], reads: list[Operand], changes: Sequence[object], predicate: Operand
+) -> tuple[str, list[Operand]]:
     """A text with the numbers of its registers, and its operands."""
     if changes:
         hint = "read the old value by read_only_args, and give the type of the new one in write_only_types"
@@ -153,7 +154,7 @@ def _letters(operands: Sequence[object]) -> list[str]:
     return [_letter(_operand(operand).type) for operand in operands]
 
 
-def _operand(x: Any) -> Any:
+def _operand(x: Operand) -> Operand:
     if isinstance(x, Address | Pointer | RawPointer):
         return address_of(x).ssa
     value = as_value(x) if not isinstance(x, Value) else x

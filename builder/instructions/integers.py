@@ -3,11 +3,10 @@
 fields of bits, products of other widths, sums that saturate, functions of three words, lanes as masks.
 """
 
-from typing import Any
-
 from ...base.errors import Code, TilefoldError
 from ..scalars.casts import common_type
 from ..scalars.dtypes import DTYPES, DType, Int32, Int64, Uint32
+from ..scalars.operators import Operand
 from ..scalars.values import Int, Value, as_value, convert
 from .arch import lane_idx
 from .bits import bitcast, clz, mulhi
@@ -17,7 +16,7 @@ from .math import maximum, minimum, where
 Uint64 = DTYPES["Uint64"]
 
 
-def _word(x: Any, bits: tuple[int, ...] = (32, 64)) -> Value:
+def _word(x: Operand, bits: tuple[int, ...] = (32, 64)) -> Operand:
     value: Value = as_value(x, Int32)
     if value.dtype.kind != "int" or value.dtype.bits not in bits:
         widths = " or ".join(map(str, bits))
@@ -26,7 +25,7 @@ def _word(x: Any, bits: tuple[int, ...] = (32, 64)) -> Value:
     return value
 
 
-def _field(name: str, words: list[Any], start: Any, length: Any) -> Any:
+def _field(name: str, words: list[Operand], start: Operand, length: Operand) -> Operand:
     value = _word(words[-1])
     bits, signed = value.dtype.bits, name == "bfe" and not value.dtype.unsigned
     kind = f"{'s' if signed else 'u' if name == 'bfe' else 'b'}{bits}"
@@ -39,14 +38,14 @@ def _field(name: str, words: list[Any], start: Any, length: Any) -> Any:
     return inline_ptx(text, constraints, *given, *places, results=value.dtype)
 
 
-def bfe(value: object, start: object, length: object) -> Any:
+def bfe(value: object, start: object, length: object) -> Operand:
     """`length` bits of an integer of 32 or 64 bits from bit `start` on, with its sign where the type has one; 0 and the
     sign stand for bits above the highest (PTX ISA, bfe).
     """
     return _field("bfe", [value], start, length)
 
 
-def bfi(replacement: object, value: object, start: object, length: object) -> Any:
+def bfi(replacement: object, value: object, start: object, length: object) -> Operand:
     """An integer of 32 or 64 bits whose `length` bits from `start` on are the lowest of another (PTX ISA, bfi)."""
     return _field("bfi", [replacement, value], start, length)
 
@@ -60,19 +59,19 @@ def bfind(value: object) -> Int:
     return convert(x.dtype.bits - 1 - clz(magnitude), Uint32)
 
 
-def mul_hi(a: object, b: object) -> Any:
+def mul_hi(a: object, b: object) -> Operand:
     """The upper half of the product of two integers of 32 bits (PTX ISA, mul.hi)."""
     return mulhi(_word(a, (32,)), _word(b, (32,)))
 
 
-def mul_wide(a: object, b: object) -> Any:
+def mul_wide(a: object, b: object) -> Operand:
     """The product of two integers of 16 or 32 bits in twice as many (PTX ISA, mul.wide)."""
     dtype = common_type(_word(a, (16, 32)), _word(b, (16, 32)))
     wide = DTYPES[f"{'Uint' if dtype.unsigned else 'Int'}{2 * dtype.bits}"]
     return convert(convert(_word(a, (16, 32)), dtype), wide) * convert(convert(_word(b, (16, 32)), dtype), wide)
 
 
-def mul24(a: object, b: object, hi: bool = False) -> Any:
+def mul24(a: object, b: object, hi: bool = False) -> Operand:
     """The lower 32 bits of the product of the lowest 24 bits of two integers of 32, or with `hi` those from bit 16 on
     (PTX ISA, mul24).
     """
@@ -81,31 +80,31 @@ def mul24(a: object, b: object, hi: bool = False) -> Any:
     return convert(x * y >> (16 if hi else 0), dtype)
 
 
-def mad24(a: object, b: object, c: object, hi: bool = False) -> Any:
+def mad24(a: object, b: object, c: object, hi: bool = False) -> Operand:
     """`mul24(a, b, hi) + c` (PTX ISA, mad24)."""
     return mul24(a, b, hi) + c
 
 
-def _low24(x: object, dtype: DType) -> Any:
+def _low24(x: object, dtype: DType) -> Operand:
     word = convert(_word(x, (32,)), dtype)
     return convert(word << 8 >> 8, Uint64 if dtype.unsigned else Int64)
 
 
-def add_sat_int(a: Any, b: Any) -> Any:
+def add_sat_int(a: Operand, b: Operand) -> Operand:
     """The sum of two Int32, the greatest or the least one where it does not fit (PTX ISA, add.sat)."""
     return _saturated(convert(a, Int64) + convert(b, Int64))
 
 
-def sub_sat_int(a: Any, b: Any) -> Any:
+def sub_sat_int(a: Operand, b: Operand) -> Operand:
     """The difference of two Int32, the greatest or the least one where it does not fit (PTX ISA, sub.sat)."""
     return _saturated(convert(a, Int64) - convert(b, Int64))
 
 
-def _saturated(x: object) -> Any:
+def _saturated(x: object) -> Operand:
     return convert(minimum(maximum(x, Int32.least), Int32.greatest), Int32)
 
 
-def lop3(a: object, b: object, c: object, lut: int) -> Any:
+def lop3(a: object, b: object, c: object, lut: int) -> Operand:
     """A function of three words, bit by bit: bit `4 * a + 2 * b + c` of `lut` is its value (PTX ISA, lop3)."""
     if type(lut) is not int or not 0 <= lut < 256:
         raise TilefoldError(Code.BUILD_VALUE, f"the table of lop3 is {lut!r}", "it has 8 bits, such as 0x96")
@@ -114,7 +113,7 @@ def lop3(a: object, b: object, c: object, lut: int) -> Any:
     return inline_ptx(text, "=r,r,r,r", *words, results=words[0].dtype)
 
 
-def shf(a: object, b: object, shift: Any, kind: str = "l") -> Any:
+def shf(a: object, b: object, shift: Operand, kind: str = "l") -> Operand:
     """Shifts the 64 bits whose upper half is `a` and whose lower half is `b`. Returns the upper half after a shift to
     the left ("l"), the lower half after one to the right ("r"). The number of places is taken modulo 32, or is at most
     32 ("clamp_left", "clamp_right") (PTX ISA, shf).
@@ -129,26 +128,26 @@ def shf(a: object, b: object, shift: Any, kind: str = "l") -> Any:
     return bitcast(convert(made, Uint32), high.dtype)
 
 
-def lanemask_eq() -> Any:
+def lanemask_eq() -> Operand:
     """A Uint32 with the bit of the thread's lane."""
     return convert(1, Uint32) << convert(lane_idx(), Uint32)
 
 
-def lanemask_lt() -> Any:
+def lanemask_lt() -> Operand:
     """A Uint32 with the bits of the lanes before the thread's."""
     return lanemask_eq() - 1
 
 
-def lanemask_le() -> Any:
+def lanemask_le() -> Operand:
     """A Uint32 with the bits of the thread's lane and of those before."""
     return lanemask_lt() | lanemask_eq()
 
 
-def lanemask_gt() -> Any:
+def lanemask_gt() -> Operand:
     """A Uint32 with the bits of the lanes after the thread's."""
     return ~lanemask_le()
 
 
-def lanemask_ge() -> Any:
+def lanemask_ge() -> Operand:
     """A Uint32 with the bits of the thread's lane and of those after."""
     return ~lanemask_lt()

@@ -4,7 +4,7 @@
 import math as python
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.arith import FastMathFlagsAttr
@@ -15,6 +15,7 @@ from ...dialects.math.functions import APPROXIMATE, FAST, INSTRUCTIONS
 from ..scalars.arithmetic import FUNCTIONS, binary_type, check_computed, contract_sum, unary_type
 from ..scalars.casts import check_numbers, check_operand, common_type, is_number, shown_number
 from ..scalars.dtypes import Boolean, Float32, Int32
+from ..scalars.operators import Operand
 from ..scalars.values import Float, Value, compare, convert, wrap
 from ..tensors.fragments import Vec, combined, elementwise, full_like, unary_of
 from ..tensors.tensor_base import Elements
@@ -27,13 +28,13 @@ class Function(Protocol):
 
     __name__: str
 
-    def __call__(self, x: object, fastmath: bool = False, *, approx: bool = False, ftz: bool = False) -> Any: ...
+    def __call__(self, x: object, fastmath: bool = False, *, approx: bool = False, ftz: bool = False) -> Operand: ...
 
 
 def _function(name: str, description: str, of_numbers: Callable[[float], float]) -> Function:
     """The function of a name, which computes `description`."""
 
-    def function(x: Any, fastmath: bool = False, *, approx: bool = False, ftz: bool = False) -> Any:
+    def function(x: Operand, fastmath: bool = False, *, approx: bool = False, ftz: bool = False) -> Operand:
         if is_number(x):
             return of_number(name, of_numbers, x)
         check_operand(x)
@@ -52,7 +53,7 @@ def _function(name: str, description: str, of_numbers: Callable[[float], float])
     return function
 
 
-def _approximate(name: str, flags: FastMathFlagsAttr, x: Any) -> Any:
+def _approximate(name: str, flags: FastMathFlagsAttr, x: Operand) -> Operand:
     """A function of a value or a fragment by the instruction that approximates it."""
     dtype = unary_type(name, x.dtype)
     if isinstance(x, Vec):
@@ -60,14 +61,14 @@ def _approximate(name: str, flags: FastMathFlagsAttr, x: Any) -> Any:
     return Float(insert_value(FUNCTIONS[name](contract_sum(convert(x, dtype).ssa), flags)), dtype)
 
 
-def rcp(x: Any, approx: bool = True, ftz: bool = False) -> Any:
+def rcp(x: Operand, approx: bool = True, ftz: bool = False) -> Operand:
     """1 divided by a number, a value or each element of a fragment; with `approx` by one instruction, with an error of
     at most 1 ulp.
     """
     return arch.approx("rcp", x.to(Float32), ftz) if approx and not is_number(x) else 1.0 / x
 
 
-def div(x: Any, y: Any, fastmath: bool = False) -> Any:
+def div(x: Operand, y: Operand, fastmath: bool = False) -> Operand:
     """`x / y`, of numbers, values or the elements of fragments. With `fastmath` one instruction approximates a quotient
     of up to 32 bits, with an error of at most 2 ulp where the divisor is between 2**-126 and 2**126; beyond, it may be
     0 (PTX ISA, div.approx). TilefoldError (E5002) for operands that have no quotient.
@@ -114,13 +115,13 @@ round_even = _function(
 trunc = _function("trunc", "The integer part, as a float", lambda x: float(python.trunc(x)))
 
 
-def absolute(x: Any) -> Any:
+def absolute(x: Operand) -> Operand:
     """The absolute value."""
     check_operand(x)
     return abs(x)
 
 
-def fma(a: Any, b: Any, c: Any) -> Any:
+def fma(a: Operand, b: Operand, c: Operand) -> Operand:
     """`a * b + c`, rounded once."""
     if _has_fragment(a, b, c):
         return elementwise(fma, common_type(a, b, c), a, b, c)
@@ -132,21 +133,21 @@ def fma(a: Any, b: Any, c: Any) -> Any:
     return Float(insert_value(math.FmaOp(x.ssa, y.ssa, z.ssa)), dtype)
 
 
-def minimum(a: object, b: object) -> Any:
+def minimum(a: object, b: object) -> Operand:
     """The smaller of two; for a number and NaN, the number, like `numpy.fmin` (`numpy.minimum` gives NaN)."""
     return _extreme("min", min, a, b)
 
 
-def maximum(a: object, b: object) -> Any:
+def maximum(a: object, b: object) -> Operand:
     """The larger of two; for a number and NaN, the number, like `numpy.fmax` (`numpy.maximum` gives NaN)."""
     return _extreme("max", max, a, b)
 
 
-def _extreme(name: str, of_numbers: Callable[[Any, Any], object], a: object, b: object) -> Any:
+def _extreme(name: str, of_numbers: Callable[[Operand, Operand], object], a: object, b: object) -> Operand:
     return of_numbers(a, b) if is_number(a) and is_number(b) else combined(name, a, b)
 
 
-def where(cond: Any, x: Any, y: Any) -> Any:
+def where(cond: Operand, x: Operand, y: Operand) -> Operand:
     """`x` where the condition holds, else `y`; both are computed."""
     if _has_fragment(cond, x, y):
         return elementwise(where, common_type(x, y), cond, x, y)
@@ -159,19 +160,19 @@ def where(cond: Any, x: Any, y: Any) -> Any:
     return wrap(chosen, dtype, either(x.range, y.range) if dtype.kind == "int" else None)
 
 
-def argmax(x: Vec) -> Any:
+def argmax(x: Vec) -> Operand:
     """The position of the greatest element of a fragment, counted colexicographically, as an Int32: the first of
     several equal ones. NaN counts only if all elements are NaN.
     """
     return _first("gt", x)
 
 
-def argmin(x: Vec) -> Any:
+def argmin(x: Vec) -> Operand:
     """Like `argmax`, for the least element."""
     return _first("lt", x)
 
 
-def _first(better: str, x: Vec) -> Any:
+def _first(better: str, x: Vec) -> Operand:
     if not isinstance(x, Vec):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected a fragment, got {type(x).__name__}", "write t.load()")
     best, place = x[0], convert(0, Int32)
@@ -194,12 +195,12 @@ def ones_like(a: Vec | Elements, dtype: object = None) -> Vec:
     return full_like(a, 1, dtype)
 
 
-def any_(x: Vec) -> Any:
+def any_(x: Vec) -> Operand:
     """Whether an element of a fragment is true, or not 0."""
     return x.to(Boolean).reduce("or")
 
 
-def all_(x: Vec) -> Any:
+def all_(x: Vec) -> Operand:
     """Whether all elements of a fragment are true, or not 0."""
     return x.to(Boolean).reduce("and")
 

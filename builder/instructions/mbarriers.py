@@ -4,14 +4,13 @@
 A barrier is named by its address, `bars.ptr(i)`, or by a pointer, `bars.iterator + i`.
 """
 
-from typing import Any
-
 from xdsl.ir import SSAValue
 
 from ...base.errors import Code, TilefoldError
 from ...dialects import ptx
 from ..control.control_functions import if_
 from ..scalars.dtypes import Boolean, Int32
+from ..scalars.operators import Operand
 from ..scalars.values import Bool, Int, convert, wrap
 from ..tensors.tensors import Address, Pointer, address_of
 from ..tracing.state import emit
@@ -86,7 +85,7 @@ def mbarrier_try_wait(mbar_ptr: Place, phase: "Int | int", scope: str | None = N
     return wrap(emit(ptx.MbarrierTryWaitOp(_own(mbar_ptr), convert(phase, Int32).ssa, scope)).results[0])
 
 
-def mbarrier_conditional_try_wait(cond: object, mbar_ptr: Place, phase: "Int | int") -> Any:
+def mbarrier_conditional_try_wait(cond: object, mbar_ptr: Place, phase: "Int | int") -> Operand:
     """Like `mbarrier_try_wait` if a condition holds, otherwise True."""
     return if_(cond, lambda: mbarrier_try_wait(mbar_ptr, phase), lambda: Boolean(True))
 

@@ -7,7 +7,6 @@ be in any order.
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import SSAValue
@@ -16,6 +15,7 @@ from ...dialects import ptx
 from ...layout.atoms.cache_hints import LOAD_HINTS, STORE_HINTS
 from ..scalars.casts import from_vector, in_vector
 from ..scalars.dtypes import DTYPES, DType, Int64, of_sign
+from ..scalars.operators import Operand
 from ..scalars.values import Int, as_value, convert, wrap
 from ..tensors.raw_pointers import Address
 from ..tracing.state import emit
@@ -43,7 +43,7 @@ _NARROW = {"b8": DTYPES["Uint8"], "b16": DTYPES["Uint16"]}
 """Those of stores that no other instruction here has."""
 
 
-def memory_operation(text: str, operands: Sequence[Any], results: Sequence[DType]) -> tuple[Any, ...] | None:
+def memory_operation(text: str, operands: Sequence[Operand], results: Sequence[DType]) -> tuple[Operand, ...] | None:
     """The results of an access to global memory with an order that is written as text; None for any other text, and for
     values of other types than the text says.
     """
@@ -79,7 +79,9 @@ def memory_operation(text: str, operands: Sequence[Any], results: Sequence[DType
     return tuple(convert(wrap(ssa, dtype), result) for ssa, result in zip(made, results, strict=True))
 
 
-def _weak_access(text: re.Match[str], operands: Sequence[Any], results: Sequence[DType]) -> tuple[Any, ...] | None:
+def _weak_access(
+    text: re.Match[str], operands: Sequence[Operand], results: Sequence[DType]
+) -> tuple[Operand, ...] | None:
     """The results of a load or store without an order; None for operands that are not those of the text."""
     loads, hint, count = text["name"] == "ld", text["hint"].removeprefix("."), int(text["count"] or 1)
     dtype = TYPES.get(text["type"]) or (None if loads else _NARROW.get(text["type"]))
@@ -122,7 +124,7 @@ def _is_global(at: object) -> bool:
     return isinstance(at, Int) and at.dtype.bits == 64
 
 
-def _address(at: Any, dtype: DType, align: int = 0) -> SSAValue:
+def _address(at: Operand, dtype: DType, align: int = 0) -> SSAValue:
     if isinstance(at, Address):
         return at.ssa
     return emit(ptx.IntToPtrOp(convert(at, Int64).ssa, align or dtype.bits // 8, ptx.GLOBAL)).results[0]

@@ -4,8 +4,6 @@
 By default they are relaxed and of scope `sys`, which has the threads of all devices.
 """
 
-from typing import Any
-
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType
 
@@ -14,6 +12,7 @@ from ...dialects import ptx
 from ..control.control_functions import while_
 from ..scalars.casts import from_vector, in_vector
 from ..scalars.dtypes import DType, Float32, Int32, of_sign
+from ..scalars.operators import Operand
 from ..scalars.values import Scalar, as_value, convert, wrap
 from ..tensors.allocation import make_rmem_tensor
 from ..tensors.pointers import recast_ptr, recast_tensor
@@ -24,7 +23,7 @@ from .atomics import atomic_cas, load, red
 
 def multimem_ld_reduce(
     ptr: Pointer, dtype: DType | None = None, num_elements: int = 1, *, order: str = "relaxed", scope: str = "sys"
-) -> tuple[Any, ...]:
+) -> tuple[Operand, ...]:
     """The sums of `num_elements` elements at a multicast address over all devices: Float32, or registers of two
     elements of 16 bits each, as Int32. TilefoldError (E5002) for other types or numbers of elements than PTX has.
     """
@@ -87,17 +86,17 @@ def spin_lock_atom_cas_acquire_wait(
 def spin_lock_ld_lt_relaxed_wait(lock_ptr: Pointer, *, expected_val: Scalar, scope: str = "sys") -> None:
     """Waits until an integer in memory is not less than `expected_val`. It orders no other accesses."""
 
-    def is_less(value: Any) -> Any:
+    def is_less(value: Operand) -> Operand:
         return value < expected_val
 
-    def read(*_: object) -> Any:
+    def read(*_: object) -> Operand:
         return load(lock_ptr, sem="relaxed", scope=scope)
 
     while_(is_less, read, read())
 
 
 def _spin(lock_ptr: Pointer, expected: Scalar, reset: Scalar, order: str, scope: str) -> None:
-    def swap(*_: object) -> Any:
+    def swap(*_: object) -> Operand:
         return atomic_cas(lock_ptr, expected, reset, order, scope)
 
     def differs(before: object) -> bool:

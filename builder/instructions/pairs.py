@@ -6,7 +6,7 @@ subnormal numbers as 0 (PTX ISA, add, sub, mul and fma). And pairs that become 8
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import VectorType, i32
@@ -14,12 +14,13 @@ from xdsl.dialects.builtin import VectorType, i32
 from ...base.errors import Code, TilefoldError
 from ..scalars.casts import in_vector
 from ..scalars.dtypes import Float32, Int32, as_dtype
+from ..scalars.operators import Operand
 from ..scalars.values import Int, Scalar, convert, wrap
 from ..tracing.state import insert_value
 from .inline import inline_ptx
 from .math import exp, fma
 
-Pair: TypeAlias = tuple[Any, Any]
+Pair: TypeAlias = tuple[Operand, Operand]
 
 
 _ROUNDINGS = ("rn", "rz", "rm", "rp")

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -22,6 +21,7 @@ from ...dialects import ptx
 from ...dialects.arith.integer_range import wrap_signed
 from ..control.control_functions import if_
 from ..scalars.dtypes import Boolean, DType, Int32, Int64, Uint32
+from ..scalars.operators import Operand
 from ..scalars.values import Int, convert, wrap
 from ..tensors.allocation import make_rmem_tensor
 from ..tensors.pointers import make_ptr
@@ -39,13 +39,13 @@ _OPERAND = re.compile(r"\[[^\]]*\]|\{[^}]*\}|[^,\s][^,]*")
 _RANGE = re.compile(r"(\w+)<(\d+)>")
 _CELL = re.compile(r"\[\s*([\w$]+)\s*(?:\+\s*(\w+)\s*)?\]")
 _MMA = re.compile(r"tcgen05\.mma\.cta_group::([12])\.kind::(\w+)")
-_BINARY: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
+_BINARY: Mapping[str, Callable[[Operand, Operand], Operand]] = MappingProxyType({
     "add.s32": lambda a, b: a + b, "add.u32": lambda a, b: a + b,
     "sub.s32": lambda a, b: a - b, "sub.u32": lambda a, b: a - b,
     "mul.lo.s32": lambda a, b: a * b, "mul.lo.u32": lambda a, b: a * b,
     "and.b32": lambda a, b: a & b, "or.b32": lambda a, b: a | b, "xor.b32": lambda a, b: a ^ b,
 })  # fmt: skip
-_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
+_COMPARISONS: Mapping[str, Callable[[Operand, Operand], Operand]] = MappingProxyType({
     f"setp.{name}.{letter}32": function
     for name, function in (("eq", operator.eq), ("ne", operator.ne)) for letter in "bus"
 })  # fmt: skip
@@ -72,10 +72,10 @@ class _Text:
     statements: list[_Statement]
     types: dict[str, DType]
     is_block: bool
-    values: dict[str, Any] = field(default_factory=lambda: {})
+    values: dict[str, Operand] = field(default_factory=lambda: {})
 
 
-def register_text(text: str, operands: Sequence[object]) -> tuple[Any, ...] | None:
+def register_text(text: str, operands: Sequence[object]) -> tuple[Operand, ...] | None:
     """Emits a text without results that multiplies into tensor memory, or that has registers of the function; None for
     any other text.
 
@@ -166,7 +166,7 @@ class _Run:
             a, b, c = (self.read(place) for place in places[1:])
             self.write(places[0], a * b + c)
 
-    def read(self, place: str) -> Any:
+    def read(self, place: str) -> Operand:
         """A register, an operand of the text, or a number."""
         if place.startswith("$"):
             value = self.operands[int(place[1:])]
@@ -181,7 +181,7 @@ class _Run:
             raise TilefoldError(Code.BUILD_VALUE, message, "declare it by .reg in this text or in one before it")
         return held[0]
 
-    def write(self, place: str, value: Any) -> None:
+    def write(self, place: str, value: Operand) -> None:
         """Writes a register."""
         dtype = self.text.types.get(place)
         if dtype is not None and self.text.is_block:

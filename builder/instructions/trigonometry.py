@@ -8,12 +8,12 @@ interpolated at Chebyshev nodes. Errors are at most 3 ulp, of tan up to angles o
 
 import math as python
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from ...base.errors import Code, TilefoldError
 from ..scalars.arithmetic import unary_type
 from ..scalars.casts import check_operand, is_number
 from ..scalars.dtypes import Float32, Int32
+from ..scalars.operators import Operand
 from ..tensors.fragments import Vec, elementwise
 from .bits import bitcast
 from .math import absolute, fma, maximum, minimum, of_number, round_even, sqrt, where
@@ -39,7 +39,7 @@ _TAN_EIGHTH = 0.4142135623730951
 _TAN_THREE_EIGHTHS = 2.414213562373095
 
 
-def _odd(coefficients: Sequence[float], x: Any, z: Any) -> Any:
+def _odd(coefficients: Sequence[float], x: Operand, z: Operand) -> Operand:
     """x + x * z * p(z)."""
     value = fma(z, coefficients[0], coefficients[1])
     for coefficient in coefficients[2:]:
@@ -47,12 +47,12 @@ def _odd(coefficients: Sequence[float], x: Any, z: Any) -> Any:
     return fma(x * z, value, x)
 
 
-def _copy_sign(size: Any, x: Any) -> Any:
+def _copy_sign(size: Operand, x: Operand) -> Operand:
     """A size with the sign of x."""
     return where(bitcast(x, Int32) < 0, -size, size)
 
 
-def _of_size(a: Any) -> Any:
+def _of_size(a: Operand) -> Operand:
     """The arctangent of a number that is not negative."""
     steep, middle = a > _TAN_THREE_EIGHTHS, a > _TAN_EIGHTH
     above = where(steep, -1.0, where(middle, a - 1.0, a))
@@ -62,11 +62,11 @@ def _of_size(a: Any) -> Any:
     return high + (_odd(_ATAN, t, t * t) + low)
 
 
-def _atan(x: object) -> Any:
+def _atan(x: object) -> Operand:
     return _copy_sign(_of_size(absolute(x)), x)
 
 
-def _atan2(y: Any, x: Any) -> Any:
+def _atan2(y: Operand, x: Operand) -> Operand:
     first, second = absolute(y), absolute(x)
     most, least = maximum(first, second), minimum(first, second)
     angle = _of_size(where(most == least, where(most == 0.0, 0.0, 1.0), least / most))
@@ -75,7 +75,7 @@ def _atan2(y: Any, x: Any) -> Any:
     return where((x != x) | (y != y), x + y, _copy_sign(angle, y))
 
 
-def _half(x: object) -> tuple[Any, Any]:
+def _half(x: object) -> tuple[Operand, Operand]:
     """Whether |x| is above 1/2; and the arcsine of |x|, or there half its complement."""
     a = absolute(x)
     above = a > 0.5
@@ -83,18 +83,18 @@ def _half(x: object) -> tuple[Any, Any]:
     return above, _odd(_ASIN, where(above, sqrt(z), a), z)
 
 
-def _asin(x: object) -> Any:
+def _asin(x: object) -> Operand:
     above, angle = _half(x)
     return _copy_sign(where(above, _HALF_PI[0] - (2.0 * angle - _HALF_PI[1]), angle), x)
 
 
-def _acos(x: Any) -> Any:
+def _acos(x: Operand) -> Operand:
     above, angle = _half(x)
     far = where(x < 0.0, 2 * _HALF_PI[0] - (2.0 * angle - 2 * _HALF_PI[1]), 2.0 * angle)
     return where(above, far, _HALF_PI[0] - (_copy_sign(angle, x) - _HALF_PI[1]))
 
 
-def _tan(x: Any) -> Any:
+def _tan(x: Operand) -> Operand:
     n = round_even(x * (2 / python.pi))
     r = x
     for part in _HALF_PI:
@@ -103,10 +103,10 @@ def _tan(x: Any) -> Any:
     return where((n.to(Int32) & 1) == 1, -1.0 / t, t)
 
 
-def _function(name: str, description: str, of_values: Callable[..., Any]) -> Callable[..., Any]:
+def _function(name: str, description: str, of_values: Callable[..., Operand]) -> Callable[..., Operand]:
     """The function of a name: that of Python's `math` of numbers, `of_values` of values and elements."""
 
-    def function(*operands: Any, fastmath: bool = False) -> Any:
+    def function(*operands: Operand, fastmath: bool = False) -> Operand:
         if all(map(is_number, operands)):
             return of_number(name, getattr(python, name), *operands)
         for operand in operands:
@@ -122,13 +122,13 @@ def _function(name: str, description: str, of_values: Callable[..., Any]) -> Cal
 
     if name == "atan2":
 
-        def of_two(y: object, x: object, fastmath: bool = False) -> Any:
+        def of_two(y: object, x: object, fastmath: bool = False) -> Operand:
             return function(y, x, fastmath=fastmath)
 
-        made: Callable[..., Any] = of_two
+        made: Callable[..., Operand] = of_two
     else:
 
-        def of_one(x: object, fastmath: bool = False) -> Any:
+        def of_one(x: object, fastmath: bool = False) -> Operand:
             return function(x, fastmath=fastmath)
 
         made = of_one

@@ -19,6 +19,7 @@ from ...dialects import ptx
 from ...dialects.arith.integer_range import contains
 from ..scalars.casts import integer_attribute
 from ..scalars.dtypes import Boolean, Int32, Int64, Uint32, of_sign
+from ..scalars.operators import Operand
 from ..scalars.values import Bool, Int, Value, as_value, constant, convert, wrap
 from ..tensors.fragments import ReductionOp, Vec, elementwise, reduction, unary_of
 from ..tracing.state import current, emit, insert_value
@@ -35,7 +36,7 @@ CLAMP = WARP - 1
 
 def shuffle_sync_op(
     value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP, kind: str = "idx"
-) -> Any:
+) -> Operand:
     """The value of another lane, chosen by `idx`, `bfly`, `up` or `down` like in the functions below.
 
     `mask_and_clamp` is the instruction's operand c (PTX ISA, shfl.sync): segments of `width` lanes are
@@ -50,29 +51,29 @@ def shuffle_sync_op(
     return _shuffle(kind, value, offset, width, mask)
 
 
-def shuffle_sync(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+def shuffle_sync(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Operand:
     """The value of lane `offset`, counted from the first of its segment."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp)
 
 
-def shuffle_sync_bfly(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+def shuffle_sync_bfly(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Operand:
     """The value of the lane whose number differs in the bits of `offset`."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "bfly")
 
 
-def shuffle_sync_up(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+def shuffle_sync_up(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Operand:
     """The value of the lane `offset` lanes lower; the lane's own value if that is before its segment."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "up")
 
 
-def shuffle_sync_down(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Any:
+def shuffle_sync_down(value: object, offset: object, mask: object = FULL_MASK, mask_and_clamp: int = CLAMP) -> Operand:
     """The value of the lane `offset` lanes higher; the lane's own value if that is beyond its segment."""
     return shuffle_sync_op(value, offset, mask, mask_and_clamp, "down")
 
 
 def warp_reduction(
     value: object, op: "ReductionOp | Callable[[Any, Any], Any]", *, threads_in_group: int = WARP
-) -> Any:
+) -> Operand:
     """Combines the values of `threads_in_group` consecutive lanes, a power of two, by a butterfly; each lane gets the
     result. `op` is a reduction such as `ReductionOp.ADD`, or a function of two values.
     """
@@ -87,12 +88,12 @@ def warp_reduction(
     return value
 
 
-def warp_reduction_sum(value: object, *, threads_in_group: int = WARP) -> Any:
+def warp_reduction_sum(value: object, *, threads_in_group: int = WARP) -> Operand:
     """The sum of the values of `threads_in_group` consecutive lanes, in each of them."""
     return warp_reduction(value, ReductionOp.ADD, threads_in_group=threads_in_group)
 
 
-def warp_reduction_max(value: object, *, threads_in_group: int = WARP) -> Any:
+def warp_reduction_max(value: object, *, threads_in_group: int = WARP) -> Operand:
     """The largest value of `threads_in_group` consecutive lanes, in each of them."""
     return warp_reduction(value, ReductionOp.MAX, threads_in_group=threads_in_group)
 
@@ -117,7 +118,7 @@ def vote_ballot_sync(pred: object, mask: object = FULL_MASK) -> Int:
     return _vote("ballot", pred, mask)
 
 
-def match_sync(mask: Any, value: object, kind: str = "any") -> Any:
+def match_sync(mask: Operand, value: object, kind: str = "any") -> Operand:
     """A Uint32 with a bit for each lane that has the same Int32 ("any"); or with all bits of the mask where all lanes
     have the same one, else 0 ("all") (PTX ISA, match.sync). TilefoldError (E5002) for another kind.
     """
@@ -128,12 +129,12 @@ def match_sync(mask: Any, value: object, kind: str = "any") -> Any:
     return same if kind == "any" else where(same == lanes, lanes, convert(0, Uint32))
 
 
-def match_any(value: Any, mask: Any = FULL_MASK) -> Int:
+def match_any(value: Operand, mask: Operand = FULL_MASK) -> Int:
     """An Int32 with a bit for each lane that has the same Int32."""
     return wrap(emit(ptx.MatchAnySyncOp(convert(value, Int32).ssa, lane_mask(mask))).results[0])
 
 
-def redux_sync(value: Any, kind: str, mask: object = FULL_MASK) -> Any:
+def redux_sync(value: Operand, kind: str, mask: object = FULL_MASK) -> Operand:
     """Combines the Int32 or Uint32 of all lanes by `add`, `min`, `max`, `umin`, `umax`, `and`, `or` or `xor`
     (sm_80).
     """
@@ -145,8 +146,8 @@ def redux_sync(value: Any, kind: str, mask: object = FULL_MASK) -> Any:
 
 
 def warp_redux_sync(
-    value: Any, kind: str, mask_and_clamp: object = FULL_MASK, *, abs: bool = False, nan: bool = False
-) -> Any:
+    value: Operand, kind: str, mask_and_clamp: object = FULL_MASK, *, abs: bool = False, nan: bool = False
+) -> Operand:
     """The values of all lanes combined: of integers as `redux_sync`; `fmax` and `fmin` of floats, of their magnitudes
     with `abs`, by a butterfly of the whole warp; NaN stays with `nan`. TilefoldError (E5002) for these of some lanes.
     """
@@ -205,16 +206,16 @@ def activemask() -> Int:
     return wrap(emit(ptx.ActivemaskOp()).results[0])
 
 
-def _vote(mode: str, predicate: Any, mask: Any) -> Any:
+def _vote(mode: str, predicate: Operand, mask: Operand) -> Operand:
     return wrap(emit(ptx.VoteSyncOp(mode, convert(predicate, Boolean).ssa, lane_mask(mask))).results[0])
 
 
-def lane_mask(mask: Any) -> SSAValue | None:
+def lane_mask(mask: Operand) -> SSAValue | None:
     """A mask of lanes as instructions take it; None for the whole warp."""
     return None if type(mask) is int and mask in (-1, FULL_MASK) else convert(mask, Int32).ssa
 
 
-def _shuffle(mode: str, value: Any, lane: Any, width: int, mask: Any) -> Any:
+def _shuffle(mode: str, value: Operand, lane: Operand, width: int, mask: Operand) -> Operand:
     where, lanes = convert(lane, Int32).ssa, lane_mask(mask)
 
     def word(ssa: SSAValue) -> SSAValue:
@@ -227,7 +228,7 @@ def _shuffle(mode: str, value: Any, lane: Any, width: int, mask: Any) -> Any:
     return by_words(word, as_value(value))
 
 
-def by_words(word: Callable[[SSAValue], SSAValue], value: Value) -> Any:
+def by_words(word: Callable[[SSAValue], SSAValue], value: Value) -> Operand:
     """Applies a function of 32 bits to a value of another width: to its halves, or to the value in the low bits."""
     dtype, ssa = value.dtype, value.ssa
     if dtype.kind == "bool":

@@ -5,13 +5,13 @@ operations that they are (PTX ISA, redux.sync, shfl.sync, movmatrix).
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from xdsl.ir import SSAValue
 
 from ...base.target import WARP
 from ...dialects import ptx
 from ..scalars.dtypes import DType, Float32, Int32, Uint32, of_sign
+from ..scalars.operators import Operand
 from ..scalars.values import as_value, convert, wrap
 from ..tracing.state import emit
 
@@ -29,7 +29,7 @@ _CLAMP, _SEGMENT_BITS = WARP - 1, 0x1F00
 _ALL = 0xFFFFFFFF
 
 
-def warp_operation(text: str, operands: Sequence[Any], results: Sequence[DType]) -> tuple[Any, ...] | None:
+def warp_operation(text: str, operands: Sequence[Operand], results: Sequence[DType]) -> tuple[Operand, ...] | None:
     """The result of an exchange of 32 bits that is written as text; None for any other text, and for values of other
     types than the text says.
     """
@@ -65,7 +65,7 @@ def warp_operation(text: str, operands: Sequence[Any], results: Sequence[DType])
     return (convert(wrap(made.results[0], dtype), results[0]),)
 
 
-def _operand(text: str, operands: Sequence[object]) -> Any:
+def _operand(text: str, operands: Sequence[object]) -> Operand:
     """A number of the text, or the operand of a register; the first one is that of the result."""
     return operands[int(text[1:]) - 1] if text.startswith("$") else int(text, 0)
 

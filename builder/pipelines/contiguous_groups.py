@@ -5,11 +5,12 @@ begins, and the tile as the warps of a block pass it on.
 Group g has the indices from `cumsum[g]` to `cumsum[g + 1]` of the mode, and each group begins with a tile of its own.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..control.control_functions import while_
 from ..instructions.math import minimum
 from ..scalars.dtypes import Int32
+from ..scalars.operators import Operand
 from ..scalars.values import Bool, Scalar, convert
 from ..tensors.tensors import Tensor
 
@@ -21,11 +22,11 @@ class ContiguousGroupSearchState(NamedTuple):
     The group of a tile behind all others has a number beyond the last one.
     """
 
-    cur_group_idx: Any
-    cur_start: Any
-    cur_boundary: Any
-    tile_idx: Any
-    end_tile: Any
+    cur_group_idx: Operand
+    cur_start: Operand
+    cur_boundary: Operand
+    tile_idx: Operand
+    end_tile: Operand
 
 
 def create_initial_contiguous_group_search_state() -> ContiguousGroupSearchState:
@@ -46,10 +47,10 @@ def contiguous_group_search(
     """
     extent, number = tile_shape_mnk[mode], convert(tile_idx, Int32)
 
-    def goes_on(group: Any, start: object, end: object, tile: object, behind: Any) -> Any:
+    def goes_on(group: Operand, start: object, end: object, tile: object, behind: Operand) -> Operand:
         return (number >= behind) & (group <= group_count)
 
-    def following(group: Any, start: object, end: Any, tile: object, behind: Any) -> tuple[Any, ...]:
+    def following(group: Operand, start: object, end: Operand, tile: object, behind: Operand) -> tuple[Operand, ...]:
         new_end = cumsum[minimum(group + 1, group_count)]  # behind the last group an empty one follows
         return group + 1, end, new_end, behind, behind + (new_end - end + (extent - 1)) // extent
 
@@ -62,10 +63,10 @@ class ContiguousGroupWorkTileInfo(NamedTuple):
     elements from there to the end of the group, and whether there is such a tile.
     """
 
-    cta_coord_m: Any
-    coord_n: Any
-    group_idx: Any
-    distance_to_boundary: Any
+    cta_coord_m: Operand
+    coord_n: Operand
+    group_idx: Operand
+    distance_to_boundary: Operand
     is_valid_tile: Bool
 
 

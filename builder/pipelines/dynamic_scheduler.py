@@ -4,12 +4,12 @@ gemm/kernel/sm100_tile_scheduler.hpp).
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from ..control.control_functions import if_
 from ..instructions import arch, cluster
 from ..instructions.warp import elect_one
 from ..scalars.dtypes import Boolean
+from ..scalars.operators import Operand
 from ..tensors.tensors import Address, Pointer, address_of
 from ..tracing.stateful import Stateful
 from .tile_scheduler import PersistentTileSchedulerParams, WorkTileInfo
@@ -21,7 +21,7 @@ class ClcDynamicPersistentTileSchedulerParams(PersistentTileSchedulerParams):
     block for each tile.
     """
 
-    def get_grid_shape(self, max_active_clusters: int = 1) -> tuple[Any, Any, Any]:
+    def get_grid_shape(self, max_active_clusters: int = 1) -> tuple[Operand, Operand, Operand]:
         """The grid for a launch: a block for each tile, in whole clusters, however many the GPU holds at a time."""
         m, n, layers = self.clusters
         rows, columns, _ = self.cluster_shape_mnk
@@ -39,7 +39,7 @@ class ClcDynamicPersistentTileScheduler(Stateful):
         self.params = params
         self.own = own
         self.response = response
-        self.num_tiles_executed: Any = 0
+        self.num_tiles_executed: Operand = 0
 
     @classmethod
     def create(
@@ -53,7 +53,7 @@ class ClcDynamicPersistentTileScheduler(Stateful):
         return cls(params, block_idx, address_of(clc_response_ptr))
 
     @staticmethod
-    def get_grid_shape(params: ClcDynamicPersistentTileSchedulerParams) -> tuple[Any, Any, Any]:
+    def get_grid_shape(params: ClcDynamicPersistentTileSchedulerParams) -> tuple[Operand, Operand, Operand]:
         """The grid for a launch, see `ClcDynamicPersistentTileSchedulerParams`."""
         return params.get_grid_shape()
 

@@ -6,11 +6,12 @@ The tiles of all products are numbered one after the other, in a product along M
 coordinate of a tile, the first two are those of a block in its cluster.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..control.control_functions import while_
 from ..instructions.math import maximum, where
 from ..scalars.dtypes import Int32
+from ..scalars.operators import Operand
 from ..scalars.values import convert
 from ..tensors.tensors import Tensor
 from ..tracing.stateful import Stateful
@@ -22,9 +23,9 @@ class GroupSearchState(NamedTuple):
     product's first tile, counted in clusters.
     """
 
-    group_idx: Any = -1
-    first: Any = 0
-    end: Any = 0
+    group_idx: Operand = -1
+    first: Operand = 0
+    end: Operand = 0
 
 
 def create_initial_search_state() -> GroupSearchState:
@@ -35,13 +36,13 @@ def create_initial_search_state() -> GroupSearchState:
 class GroupSearchResult(NamedTuple):
     """A tile of a product: its coordinate, in tiles of a block, the sizes of the product, and the tiles along its K."""
 
-    cta_tile_idx_m: Any
-    cta_tile_idx_n: Any
-    problem_shape_m: Any
-    problem_shape_n: Any
-    problem_shape_k: Any
-    group_idx: Any
-    cta_tile_count_k: Any
+    cta_tile_idx_m: Operand
+    cta_tile_idx_n: Operand
+    problem_shape_m: Operand
+    problem_shape_n: Operand
+    problem_shape_k: Operand
+    group_idx: Operand
+    cta_tile_count_k: Operand
 
 
 class GroupedGemmTileSchedulerHelper(Stateful):
@@ -61,11 +62,13 @@ class GroupedGemmTileSchedulerHelper(Stateful):
         self.cluster_tile_shape_mnk = cluster_tile_shape_mnk
         self.search_state = search_state
 
-    def delinearize_z(self, cta_tile_coord: tuple[Any, Any, Any], problem_shape_mnkl: Tensor) -> GroupSearchResult:
+    def delinearize_z(
+        self, cta_tile_coord: tuple[Operand, Operand, Operand], problem_shape_mnkl: Tensor
+    ) -> GroupSearchResult:
         """The tile of a coordinate (m, n, number) among products of the sizes (M, N, K, L), one per row."""
         m, n, number = (convert(part, Int32) for part in cta_tile_coord)
 
-        def clusters(group: object) -> tuple[Any, Any]:
+        def clusters(group: object) -> tuple[Operand, Operand]:
             """The numbers of tiles along M and N."""
             rows, columns, _ = self.cluster_tile_shape_mnk
             return (
@@ -73,10 +76,10 @@ class GroupedGemmTileSchedulerHelper(Stateful):
                 (problem_shape_mnkl[group, 1] + (columns - 1)) // columns,
             )
 
-        def goes_on(group: Any, first: object, end: Any) -> Any:
+        def goes_on(group: Operand, first: object, end: Operand) -> Operand:
             return (number >= end) & (group + 1 < self.group_count)
 
-        def following(group: Any, first: object, end: Any) -> tuple[Any, Any, Any]:
+        def following(group: Operand, first: object, end: Operand) -> tuple[Operand, Operand, Operand]:
             along_m, along_n = clusters(group + 1)
             return group + 1, end, end + along_m * along_n
 
@@ -100,7 +103,7 @@ class GroupedGemmTileSchedulerHelper(Stateful):
 
     def search_cluster_tile_count_k(
         self, cta_tile_coord: tuple[object, object, object], problem_shape_mnkl: Tensor
-    ) -> tuple[Any, Any]:
+    ) -> tuple[Operand, Operand]:
         """The tiles along K of the product of a coordinate, and its number: a warp that only multiplies needs no
         more.
         """
@@ -111,8 +114,8 @@ class GroupedGemmTileSchedulerHelper(Stateful):
 class GroupWorkTileInfo(NamedTuple):
     """The fields of `WorkTileInfo`, and the tile of its product."""
 
-    tile_idx: tuple[Any, Any, Any]
-    is_valid_tile: Any
+    tile_idx: tuple[Operand, Operand, Operand]
+    is_valid_tile: Operand
     group_search_result: GroupSearchResult
 
 
@@ -147,7 +150,7 @@ class StaticPersistentGroupTileScheduler(Stateful):
     get_grid_shape = staticmethod(StaticPersistentTileScheduler.get_grid_shape)
 
     @property
-    def num_tiles_executed(self) -> Any:
+    def num_tiles_executed(self) -> Operand:
         """The number of tiles that the block has finished."""
         return self.tiles.num_tiles_executed
 

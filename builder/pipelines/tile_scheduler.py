@@ -6,12 +6,13 @@ gemm/kernel/static_tile_scheduler.hpp).
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...base.errors import Code, TilefoldError
 from ...base.target import MAX_GRID
 from ..instructions.math import maximum, where
 from ..scalars.dtypes import Boolean, Int32
+from ..scalars.operators import Operand
 from ..scalars.values import Bool, Value, check_integer, convert
 from ..tensors.views import rasterize
 from ..tracing.state import host
@@ -28,7 +29,7 @@ class PersistentTileSchedulerParams:
     anything but integers, E5011 for numbers that are not sizes.
     """
 
-    problem_shape_ntile_mnl: tuple[Any, Any, Any]
+    problem_shape_ntile_mnl: tuple[Operand, Operand, Operand]
     cluster_shape_mnk: tuple[int, int, int] = (1, 1, 1)
     swizzle_size: int = 1
     raster_along_m: bool = True
@@ -57,7 +58,7 @@ class PersistentTileSchedulerParams:
         return self.cluster_shape_mnk
 
     @property
-    def clusters(self) -> tuple[Any, Any, Any]:
+    def clusters(self) -> tuple[Operand, Operand, Operand]:
         """The clusters along M, N and L, the last of which may have tiles beyond the problem."""
         m, n, layers = self.problem_shape_ntile_mnl
         rows, columns, _ = self.cluster_shape_mnk
@@ -74,7 +75,7 @@ class PersistentTileSchedulerParams:
             raise TilefoldError(Code.BUILD_RUN_TIME, "a grid must be static, but the number of tiles is not", hint)
         if type(max_active_clusters) is not int or max_active_clusters < 1:
             raise pipeline_error(f"max_active_clusters is {max_active_clusters!r}", "pass a number of at least 1")
-        clusters: Any = total  # on the host a number that compares as others do
+        clusters: Operand = total  # on the host a number that compares as others do
         rows, columns, _ = self.cluster_shape_mnk
         return rows, columns, max(1, min(clusters, max_active_clusters, MAX_GRID[2]))
 
@@ -84,8 +85,8 @@ class WorkTileInfo(NamedTuple):
     that does not. A tile of a cluster at the edge may lie beyond the problem along M or N.
     """
 
-    tile_idx: tuple[Any, Any, Any]
-    is_valid_tile: Any
+    tile_idx: tuple[Operand, Operand, Operand]
+    is_valid_tile: Operand
 
 
 class StaticPersistentTileScheduler(Stateful):
@@ -93,16 +94,21 @@ class StaticPersistentTileScheduler(Stateful):
     clusters in the grid.
     """
 
-    def __init__(self, params: PersistentTileSchedulerParams, in_cluster: tuple[Any, Any], first: Any, step: Any):
+    def __init__(
+        self, params: PersistentTileSchedulerParams, in_cluster: tuple[Operand, Operand], first: Operand, step: Operand
+    ):
         self.params = params
         self.in_cluster = in_cluster
         self.step = step
         self.current = first
-        self.num_tiles_executed: Any = 0
+        self.num_tiles_executed: Operand = 0
 
     @classmethod
     def create(
-        cls, params: PersistentTileSchedulerParams, block_idx: tuple[Any, Any, Any], grid_dim: tuple[Any, Any, Any]
+        cls,
+        params: PersistentTileSchedulerParams,
+        block_idx: tuple[Operand, Operand, Operand],
+        grid_dim: tuple[Operand, Operand, Operand],
     ) -> "StaticPersistentTileScheduler":
         """The scheduler of a block in a grid of `get_grid_shape`: its z numbers the clusters."""
         rows, columns, _ = params.cluster_shape_mnk
@@ -152,7 +158,12 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
     """
 
     def __init__(
-        self, params: PersistentTileSchedulerParams, in_cluster: tuple[Any, Any], first: Any, step: Any, inner: int = 1
+        self,
+        params: PersistentTileSchedulerParams,
+        in_cluster: tuple[Operand, Operand],
+        first: Operand,
+        step: Operand,
+        inner: int = 1,
     ) -> None:
         super().__init__(params, in_cluster, first, step)
         self.inner = inner
@@ -161,8 +172,8 @@ class StaticPersistentRuntimeTileScheduler(StaticPersistentTileScheduler):
     def create(
         cls,
         params: PersistentTileSchedulerParams,
-        block_idx: tuple[Any, Any, Any],
-        grid_dim: tuple[Any, Any, Any],
+        block_idx: tuple[Operand, Operand, Operand],
+        grid_dim: tuple[Operand, Operand, Operand],
         inner_mode: int = 1,
     ) -> "StaticPersistentRuntimeTileScheduler":
         """The scheduler of a block: its z numbers the clusters. `inner_mode` is 0 for M and 1 for N. Raises

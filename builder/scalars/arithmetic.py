@@ -6,7 +6,7 @@ Integers and results carry known facts: their divisors and their range.
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation, SSAValue
@@ -18,6 +18,7 @@ from ...layout.algebra.integers import Unknown
 from ..tracing.state import current, insert_value
 from .casts import common_type, integer_attribute, shown_number
 from .dtypes import DType, Float32, Int32
+from .operators import Operand
 
 _FLOATS: Mapping[str, Callable[[SSAValue, SSAValue], Operation]] = MappingProxyType({
     "add": arith.AddfOp, "sub": arith.SubfOp, "mul": arith.MulfOp, "div": arith.DivfOp,
@@ -167,7 +168,7 @@ def integer_facts(name: str, x: Integer, y: Integer, written: object) -> tuple[U
     return known, operation.range(x.range, y.range, x.dtype.bits)
 
 
-def integer_operation(name: str, x: Any, y: Any, written: Any) -> SSAValue:
+def integer_operation(name: str, x: Operand, y: Operand, written: Operand) -> SSAValue:
     """The operation of `arith`, or several, for one of Python on two integers, which have Python's operators, or on two
     predicates; `written` is the second operand as it was written.
     """

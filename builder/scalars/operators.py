@@ -11,8 +11,11 @@ from .dtypes import Int32
 STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""
 
+Operand: TypeAlias = Any
+"""A number, a value of the kernel, or a fragment of values: arithmetic takes all of them, and gives one of them."""
 
-def not_combined(*operands: object) -> Any:
+
+def not_combined(*operands: object) -> Operand:
     """`NotImplemented`, so that Python asks the other operand. Raises TilefoldError (E5002) for a NumPy array, to
     which a value of the kernel is a sequence.
     """
@@ -22,7 +25,7 @@ def not_combined(*operands: object) -> Any:
     return NotImplemented
 
 
-Binary: TypeAlias = Callable[[Any, Any], Any]
+Binary: TypeAlias = Callable[[Operand, Operand], Operand]
 
 
 def _operators(name: str) -> tuple[Binary, Binary]:
@@ -33,7 +36,7 @@ def _operators(name: str) -> tuple[Binary, Binary]:
 def _in_place(name: str) -> Binary:
     """An operator that keeps the type of its left operand: as in C++, the result is converted to it."""
 
-    def store(self: Any, other: Any) -> Any:
+    def store(self: Any, other: Operand) -> Operand:
         result = self._binary(name, self, other)
         own, made = getattr(self, "dtype", None), getattr(result, "dtype", None)
         return result if own is None or made is None or made == own else result.to(own)
@@ -48,7 +51,7 @@ def _comparison(predicate: str) -> Binary:
 def _equality(predicate: str) -> Binary:
     """`==` or `!=`. Python takes two objects that do not compare for unequal; here that is a mistake, but with None."""
 
-    def compare(self: Any, other: Any) -> Any:
+    def compare(self: Any, other: Operand) -> Operand:
         result = self._compare(predicate, self, other)
         if result is not NotImplemented or other is None or not is_compared_by_user():
             return result
@@ -70,13 +73,13 @@ class Compared:
     __slots__ = ()
     __array_ufunc__ = None  # a NumPy scalar on the left leaves the operation to this class
 
-    def _binary(self, name: str, a: object, b: object) -> Any:
+    def _binary(self, name: str, a: object, b: object) -> Operand:
         raise NotImplementedError
 
-    def _compare(self, predicate: str, a: object, b: object) -> Any:
+    def _compare(self, predicate: str, a: object, b: object) -> Operand:
         raise NotImplementedError
 
-    def _unary(self, name: str) -> Any:
+    def _unary(self, name: str) -> Operand:
         raise NotImplementedError
 
     __hash__ = object.__hash__
@@ -101,36 +104,36 @@ class Ordered(Compared):
     __itruediv__, __ifloordiv__, __imod__ = _in_place("div"), _in_place("floordiv"), _in_place("mod")
     __ipow__ = _in_place("pow")
 
-    def __divmod__(self, other: object) -> Any:
+    def __divmod__(self, other: object) -> Operand:
         return self // other, self % other
 
-    def __rdivmod__(self, other: object) -> Any:
+    def __rdivmod__(self, other: object) -> Operand:
         return other // self, other % self
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Operand:
         return self._unary("neg")
 
     def __pos__(self) -> Self:
         return self
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Operand:
         return self._unary("abs")
 
-    def __round__(self, digits: int | None = None) -> Any:
+    def __round__(self, digits: int | None = None) -> Operand:
         if digits is not None:
             raise TilefoldError(Code.BUILD_VALUE, "a value is rounded to integers only", "write round(x)")
         return self._whole("round_even")
 
-    def __floor__(self) -> Any:
+    def __floor__(self) -> Operand:
         return self._whole("floor")
 
-    def __ceil__(self) -> Any:
+    def __ceil__(self) -> Operand:
         return self._whole("ceil")
 
-    def __trunc__(self: Any) -> Any:
+    def __trunc__(self: Any) -> Operand:
         return self.to(Int32) if self.dtype.kind == "float" else self
 
-    def _whole(self: Any, rounding: str) -> Any:
+    def _whole(self: Any, rounding: str) -> Operand:
         """Rounds to an integer, as Python does."""
         return self._unary(rounding).to(Int32) if self.dtype.kind == "float" else self
 
@@ -147,5 +150,5 @@ class Bits(Compared):
     __iand__, __ior__, __ixor__ = _in_place("and"), _in_place("or"), _in_place("xor")
     __ilshift__, __irshift__ = _in_place("shl"), _in_place("shr")
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Operand:
         return self._unary("not")

@@ -3,20 +3,20 @@
 
 import math as python
 from collections.abc import Callable
-from typing import Any
 
 from ...base.errors import Code, TilefoldError
 from .arithmetic import check_computed
 from .casts import common_type, is_number
 from .dtypes import Float32
+from .operators import Operand
 
-Function = Callable[[str, Any], Any]
+Function = Callable[[str, Operand], Operand]
 """A function of a value or a fragment, by its name: `sqrt`, `rsqrt`, `exp2`, `log2`."""
-Filled = Callable[[Any, int], Any]
+Filled = Callable[[Operand, int], Operand]
 """A number in the type, and the shape, of a value or a fragment."""
 
 
-def power(base: Any, exponent: Any, function: Function, filled: Filled) -> Any:
+def power(base: Operand, exponent: Operand, function: Function, filled: Filled) -> Operand:
     """`base ** exponent`, not both Python numbers.
 
     A static integer multiplies, ±0.5 is a root. Any other power is `exp2(exponent * log2(base))`, in Float32 at least:
@@ -44,7 +44,7 @@ def power(base: Any, exponent: Any, function: Function, filled: Filled) -> Any:
     return function("exp2", factor * python.log2(base)).to(dtype)
 
 
-def _multiply_repeatedly(base: Any, exponent: int, filled: Filled) -> Any:
+def _multiply_repeatedly(base: Operand, exponent: int, filled: Filled) -> Operand:
     if exponent < 0:
         if base.dtype.kind != "float":
             raise TilefoldError(
@@ -53,8 +53,8 @@ def _multiply_repeatedly(base: Any, exponent: int, filled: Filled) -> Any:
         return 1 / _multiply_repeatedly(base, -exponent, filled)
     if exponent == 0:
         return filled(base, 1)
-    square: Any = base
-    result: Any = None
+    square: Operand = base
+    result: Operand = None
     while exponent:
         if exponent & 1:
             result = square if result is None else result * square
@@ -64,8 +64,12 @@ def _multiply_repeatedly(base: Any, exponent: int, filled: Filled) -> Any:
 
 
 def floor_divide(
-    x: Any, y: Any, unary: Callable[[str, Any], Any], fma: Callable[..., Any], where: Callable[..., Any]
-) -> tuple[Any, Any]:
+    x: Operand,
+    y: Operand,
+    unary: Callable[[str, Operand], Operand],
+    fma: Callable[..., Operand],
+    where: Callable[..., Operand],
+) -> tuple[Operand, Operand]:
     """The quotient rounded down, and the remainder, of two floats of one type.
 
     The remainder is Python's where the quotient is less than 2^24 (2^53 of Float64): the rounded quotient may then be

@@ -5,7 +5,7 @@ Python's own numbers stay numbers, and take the type of the value that they meet
 the kernel is built, and only numbers that depend on a `Value` become operations.
 """
 
-from typing import Any, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
@@ -38,7 +38,7 @@ from .casts import (
     weak_type,
 )
 from .dtypes import Boolean, DType, Index, as_dtype, dtype_of
-from .operators import Bits, Compared, Ordered, not_combined
+from .operators import Bits, Compared, Operand, Ordered, not_combined
 from .power import floor_divide, power
 
 Scalar: TypeAlias = "Value | int | float | bool"
@@ -57,7 +57,7 @@ class Value(Compared):
         self.ssa = ssa
         self.dtype = dtype_of(ssa.type) if dtype is None else dtype
 
-    def to(self, dtype: DType) -> Any:
+    def to(self, dtype: DType) -> Operand:
         """Converts the value to another type: floats round to nearest even, and towards zero to an integer; a wider
         integer keeps its low bits.
         """
@@ -114,13 +114,13 @@ class Value(Compared):
     def __repr__(self) -> str:
         return f"{self.dtype}(?)"
 
-    def _binary(self, name: str, a: object, b: object) -> Any:
+    def _binary(self, name: str, a: object, b: object) -> Operand:
         return binary(name, a, b)
 
-    def _compare(self, predicate: str, a: object, b: object) -> Any:
+    def _compare(self, predicate: str, a: object, b: object) -> Operand:
         return compare(predicate, a, b)
 
-    def _unary(self, name: str) -> Any:
+    def _unary(self, name: str) -> Operand:
         return unary(name, self)
 
 
@@ -159,15 +159,15 @@ class Int(Ordered, Bits, Value):
         """Whether the value is known to be at least 0."""
         return self.range[0] >= 0
 
-    def ceil_div(self, a: "Int | int", b: "Int | int") -> Any:
+    def ceil_div(self, a: "Int | int", b: "Int | int") -> Operand:
         """`a / b` rounded up; one of them is this integer."""
         return self._binary("ceildiv", a, b)
 
-    def minimum(self, other: "Int | int") -> Any:
+    def minimum(self, other: "Int | int") -> Operand:
         """The smaller of two integers."""
         return self._binary("min", self, other)
 
-    def maximum(self, other: "Int | int") -> Any:
+    def maximum(self, other: "Int | int") -> Operand:
         """The larger of two integers."""
         return self._binary("max", self, other)
 
@@ -176,7 +176,7 @@ MOST = 1 << 48
 """More than any extent, stride or coordinate in memory is."""
 
 
-def wrap(ssa: SSAValue, dtype: DType | None = None, range: Range | None = None) -> Any:
+def wrap(ssa: SSAValue, dtype: DType | None = None, range: Range | None = None) -> Operand:
     """The Python value for an SSA value of a scalar type: `Int`, `Float` or `Bool`."""
     dtype = dtype_of(ssa.type) if dtype is None else dtype
     if dtype.kind == "int":
@@ -189,7 +189,7 @@ def is_scalar(x: object) -> TypeGuard[Scalar]:
     return isinstance(x, Value) or is_number(x)
 
 
-def constant(x: Number, dtype: DType) -> Any:
+def constant(x: Number, dtype: DType) -> Operand:
     """A number as a value. Raises TilefoldError (E5002) for one that the type does not have, and for no number."""
     if not is_number(x):
         raise TilefoldError(
@@ -211,7 +211,7 @@ def constant(x: Number, dtype: DType) -> Any:
     return Int(ssa, dtype, Unknown(dtype.bits, abs(own) or 1), (own, own))
 
 
-def convert(x: Scalar, dtype: DType) -> Any:
+def convert(x: Scalar, dtype: DType) -> Operand:
     """A value or a number as a value of a type. Raises TilefoldError (E5002) if the types do not convert."""
     if isinstance(x, Value):
         if x.dtype == dtype:
@@ -238,7 +238,7 @@ def limit_range(ssa: SSAValue, dtype: DType, known: Unknown, exact: Range | None
     return Int(ssa, dtype, Unknown(dtype.bits, power), None if exact is None else reduce_range(exact, dtype.limits))
 
 
-def compare(predicate: str, a: Any, b: Any) -> Any:
+def compare(predicate: str, a: Operand, b: Operand) -> Operand:
     """A comparison of two values or numbers: `eq`, `ne`, `lt`, `le`, `gt` or `ge`."""
     if not (is_scalar(a) and is_scalar(b)):
         return not_combined(a, b)
@@ -248,7 +248,7 @@ def compare(predicate: str, a: Any, b: Any) -> Any:
     return Bool(insert_value(comparison(predicate, dtype, convert(a, dtype).ssa, convert(b, dtype).ssa)), Boolean)
 
 
-def binary(name: str, a: Any, b: Any) -> Any:
+def binary(name: str, a: Operand, b: Operand) -> Operand:
     """An operation on two values or numbers, in their common type. Raises TilefoldError (E5002) without one."""
     if not (is_scalar(a) and is_scalar(b)):
         return not_combined(a, b)
@@ -270,7 +270,7 @@ def binary(name: str, a: Any, b: Any) -> Any:
     return _int_binary(name, x, y, b)
 
 
-def _neutral(name: str, a: object, b: object, dtype: DType) -> Any:
+def _neutral(name: str, a: object, b: object, dtype: DType) -> Operand:
     """The operand that is the result already: x + 0, x * 1, x // 1; None otherwise."""
     if dtype.kind != "int":
         return None
@@ -283,7 +283,7 @@ def _neutral(name: str, a: object, b: object, dtype: DType) -> Any:
     return b if neutral and isinstance(b, Value) and b.dtype == dtype else None
 
 
-def _float_binary(name: str, x: Float, y: Float) -> Any:
+def _float_binary(name: str, x: Float, y: Float) -> Operand:
     if name in ("floordiv", "mod"):
         return floor_divide(x, y, unary, _fma, _select)[name == "mod"]
     return Float(float_operation(name, x.ssa, y.ssa), x.dtype)
@@ -319,7 +319,7 @@ def _int_binary(name: str, x: Int, y: Int, written: object) -> Int:
     return limit_range(integer_operation(name, x, y, written), x.dtype, known, exact)
 
 
-def unary(name: str, x: Any) -> Any:
+def unary(name: str, x: Operand) -> Operand:
     """`neg`, `abs`, `not` (of bits) or one of the mathematical `FUNCTIONS` of a value."""
     dtype = unary_type(name, x.dtype)
     if name == "not":
@@ -337,17 +337,17 @@ def unary(name: str, x: Any) -> Any:
     return limit_range(insert_value(math.AbsIOp(x.ssa)), dtype, x.known, absolute(x.range))
 
 
-def constant_like(x: Value, number: Number) -> Any:
+def constant_like(x: Value, number: Number) -> Operand:
     """A number as a value of the type of another value."""
     return constant(number, x.dtype)
 
 
-def as_value(x: Scalar, like: DType | None = None) -> Any:
+def as_value(x: Scalar, like: DType | None = None) -> Operand:
     """`x` as a value: a number takes the type `like`, or the narrowest usual one."""
     return x if isinstance(x, Value) else constant(x, weak_type(x, like))
 
 
-def index_of(x: Any) -> Int:
+def index_of(x: Operand) -> Int:
     """An integer as a coordinate, of type `index`. Raises TilefoldError (E5002) for anything but integers."""
     check_integer("a coordinate", x)
     return convert(x, Index)

@@ -23,7 +23,7 @@ from ...layout.algebra.inttuple import (
 from ..scalars.arithmetic import binary_type, unary_type
 from ..scalars.casts import check_cast, check_operand, common_type
 from ..scalars.dtypes import Boolean, DType, as_dtype
-from ..scalars.operators import Bits, Ordered, not_combined
+from ..scalars.operators import Bits, Operand, Ordered, not_combined
 from ..scalars.power import power
 from ..scalars.values import Scalar, binary, compare, is_scalar, unary
 from ..tracing.state import current, emit
@@ -90,7 +90,7 @@ class Vec(Ordered, Bits, NumpyMethods):
         check_cast(self.dtype, target)
         return Vec(Expression(self.shape, target, _same, [self.expression]))  # which converts
 
-    def __getitem__(self, coord: object) -> Any:
+    def __getitem__(self, coord: object) -> Operand:
         part = self.materialize()[coord]
         return load(part) if isinstance(part, Elements) else part
 
@@ -114,17 +114,17 @@ class Vec(Ordered, Bits, NumpyMethods):
         modes = broadcast(self.shape, as_tuple(tuples(target_shape)))
         return Vec(Expression(modes, self.dtype, _same, [self.expression]))
 
-    def apply_op(self, op: Callable[[Any, Any], object], other: object, flip: bool = False) -> Any:
+    def apply_op(self, op: Callable[[Operand, Operand], object], other: object, flip: bool = False) -> Any:
         """A function of this and another operand, such as `operator.add`; the other one is first with `flip`."""
         return op(other, self) if flip else op(self, other)
 
     def reduce(
         self,
         op: "ReductionOp | str | Callable[[Any, Any], Any]",
-        init_val: Any = None,
+        init_val: Operand = None,
         reduction_profile: Any = 0,
         keepdims: bool = False,
-    ) -> Any:
+    ) -> Operand:
         """Combines the elements to a value, or to a fragment of the modes that the profile keeps.
 
         `reduction_profile` has None for a mode that is kept and a number for one that is reduced, in a profile of the
@@ -159,7 +159,7 @@ class Vec(Ordered, Bits, NumpyMethods):
             made if keepdims else made.reshape(tuple(part for mode, part in enumerate(self.shape) if mode not in over))
         )
 
-    def _reduce_parts(self, op: "ReductionOp", init: object, left: list[tuple[int, ...]], keepdims: bool) -> Any:
+    def _reduce_parts(self, op: "ReductionOp", init: object, left: list[tuple[int, ...]], keepdims: bool) -> Operand:
         """A reduction over some leaves of the shape; `left` has those that each mode keeps."""
         extents = flatten_to_tuple(self.shape)
         kept = set(flatten_to_tuple(tuple(left)))
@@ -184,18 +184,18 @@ class Vec(Ordered, Bits, NumpyMethods):
     def __repr__(self) -> str:
         return f"{self.dtype}{show(self.shape)}"
 
-    def _binary(self, name: str, a: object, b: object) -> Any:
+    def _binary(self, name: str, a: object, b: object) -> Operand:
         if not (_is_operand(a) and _is_operand(b)):
             return not_combined(a, b)
         return combined(name, a, b)
 
-    def _compare(self, predicate: str, a: object, b: object) -> Any:
+    def _compare(self, predicate: str, a: object, b: object) -> Operand:
         if not (_is_operand(a) and _is_operand(b)):
             return not_combined(a, b)
         common_type(a, b)
         return elementwise(partial(compare, predicate), Boolean, a, b)
 
-    def _unary(self, name: str) -> Any:
+    def _unary(self, name: str) -> Operand:
         return unary_of(name, self)
 
 
@@ -207,7 +207,7 @@ def _same(x: Scalar) -> Scalar:
     return x
 
 
-def elementwise(function: Callable[..., Any], dtype: DType, *operands: Any) -> Vec:
+def elementwise(function: Callable[..., Any], dtype: DType, *operands: Operand) -> Vec:
     """A function of values, applied to the elements of fragments and to values, which are the same everywhere."""
     for operand in operands:
         check_operand(operand)
@@ -216,7 +216,7 @@ def elementwise(function: Callable[..., Any], dtype: DType, *operands: Any) -> V
     return Vec(Expression(shape, dtype, function, parts))
 
 
-def combined(name: str, a: object, b: object) -> Any:
+def combined(name: str, a: object, b: object) -> Operand:
     """An operation on two values or numbers, or on fragments, element by element. Raises TilefoldError (E5002)."""
     if not (isinstance(a, Vec) or isinstance(b, Vec)):
         return binary(name, a, b)
@@ -225,7 +225,7 @@ def combined(name: str, a: object, b: object) -> Any:
     return elementwise(partial(binary, name), binary_type(name, a, b), a, b)
 
 
-def unary_of(name: str, x: object) -> Any:
+def unary_of(name: str, x: object) -> Operand:
     """`neg`, `abs`, `not` or a mathematical function of a value, or of the elements of a fragment. Raises
     TilefoldError (E5002).
     """
@@ -249,7 +249,7 @@ def load(tensor: Elements) -> Vec:
     return Vec(Expression(modes, tensor.element_type, tensor=own))
 
 
-def store(tensor: Elements, value: Any) -> None:
+def store(tensor: Elements, value: Operand) -> None:
     """Writes a fragment, which is broadcast to the tensor's shape, or one value everywhere, to a tensor. In registers a
     tensor of the same size but other modes takes the elements in their order.
 
@@ -355,7 +355,7 @@ class ReductionOp:
     """The way that `reduce` combines elements: an operation by its name, or a function of two values."""
 
     name: str
-    combine: Callable[[Any, Any], Any] | None = None
+    combine: Callable[[Operand, Operand], Operand] | None = None
     ADD: ClassVar["ReductionOp"]
     MUL: ClassVar["ReductionOp"]
     MAX: ClassVar["ReductionOp"]
@@ -364,11 +364,11 @@ class ReductionOp:
     OR: ClassVar["ReductionOp"]
     XOR: ClassVar["ReductionOp"]
 
-    def function(self, a: object, b: object) -> Any:
+    def function(self, a: object, b: object) -> Operand:
         """Combines two values, or two fragments element by element."""
         return combined(self.name, a, b) if self.combine is None else self.combine(a, b)
 
-    def start(self, dtype: DType) -> Any:
+    def start(self, dtype: DType) -> Operand:
         """The neutral element. Raises TilefoldError (E5002) for a function."""
         if self.combine is not None:
             raise TilefoldError(

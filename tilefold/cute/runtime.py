@@ -333,7 +333,7 @@ class Pointer:
 
 def make_ptr(
     dtype: DType, value: Any, mem_space: object = None, assumed_align: int | None = None, *, swizzle_: Any = None
-) -> Pointer:
+) -> Any:
     """An address as an argument: an integer, or an object whose `value` is one, as in ctypes. In a kernel, or a
     host function, a pointer of it: the integer may be a value, and `mem_space` is `cute.AddressSpace.gmem`, the
     default, or `smem`; addresses behind it are swizzled by `swizzle_`.
