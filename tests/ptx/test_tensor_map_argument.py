@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`tilefold.tensor_map`: tensor maps as arguments of kernels in PTX."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,16 @@ def _run(tmp_path: Path, changed: dict[str, str]) -> int:
     given = {**ARGUMENTS, "A": "f16[40,64]", "B": "f16[40,64]", **changed}
     options = [word for name, value in given.items() for word in ("--arg", f"{name}={value}")]
     return main(["run", str(file), "--grid", "3", "--block", "1", *options, "--fill", "A=normal", "--check", "A == B"])
+
+
+def test_a_report_in_json_repeats_maps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "copy.ptx"
+    file.write_text(COPY.replace("to[192]", "to[128]"))
+    given = {**ARGUMENTS, "A": "f16[40,64]", "B": "f16[40,64]"}
+    options = [word for name, value in given.items() for word in ("--arg", f"{name}={value}")]
+    assert main(["check", str(file), "--grid", "3", "--block", "1", *options, "--fill", "A=normal", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["verdict"] == "clean"
 
 
 def test_the_command_describes_maps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
