@@ -86,9 +86,12 @@ def snapshot(warp: Warp, lanes: NDArray[np.int64]) -> Clock:
 
 
 def executed(warp: Warp, lanes: NDArray[np.int64]) -> Clock:
-    """The knowledge of some lanes of a warp now, as one that orders no accesses."""
+    """The knowledge of some lanes of a warp now, as one that orders no accesses. Accesses that only let bytes be
+    overwritten, since a wait of the block's scope saw a peer arrive behind them, are executed, too.
+    """
     clock = snapshot(warp, lanes)
     before = replace(clock, proxies=MappingProxyType({})).joined(clock.proxies.get(EXECUTED))
+    before = before.joined(clock.proxies.get(OVER))
     return Clock(clock.cluster, np.zeros(0, np.int64), proxies={EXECUTED: before})
 
 
