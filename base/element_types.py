@@ -64,12 +64,12 @@ class ElementType:
 
     @cached_property
     def signed_name(self) -> str:
-        """The name in MLIR with the sign that values lack there: `ui8`, as arrays have it."""
+        """The name in MLIR with the sign, which values lack there but arrays have: `ui8`."""
         return f"u{self.mlir}" if self.kind == "int" and self.unsigned else self.mlir
 
     @property
     def in_numpy(self) -> bool:
-        """Whether NumPy has it without ml_dtypes."""
+        """Whether NumPy has the type without ml_dtypes."""
         return not self.exponent or self.library == f"float{self.bits}"
 
     @property

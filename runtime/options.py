@@ -19,7 +19,7 @@ from .errors import Dim3, LaunchError
 
 def dim3(subject: str, size: Any) -> Dim3:
     """One to three sizes as x, y, z. LaunchError (E3105), which names the `subject`, for anything else, and for a grid
-    or a block that is larger than any GPU has it.
+    or a block that exceeds the limits of all GPUs.
     """
     text = shown(cast(object, size))
     given = tuple(cast("tuple[Any, ...]", size)) if isinstance(size, tuple | list) else (size,)

@@ -27,7 +27,7 @@ _ROUNDINGS = ("rn", "rz", "rm", "rp")
 
 
 def _suffix(rnd: object, ftz: bool) -> str:
-    """The rounding and `.ftz` as instructions have them; empty for the nearest with subnormal numbers."""
+    """The modifiers of rounding and `.ftz`; empty for the nearest with subnormal numbers."""
     word = getattr(rnd, "value", rnd) or "rn"
     if word not in _ROUNDINGS:
         hint = f"write one of {', '.join(_ROUNDINGS)}"

@@ -18,7 +18,7 @@ from .barriers import NamedBarrier
 from .groups import pipeline_error
 
 ALIGNMENT = 16
-"""The alignment of the address of an allocation, in bytes, as programs have it."""
+"""The alignment of the address of an allocation, in bytes, on which programs rely."""
 
 
 def _own_word() -> Pointer:

@@ -42,7 +42,7 @@ class Tcgen05MMAKind(Enum):
 
 
 class Tcgen05SmemSwizzle(Enum):
-    """The forms of matrices in shared memory, as descriptors have them."""
+    """The forms of matrices in shared memory, as descriptors encode them."""
 
     NONE = Swizzling.NONE.value
     SWIZZLE_128B_BASE32B = Swizzling.BYTES_128_ATOM_32.value

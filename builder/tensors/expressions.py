@@ -170,7 +170,7 @@ def sizes(shape: Shape) -> list[int]:
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape in which fragments of these shapes are computed together, as NumPy has it: modes are aligned at the
+    """The shape in which fragments of these shapes are computed together, as in NumPy: modes are aligned at the
     last one, and a mode of size 1, or none, is repeated. Raises TilefoldError (E5002) where sizes differ.
     """
     rank = max(map(len, shapes))
@@ -198,7 +198,7 @@ def _check_fits(shape: Shape, target: Shape) -> None:
 
 
 def _broadcast_view(leaf: Expression, shape: Shape) -> Elements:
-    """The tensor of a leaf, in which modes are repeated as `shape` has them."""
+    """The tensor of a leaf, with its modes repeated to `shape`."""
     assert leaf.tensor is not None
     wanted, own = sizes(shape), sizes(leaf.shape)
     if own == wanted:

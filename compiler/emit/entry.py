@@ -113,7 +113,7 @@ MAX_OPERATIONS = 1 << 19
 
 
 def check_effort(entry: EntryOp) -> None:
-    """LoweringError for a kernel that is more work than LLVM is given."""
+    """LoweringError for a kernel that is too much work for LLVM."""
     operations, loops = _estimate_work(entry.body.block, 1)
     for number, most, noun in ((operations, MAX_OPERATIONS, "operations"), (loops, MAX_LOOPS, "loops")):
         if number > most:

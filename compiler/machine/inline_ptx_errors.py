@@ -19,8 +19,8 @@ _PLACE = re.compile(r"\\\$(\d+|\\\$)")  # `$1` or `$$`, as re.escape leaves it
 
 
 def refusal(error: AssembleError, ptx: str, target: Target, texts: Sequence[InlineOp]) -> TilefoldError:
-    """The refusal as one of an operation among `texts`, which are in the order of the program, where the line that is
-    refused is in one of them; else as it is.
+    """The error of an assembler as an error of the operation among `texts` that has the refused line; the error itself
+    if none of them has it. `texts` are in the order of the program.
     """
     refused = _REFUSED.search(error.log)
     if refused is None or not texts:

@@ -266,7 +266,7 @@ def _choose(r: Registers, i: Instruction) -> None:
 
 
 def _product_of_24_bits(r: Registers, i: Instruction) -> None:
-    """mul24 and mad24: the low, or the high, 32 bits of the 48 of a product."""
+    """mul24 and mad24: the low or the high 32 bits of a product of 48."""
     how, type = i.modifiers[-2:]
     target, a, b, *rest = i.operands
     signed = type[0] == "s"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The parts of a PTX module, as the text has them (PTX ISA, Syntax, and State Spaces, Types, and Variables)."""
+"""The parts of a PTX module as they are written (PTX ISA, Syntax, and State Spaces, Types, and Variables)."""
 
 import re
 from collections.abc import Mapping
@@ -159,7 +159,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Pragma:
-    """A directive for the assembler or a prototype of calls, as the text has it, which says nothing of the results."""
+    """A directive for the assembler or a prototype of calls, as it is written; neither affects the results."""
 
     text: str
     place: Place
@@ -219,7 +219,7 @@ class Parameter:
 class Function:
     """A kernel (`.entry`) or a function. `registers` are its types by name; `block` is the size of a block that
     `.reqntid` requires. The body is None of a declaration. `results` are the parameters that a function returns, and
-    `directives` are linkage and bounds as the text has them, before and behind the name.
+    `directives` are linkage and bounds as they are written, before and behind the name.
     """
 
     name: str

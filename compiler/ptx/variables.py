@@ -64,7 +64,7 @@ class VariableParser(ConstantParser):
         return made
 
     def _attribute(self) -> str:
-        """An attribute, as the text has it: of managed memory, which the host may access too."""
+        """An attribute as it is written: `.managed` is memory that the host may access too."""
         begin = self.token.at
         self.expect("(")
         depth = 1

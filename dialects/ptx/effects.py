@@ -270,7 +270,7 @@ _MEMORY = DefaultResource()
 
 @cache
 def _on_memory(effects: tuple[Effect, ...]) -> frozenset[EffectInstance]:
-    """Effects as xDSL has them. Waits, arrivals and fences order the accesses of threads: memory may have changed."""
+    """The effects in xDSL's form. Waits, arrivals and fences order the accesses of threads: memory may have changed."""
     found = set[EffectInstance]()
     for effect in effects:
         match effect.act, effect.resource:

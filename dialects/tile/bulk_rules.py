@@ -53,7 +53,7 @@ def bulk_runs(name: str, bits: int | None, *tensors: TensorType) -> tuple[Layout
 
 
 def runs_of(atom: CopyAtomAttr, src: TensorType, dst: TensorType) -> tuple[Layout, Layout]:
-    """The runs that an atom copies, as `bulk_runs` has them."""
+    """The runs that an atom copies, as `bulk_runs` returns them."""
     return bulk_runs(atom.atom_name, atom.atom.bits, src, dst)
 
 

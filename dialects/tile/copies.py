@@ -293,7 +293,7 @@ class PrefetchTensorOp(TileOp):
         super().__init__(operands=[tensor, policy])
 
     def runs(self) -> tuple[Layout, Layout]:
-        """The elements of a prefetch, and the places where prefetches begin, as `bulk_runs` has them."""
+        """The elements of a prefetch, and the places where prefetches begin, as `bulk_runs` returns them."""
         return bulk_runs("a bulk prefetch", None, self.tensor.type)
 
     def verify_(self) -> None:

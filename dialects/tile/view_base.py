@@ -167,7 +167,7 @@ class SlicedViewOp(LayoutViewOp):
 class TilingViewOp(LayoutViewOp):
     """The base of views that divide a tensor into tiles, which must cover it exactly unless the view is `ragged`.
 
-    The last tiles of a ragged view reach beyond the tensor, as CuTe has it: their elements there must not be accessed.
+    The last tiles of a ragged view reach beyond the tensor, as in CuTe: their elements there must not be accessed.
     """
 
     ragged = opt_prop_def(UnitAttr)

@@ -86,7 +86,7 @@ def bulk_copy(loads: bool | None, bits: int | None = None) -> CopyAtom:
 
 @lru_cache(maxsize=256)
 def bulk_copy_of_size(name: str) -> CopyAtom | None:
-    """The atom of a name with a size in bits, as text has it, `SM90_BULK_COPY_G2S<4096>`; None for another name. Raises
+    """The atom of a name with a size in bits, as in text, `SM90_BULK_COPY_G2S<4096>`; None for another name. Raises
     `LayoutError` as `bulk_copy` does.
     """
     match = _SIZED.fullmatch(name)

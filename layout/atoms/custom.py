@@ -87,7 +87,7 @@ class Given(Enum):
     """The layout that an operation gives for an operand."""
 
     MATRIX = "a tensor"
-    """Before tensors are lowered a tensor, afterwards its address."""
+    """A tensor; its address once tensors are lowered."""
     ADDRESS = "an address"
     FLAG = "an i1"
     COUNT = "an i32"

@@ -52,8 +52,8 @@ def ldmatrix_bytes(matrices: int) -> CopyAtom:
 
 
 def ldmatrix_columns(matrices: int) -> CopyAtom:
-    """As `ldmatrix_bytes`, with the registers as the instruction has them: thread 4r + c holds four neighbours of
-    columns r and r + 8, from 4c on. So have fragments that `tcgen05.st` of 16x256b stores as elements of 16 bits.
+    """As `ldmatrix_bytes`, with the registers in the instruction's order: thread 4r + c holds four neighbours of
+    columns r and r + 8, from 4c on. So do fragments that `tcgen05.st` of 16x256b stores as elements of 16 bits.
     """
     if matrices not in (1, 2):
         raise LayoutError(Code.ATOM_OPERAND, f"ldmatrix moves 1 or 2 matrices of 16x16 bytes, not {matrices}")

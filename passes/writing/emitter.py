@@ -257,7 +257,7 @@ class SsaInt(SsaOperators):
 
 
 def facts_of(x: Operand) -> int | Unknown:
-    """An integer of the algebra as a type has it: its value, or the facts about it."""
+    """An integer of the algebra as it stands in a type: its value, or the facts about it."""
     return x.known if isinstance(x, SsaInt) else x
 
 

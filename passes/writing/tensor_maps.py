@@ -78,7 +78,7 @@ ANY_EXTENT = 128
 
 class TensorMaps:
     """The maps of a kernel, equal ones once, each an argument after all others. `names` are those of the other
-    arguments, by which recipes have them.
+    arguments, by which recipes refer to them.
     """
 
     def __init__(self, block: Block, names: Mapping[SSAValue, str]) -> None:

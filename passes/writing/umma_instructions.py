@@ -70,7 +70,7 @@ def lower_umma_call(emitter: Emitter, addresses: Addresses, op: MmaCallOp, opera
 
 
 def _factors(emitter: Emitter, pointer: SSAValue, place: int) -> tuple[SSAValue, SSAValue]:
-    """The address of the cells of scale factors, and their number there as the instruction descriptor has it, from bit
+    """The address of the cells of scale factors, and their number there in the instruction descriptor, from bit
     `place` on.
     """
     address = emitter.value(PtrToIntOp(pointer))

@@ -126,7 +126,7 @@ class _Arguments:
 
 
 def _store(name: str, array: Any, type: TensorType) -> TensorArgument:
-    """The elements of an array where a tensor's layout has them."""
+    """The elements of an array at the places of a tensor's layout."""
     kind = element_kind(type.element_type)
     if kind is None or (array.dtype != kind.dtype and (kind.is_float or array.dtype.itemsize != kind.dtype.itemsize)):
         wanted = "" if kind is None else f"convert it: .astype({kind.dtype})"

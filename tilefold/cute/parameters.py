@@ -39,7 +39,7 @@ _LIBRARIES = {"tilefold", "xdsl", "numpy", "torch", "jax", "cupy", *sys.stdlib_m
 class KernelOptions:
     """The options of a kernel's decorator: the kernel's name, the blocks that a multiprocessor is to hold at least, the
     most registers of a thread, whether the function's control flow is rewritten, the size of a cluster in blocks,
-    whether that may be larger than every GPU has it, and whether sums of products are rounded once.
+    whether it may exceed the portable size, and whether sums of products are rounded once.
     """
 
     name: str = ""

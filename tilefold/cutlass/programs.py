@@ -108,7 +108,7 @@ class _Changes(ast.NodeTransformer):
 
 
 def compile_file(source: bytes, file: str) -> CodeType:
-    """The code of a file of a program. Raises SyntaxError."""
+    """The code of a program's file. Raises SyntaxError."""
     tree: Any = source
     if b"cutlass" in source:
         tree = _parse(source, file)

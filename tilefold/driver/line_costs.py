@@ -19,9 +19,9 @@ SECTORS = 2
 
 @dataclass(frozen=True, slots=True)
 class AccessRow:
-    """The accesses by one instruction at one line to one memory: those of a launch together, as `AccessCount` has them.
-    `distinct` are the bytes of global memory that they concern, each counted once; `waste` says in words which lanes
-    meet in which bank, and how sectors are wasted.
+    """The accesses by one instruction at one line to one memory: those of a launch together, with the
+    fields of `AccessCount`. `distinct` are the bytes of global memory that they concern, each counted once; `waste`
+    says in words which lanes meet in which bank, and how sectors are wasted.
     """
 
     mnemonic: str
@@ -71,7 +71,7 @@ class LineCost:
 
     @property
     def cycles(self) -> float:
-        """The cycles that one multiprocessor would take for all blocks: of the unit that is busy the longest."""
+        """The cycles that one multiprocessor would take for all blocks: those of the unit that is busy longest."""
         units = [self.issued / SCHEDULERS]
         units += [sum(a.cycles for a in self.accesses if a.space == space) for space in (SMEM.ptx, GMEM.ptx)]
         return max(units)

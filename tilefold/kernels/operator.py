@@ -152,7 +152,7 @@ class Operator:
 
     @cached_property
     def function(self) -> Any:
-        """The function with its gradient, as torch's eager mode has it."""
+        """The function with its gradient for torch's eager mode."""
         gradient = self.gradient
         assert gradient is not None
         run, keep = self.run, gradient.keep

@@ -144,7 +144,7 @@ class Matrix:
 
 
 def spread_over(warp: Warp, lanes: NumPyArray) -> None:
-    """Makes lanes active, each as often as `lanes` has it: each of several rows of memory is that of one access."""
+    """Makes lanes active, each as often as it is in `lanes`: a lane's rows of memory are accessed one by one."""
     warp.mask = np.isin(np.arange(warp.lanes), lanes)
     warp.active, warp.active_lanes = len(lanes), lanes
 

@@ -19,7 +19,7 @@ from ... import native_code
 _ZERO = -4096
 """The exponent of zero: less than any other, also after that of another operand is added."""
 _SPECIAL = 128
-"""The exponent of infinities and NaN, as f32 has them."""
+"""The exponent of infinities and NaN in f32."""
 _SIZES = ("count", "m", "n", "k", "terms", "size_a", "size_b", "size_c")
 _NUMBERS = ("fraction", "least", "least_a", "least_b", "least_c", "significand", "top_c", "nearest")
 _POINTERS = ("table_a", "table_b", "table_c", "a", "b", "c", "d", "numbers", "exponents")

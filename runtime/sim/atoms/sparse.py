@@ -138,7 +138,7 @@ def say_invalid(
 def sparse_product(
     how: Summation | None, types: Types, saturates: bool = False, exact: "Table | None" = None
 ) -> SparseProduct:
-    """The function that multiplies; with a summation A and B are in f32 or f64, exactly, else as `widen` has them."""
+    """The function that multiplies; with a summation A and B are exact in f32 or f64, else as `widen` makes them."""
     rounded, wide = narrow(types[0], saturates, exact), widen(types[0], exact)
 
     def execute(a: NumPyArray, places: NumPyArray, b: NumPyArray, c: NumPyArray) -> NumPyArray:

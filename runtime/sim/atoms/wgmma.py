@@ -55,7 +55,7 @@ class WgmmaArithmetic:
         return n // 8 * 4 + k // 16
 
     def shared(self, operand: str, rows: Bytes) -> Numbers:
-        """Operand "A" or "B", (MN, K), from its rows of 16 bytes in shared memory, as `Matrix` has them."""
+        """Operand "A" or "B", (MN, K), from its rows of 16 bytes in shared memory, in the order of `Matrix`."""
         number = "AB".index(operand)
         name = self.atom.types[1 + number]
         matrix = self._widen[1 + number](from_bytes(name, rows.reshape(rows.shape[0], -1)))

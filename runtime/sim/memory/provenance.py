@@ -35,7 +35,7 @@ from ..values import Value, anywhere, varies
 from .arena import NAMED, Allocation
 
 MAX_NAMED = 4096
-"""The most elements that are searched for that of a byte."""
+"""The most elements that are searched for the one that holds a byte."""
 
 Key: TypeAlias = tuple[str, str | None, int]
 """A fragment by its place in the source, its name and its bytes."""

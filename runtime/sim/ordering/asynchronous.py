@@ -48,7 +48,7 @@ class Readable(Protocol):
 
 
 class AsyncWork(Protocol):
-    """Work in flight, as `Operation` has it."""
+    """Work in flight, with the fields of `Operation`."""
 
     @property
     def origin(self) -> Site:
@@ -103,7 +103,7 @@ class Operation:
     flying: NDArray[np.bool_] = field(init=False)
     """The rows that are in flight."""
     tied: NDArray[np.bool_] = field(init=False)
-    """The rows of whose completion an mbarrier will tell."""
+    """The rows whose completion an mbarrier will report."""
     dates: NDArray[np.int64] = field(init=False)
     """When each row that an mbarrier tracks was complete."""
 

@@ -76,8 +76,8 @@ class TensorArithmetic:
         scales: Scales | None,
         places: NDArray[np.int64] | None = None,
     ) -> NumPyArray:
-        """A (M, K) * B (N, K) + D / 2**divisor, or A * B where `d` is None, as D's type has it. Of a sparse A half of
-        its elements are there, at `places` of K.
+        """A (M, K) * B (N, K) + D / 2**divisor, or A * B where `d` is None, in D's type. A sparse A has half of
+        its elements, at `places` of K.
         """
         given = self.given
         name = given.types[0]

@@ -22,7 +22,7 @@ from .order import TensorKnowledge, TensorOrder, Use
 
 @dataclass(slots=True, eq=False)
 class TensorWork:
-    """A multiplication, copy or shift in flight, and the rows of shared memory that it reads. As `AsyncMma` has it."""
+    """A multiplication, copy or shift in flight, and the rows of shared memory that it reads; see `AsyncMma`."""
 
     use: Use
     shared: Space

@@ -29,7 +29,7 @@ from .streams import StreamSlot
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ANY = Target("sm_80")
-"""The target of the text of a kernel that the processor executes."""
+"""The target for the text of a kernel that runs on the host."""
 
 
 class Recorded(Protocol):
