@@ -134,6 +134,11 @@ MISTAKES = {
         f"{STORED}%c3 = arith.constant 3 : index\n%last = arith.cmpi eq, %warp, %c3 : index\nscf.if %last {{\n{DEALLOC}",
         Code.SIM_TENSOR_BUSY, "frees columns of tensor memory that ptx.tcgen05.ld",
     ),
+    "freed by a warp that has not met those that have loaded": Mistake(
+        END,
+        f"%c3 = arith.constant 3 : index\n%last = arith.cmpi eq, %warp, %c3 : index\nscf.if %last {{\n{DEALLOC}",
+        Code.SIM_TENSOR_BUSY, "frees columns of tensor memory that ptx.tcgen05.ld",
+    ),
     "a second multiplication before the first is read": Mistake(
         END,
         '    scf.if %first {\n%pa = tile.ptr %sA(0, 0)\n%da = ptx.tcgen05.descriptor %pa leading 128 stride 8 swizzling 0\n'

@@ -231,12 +231,13 @@ class TensorOrder:
         """The first use of cells of a region that may still run while a warp frees them. That is synchronous, so it
         comes after the loads of its own thread, and after those of threads that have synchronised with it, without
         `tcgen05.wait::ld` (PTX ISA, tcgen05: Asynchronous Operations, Specialized Inter-thread Synchronization);
-        multiplications, copies and stores must be complete. Without fences of tcgen05 loads are not looked at.
+        multiplications, copies and stores must be complete. A load that happens to be complete is a fault, too, if
+        its thread has not synchronised. Without fences of tcgen05 loads are not looked at.
         """
         own, lenient = known(warp), not warp.launch.tensor_fences
         for use in self.within(region):
             is_behind = use.does == "ld" and (lenient or use.warp is warp or _is_behind(own, use))
-            if not use.is_over and not is_behind:
+            if not is_behind and (use.does == "ld" or not use.is_over):
                 return use
         return None
 
