@@ -13,7 +13,7 @@ from ...layout.atoms.instructions import TmemLoad
 from ...layout.atoms.tmem_selection import select_tmem_load
 from ...layout.atoms.umma_smem import select_umma_mode
 from ...layout.tma.tensor_map import check_rows
-from ..scalars.dtypes import DType, as_dtype
+from ..scalars.dtypes import DTYPES, DType, as_dtype
 from . import nvgpu, tensor_memory, umma
 from .coordinates import as_tuple, tuples
 from .copies import ThrCopy, TiledCopy
@@ -55,13 +55,18 @@ def make_trivial_tiled_mma(*given: object, **named: object) -> TiledMma:
 
 def make_blockscaled_trivial_tiled_mma(*given: object, **named: object) -> TiledMma:
     """The tiled MMA of one instruction with scale factors: `(a_dtype, b_dtype, a_leading_mode, b_leading_mode,
-    sf_dtype, sf_vec_size, cta_group, mma_tiler_mn, a_source)`, as `make_trivial_tiled_mma`. Raises TilefoldError
-    (E0302, E0304) where there is no such instruction, and (E5002) for a missing argument.
+    sf_dtype, sf_vec_size, cta_group, mma_tiler_mn, a_source)`, as `make_trivial_tiled_mma`. Scales for 16 elements are
+    those of two types of 4 bits; others are Float8E8M0FNU for 32. Raises TilefoldError (E0302, E0304) where there is
+    no such instruction, and (E5002) for a missing argument, or scales that the instruction does not have.
     """
     rest = ("sf_dtype", "sf_vec_size", "cta_group", "mma_tiler_mn")
     a_dtype, b, a_major, b_major, factor, vector, group, tiler, place = _arguments(given, named, rest)
     m, n = as_tuple(tuples(tiler))[:2]
-    if a_dtype.bits == b.bits == 4:
+    are_narrow = a_dtype.bits == b.bits == 4
+    if not (are_narrow and vector == 16) and (vector != 32 or factor != DTYPES["Float8E8M0FNU"]):
+        problem = f"no multiplication of {a_dtype} and {b} has a scale of type {factor} for {vector} elements"
+        raise TilefoldError(Code.BUILD_VALUE, problem, "Float8E8M0FNU for 32, or with types of 4 bits a scale for 16")
+    if are_narrow:
         shape = m, n, _K_BITS // 4
         if vector == 16:
             return make_tiled_mma(umma.MmaMXF4NVF4Op(factor, shape, group, place))

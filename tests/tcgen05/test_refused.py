@@ -2,12 +2,17 @@
 # ruff: noqa: E501 - an instruction stands on one line
 """What no assembler looks into is refused before anything runs: by its noun the code, the place, and a cure."""
 
+from typing import Any
+
 import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 
 from tests.emit.harness import ptx_of
 from tests.sim.harness import entry
+from tilefold import cute
+from tilefold.cute.nvgpu import tcgen05
+from tilefold.cute.utils import blackwell_helpers as sm100
 
 _CELL = "%x = arith.constant 0 : i32\n%c = ptx.inttoptr %x align 4 : i32 -> !ptx.ptr<tmem>\n%s = ptx.smem.addr 0\n"
 _ZERO = f"{_CELL}%off = arith.constant false\n%v = ptx.tcgen05.descriptor %s leading 1 stride 64 swizzling 2\n"
@@ -70,3 +75,15 @@ def test_a_noun_is_refused(noun: str) -> None:
     assert said in str(caught.value)
     assert cure in str(caught.value)
     assert "k.cute:" in str(caught.value) or "kernel 'k'" in str(caught.value)
+
+
+@pytest.mark.parametrize(("elements", "scale", "vector"), [
+    ((cute.Float4E2M1FN, cute.Float4E2M1FN), cute.Float8E4M3FN, 32),
+    ((cute.Float8E4M3FN, cute.Float8E4M3FN), cute.Float8E4M3FN, 32),
+    ((cute.Float8E4M3FN, cute.Float4E2M1FN), cute.Float8E8M0FNU, 16),
+])  # fmt: skip
+def test_scales_that_no_instruction_has(elements: tuple[Any, Any], scale: Any, vector: int) -> None:
+    K, one = cute.nvgpu.OperandMajorMode.K, tcgen05.CtaGroup.ONE
+    with pytest.raises(TilefoldError, match=f"for {vector} elements") as caught:
+        sm100.make_blockscaled_trivial_tiled_mma(*elements, K, K, scale, vector, one, (128, 128))
+    assert caught.value.code == "E5002"
