@@ -37,7 +37,8 @@ _SCOPED = re.compile(r"@(\d+)$")
 
 def print_ptx(module: Module) -> str:
     """The text of a module."""
-    targets = ", ".join((module.target, *module.options))
+    # ptxas refuses `.target debug` without the information that it announces (PTX ISA, .target)
+    targets = ", ".join((module.target, *(option for option in module.options if option != "debug")))
     lines = [f".version {module.version}", f".target {targets}", ".address_size 64", ""]
     lines += [f'.file {number} "{name}"' for number, name in module.files.items()]
     # a function is declared before others call it, and before variables that hold its address

@@ -79,6 +79,13 @@ def test_recursion_and_memory_of_the_stack_and_the_heap() -> None:
     check_printed(kernel(body).replace(HEAD, HEAD + FIBONACCI + MALLOC + table), Target("sm_80"))
 
 
+def test_debugging_information_goes_with_the_word_that_announces_it() -> None:
+    text = kernel("ret;").replace(".target sm_80", ".target sm_80, debug")
+    information = ".section .debug_info\n{\n.b32 2\n.b8 0\n}\n"
+    assert ".target sm_80, debug" in text
+    assert print_ptx(parse_ptx(text + information)) == print_ptx(parse_ptx(kernel("ret;")))
+
+
 @needs_nvrtc
 def test_what_nvrtc_writes() -> None:
     from tilefold.compiler.machine.nvrtc import compile_cuda
