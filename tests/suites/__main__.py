@@ -2,11 +2,11 @@
 """`python -m tests.suites DIR`: checks the kernels of public suites, of which DIR has checkouts, at stage `ptx`.
 
 The folders of DIR are `cutlass` (NVIDIA/cutlass), `hirace` (JohnJacobsonIII/HiRace-Artifact-SC24), `gpuverify`
-(mc-imperial/gpuverify), `hecbench` (zjin-lcf/HeCBench), `triton` (triton-lang/triton), `tilelang` (tile-ai/tilelang,
-with the package of that name) and `zluda` (vosen/ZLUDA); a suite without its folder is left out. CUDA C++ is compiled
-by NVRTC, with the headers of the packages nvidia-cuda-runtime and nvidia-cuda-cccl, for GPUVerify also of
-nvidia-curand. Prints each kernel whose verdict is not the expected one, and a line for each suite; `--json` keeps that
-in a record. Exits with 1 if a verdict is wrong that `known.py` does not explain.
+(mc-imperial/gpuverify), `hecbench` (zjin-lcf/HeCBench), `llm.c` (karpathy/llm.c), `triton` (triton-lang/triton),
+`tilelang` (tile-ai/tilelang, with the package of that name) and `zluda` (vosen/ZLUDA); a suite without its folder is
+left out. CUDA C++ is compiled by NVRTC, with the headers of the packages nvidia-cuda-runtime and nvidia-cuda-cccl, for
+GPUVerify also of nvidia-curand. Prints each kernel whose verdict is not the expected one, and a line for each suite;
+`--json` keeps that in a record. Exits with 1 if a verdict is wrong that `known.py` does not explain.
 """
 
 import argparse
@@ -15,17 +15,19 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from . import cute_blackwell, cute_tutorials, gpuverify, hecbench, indigo, tilelang, triton_tutorials, zluda
+from . import cute_blackwell, cute_tutorials, gpuverify, indigo, tabled, tilelang, triton_tutorials, zluda
 from .case import STATES, Case, judge_all, processes
 from .known import KNOWN
 
 SUITES: Mapping[str, Callable[[Path], Iterator[Case]]] = {
     "cutlass": lambda checkout: chain(cute_tutorials.cases(checkout), cute_blackwell.cases(checkout)),
-    "hirace": indigo.cases, "gpuverify": gpuverify.cases, "hecbench": hecbench.cases,
+    "hirace": indigo.cases, "gpuverify": gpuverify.cases,
+    **{table: partial(tabled.cases, table) for table in tabled.TABLES},
     "triton": triton_tutorials.cases, "tilelang": tilelang.cases, "zluda": zluda.cases,
 }  # fmt: skip
 

@@ -93,6 +93,8 @@ def judge(case: Case, seconds: int = 120) -> Verdict:
     except TimeoutError:
         return Verdict(case.name, "not supported", "no end", f"it did not end within {seconds} s")
     except TilefoldError as error:
+        if error.code is Code.FOREIGN_UNAVAILABLE:  # says nothing about the kernel
+            raise
         first = str(error).splitlines()[0]
         if error.code in UNSUPPORTED or isinstance(error, PtxError):
             return Verdict(case.name, "not supported", "refused", first)

@@ -14,7 +14,9 @@ _DIRECTIVE = re.compile(r"[ \t]*#(?:\\\n|[^\n])*\n?")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"].*$', re.MULTILINE)
 _FOR_DEVICE = re.compile(r"__device__|__global__|__constant__|__shared__|__managed__|\bconstexpr\b|DEVICE")
 _TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<[^<>]*>)*>")
-_ATTRIBUTE = re.compile(r"\b__(?:launch_bounds|align|attribute)__\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)")
+_ATTRIBUTE = re.compile(
+    r"\b(?:__(?:launch_bounds|align|attribute)__|alignas)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)"
+)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _KEPT = ("cooperative_groups.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_fp8.h")
 """Headers of CUDA that NVRTC reads."""
@@ -73,7 +75,7 @@ def _declarations(text: str) -> Iterator[_Declaration]:
             begin = at = directive.end()
         elif text[at] == "{" and not re.search(r"\bnamespace\b[^;()]*$|extern\s+\"C\"\s*$", text[begin:at]):
             head, end = text[begin:at], _closed(text, at)
-            is_function = "(" in head and "=" not in head.split("(")[0] and not _is_type(head)
+            is_function = _has_parameters(head) and not _is_type(head)
             if not is_function:  # a type, or a variable with initial values, which ends with a semicolon
                 end = text.find(";", end) + 1 or len(text)
             yield _declaration(text[begin:end], head, is_function)
@@ -83,8 +85,10 @@ def _declarations(text: str) -> Iterator[_Declaration]:
             begin = at = at + 1
         elif text[at] == ";":
             statement = text[begin : at + 1]
-            is_function = "(" in statement and not re.match(r"\s*(?:typedef|using)\b", statement.split("=")[0])
-            yield _declaration(statement, statement.rstrip(";"), is_function and "=" not in statement.split("(")[0])
+            is_function = _has_parameters(statement) and not re.match(
+                r"\s*(?:typedef|using)\b", statement.split("=")[0]
+            )
+            yield _declaration(statement, statement.rstrip(";"), is_function)
             begin = at = at + 1
         elif text[at] in "\"'":
             at = _behind_literal(text, at)
@@ -106,6 +110,12 @@ def _declaration(text: str, head: str, is_function: bool) -> _Declaration:
             names.append(tag[1])
         return _Declaration(text, frozenset(names))
     return _Declaration(text, frozenset(_NAME.findall(re.split(r"=|\[", plain)[0])[-1:]))
+
+
+def _has_parameters(head: str) -> bool:
+    """Whether a parenthesis comes before any initial value; parameters of a template may have defaults."""
+    plain = _TEMPLATE.sub(" ", head)
+    return "(" in plain and "=" not in plain.split("(")[0]
 
 
 def _is_type(head: str) -> bool:

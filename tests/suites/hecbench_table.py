@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .hecbench_kernel import Kernel
+from .tabled_kernel import Kernel
 
 K = Kernel
 f32, f64, i32, u32, u64, i64 = np.float32, np.float64, np.int32, np.uint32, np.uint64, np.int64

@@ -9,7 +9,7 @@ from typing import Any
 RECORD = Path(__file__).parent / "record.json"
 NAMES = {
     "cutlass": "CuTe C++, tutorials", "hirace": "Indigo", "gpuverify": "GPUVerify",
-    "hecbench": "HeCBench", "triton": "Triton, tutorials", "tilelang": "TileLang, examples",
+    "hecbench": "HeCBench", "llm.c": "llm.c", "triton": "Triton, tutorials", "tilelang": "TileLang, examples",
     "zluda": "ZLUDA, PTX",
 }  # fmt: skip
 COLUMNS = ("right", "wrong", "not supported", "left out")

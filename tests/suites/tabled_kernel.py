@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A kernel of HeCBench with its arguments and its reference."""
+"""A kernel of a suite with its arguments and its reference."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tilefold.base.errors import Code, TilefoldError
 
 from tests.ptx.test_cuda_source import needs_nvrtc
 from tilefold.cute.loaded_ptx import PtxKernel
@@ -16,9 +17,8 @@ from .case import Case, judge
 from .cute_tutorials import device_text
 from .device_part import device_part
 from .gpuverify import case_of, reduced, without_pairs
-from .hecbench import arguments, difference, references
-from .hecbench_table import KERNELS
 from .opencl_text import as_cuda
+from .tabled import TABLES, arguments, difference, references
 from .zluda import numbers
 
 STORE = 'extern "C" __global__ void k(int *p) { p[threadIdx.x / N] = threadIdx.x; }'
@@ -130,15 +130,25 @@ def test_the_device_part_of_a_program(tmp_path: Path) -> None:
     assert judge(replace(_case(1, "clean", judge=_doubled), text=text, inputs=(_counted,))).state == "right"
 
 
-def test_references_of_hecbench_know_wrong_results() -> None:
+@pytest.mark.parametrize("table", TABLES)
+def test_references_know_wrong_results(table: str) -> None:
     """Each reference refuses the arguments as they are before the launch, and takes its own results."""
-    for number, kernel in enumerate(KERNELS):
+    for number, kernel in enumerate(TABLES[table]):
         if not kernel.fault:
-            given = list(arguments(number))
-            assert difference(number, given), kernel.name
-            for place, wanted in references(number).items():
+            given = list(arguments(table, number))
+            assert difference(table, number, given), kernel.name
+            for place, wanted in references(table, number).items():
                 given[place] = np.broadcast_to(np.asarray(wanted), given[place].shape).astype(given[place].dtype)
-            assert not difference(number, given), kernel.name
+            assert not difference(table, number, given), kernel.name
+
+
+def test_a_missing_compiler_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(*_: object) -> None:
+        raise TilefoldError(Code.FOREIGN_UNAVAILABLE, "NVRTC cannot be loaded")
+
+    monkeypatch.setattr("tests.suites.case.compile_cuda", missing)
+    with pytest.raises(TilefoldError, match="cannot be loaded"):
+        judge(_case(1, "faults"))
 
 
 def test_numbers_of_rust() -> None:
