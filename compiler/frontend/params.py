@@ -281,6 +281,6 @@ def expand(text: str, name: str, given: Mapping[str, str] | None = None) -> Sour
     expansion.run()
     for extra in expansion.given:
         if extra not in expansion.values:
-            known = ", ".join(expansion.values) or "none"
-            raise TilefoldError(Code.PARAM_UNKNOWN, f"-D {extra}: {name} does not declare it", f"it declares: {known}")
+            known = f"it declares: {', '.join(expansion.values)}" if expansion.values else "it declares no parameters"
+            raise TilefoldError(Code.PARAM_UNKNOWN, f"-D {extra}: {name} does not declare it", known)
     return Source(name, text, "".join(expansion.parts), tuple(expansion.pieces) or (Piece(0, 0, False),))

@@ -88,6 +88,29 @@ def test_wrong_usage_has_status_2(arguments: list[str], capsys: Capture) -> None
     assert "usage: tilefold" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "near"),
+    [
+        (["rnu", "x"], "run"),
+        (["run", "x.cute", "--devic", "sim"], "--device"),
+        (["show", "tiled-copy", "--type", "f32", "--atom", "copy.32", "--sgv", "x"], "--svg"),
+        (["show", "x.cute", "-o", "x", "--acesses"], "--accesses"),
+        (["cache", "cler"], "clear"),
+    ],
+)
+def test_a_wrong_word_is_answered_by_the_nearest(arguments: list[str], near: str, capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.endswith(f"; did you mean {near}?\n")
+
+
+def test_no_command_prints_the_help(capsys: Capture) -> None:
+    with pytest.raises(SystemExit):
+        main([])
+    assert "tilefold explain E0203" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_teaches(command: str, capsys: Capture) -> None:
     with pytest.raises(SystemExit) as caught:

@@ -110,3 +110,9 @@ def test_unknown_code_names_the_nearest(capsys: Capture) -> None:
     said = capsys.readouterr().err
     assert "error[E4003]: there is no error code 'E0299'" in said
     assert "did you mean E02" in said
+
+
+@pytest.mark.parametrize("word", ["203", "e203", "0203", "E0203"])
+def test_a_code_may_lack_its_letter_and_zeros(word: str, capsys: Capture) -> None:
+    assert main(["explain", word]) == 0
+    assert capsys.readouterr().out.startswith("E0203 ")

@@ -8,10 +8,12 @@ Only the module of the subcommand that runs is imported, so that a small command
 """
 
 import argparse
+import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from difflib import get_close_matches
 from importlib import import_module
 from typing import NoReturn
 
@@ -77,11 +79,31 @@ exit status:
 """
 
 
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)", re.DOTALL)
+_OPTION = re.compile(r"--[a-z][\w-]*")
+
+
 class _Parser(argparse.ArgumentParser):
-    """A parser, also of subcommands, whose messages quote words of the command line."""
+    """A parser, also of subcommands, whose messages quote words of the command line, and name words that are near to a
+    wrong one.
+    """
 
     def error(self, message: str) -> NoReturn:
+        if (wrong := _CHOICE.search(message)) is not None:
+            message += _near(wrong[1], re.findall(r"[\w-]+", wrong[2]))
         super().error(message_text(message))
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """Ends the process (2) with a message about words of the command line that no option takes."""
+        options = set(_OPTION.findall(self.format_help()))
+        near = "".join(_near(word.partition("=")[0], options) for word in unknown if word.startswith("--"))
+        self.error(f"unrecognized arguments: {' '.join(unknown)}{near}")
+
+
+def _near(word: str, known: Collection[str]) -> str:
+    """A question after the one of the known words that is near to a wrong one; empty without one."""
+    near = get_close_matches(word, sorted(known), 1, 0.75 if word.startswith("--") else 0.6)  # all options share that
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
@@ -106,7 +128,7 @@ def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         if name in arguments:
             module = import_module(f"tilefold.commands.{name}")
             module.add_arguments(subparser)
-            subparser.set_defaults(execute=module.execute)
+            subparser.set_defaults(execute=module.execute, parser=subparser)
     return parser
 
 
@@ -142,7 +164,12 @@ def _main(words: list[str]) -> int:
         if words[:1] == ["show"]:
             words = import_module("tilefold.commands.show").with_kind(words)
         words = ["--remarks=text" if word == "--remarks" else word for word in words]  # the next word is not a form
-        args = build_parser(words).parse_args(words)
+        parser = build_parser(words)
+        if not words:
+            parser.exit(2, parser.format_help())
+        args, unknown = parser.parse_known_args(words)
+        if unknown:
+            args.parser.refuse(unknown)
         args.words = words
         with deadline(time_limit(args)):
             if getattr(args, "repro", None) is not None:

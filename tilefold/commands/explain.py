@@ -75,7 +75,7 @@ def execute(args: argparse.Namespace) -> int:
     if len(args.what) == 1 and not _CODE.fullmatch(args.what[0]):
         args.file = args.what[0]
         return _explain_file(args)
-    codes: list[str] = [code.upper() for code in args.what]
+    codes: list[str] = [_identifier(code) for code in args.what]
     for identifier in codes:
         if identifier not in known:
             near = get_close_matches(identifier, sorted(known), 3)
@@ -85,6 +85,12 @@ def execute(args: argparse.Namespace) -> int:
     text = "\n\n".join([_page(known[identifier]) for identifier in codes]) if codes else _list()
     write_output(f"{text}\n", args.output)
     return 0
+
+
+def _identifier(code: str) -> str:
+    """A code as the catalogue writes it: its E and its zeros may be left out."""
+    digits = code.upper().removeprefix("E")
+    return f"E{digits:0>4}" if digits.isdigit() else code.upper()
 
 
 def _explain_file(args: argparse.Namespace) -> int:

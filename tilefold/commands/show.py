@@ -127,9 +127,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     def add(name: str, summary: str, description: str, epilog: str | None = None) -> argparse.ArgumentParser:
         form = argparse.RawDescriptionHelpFormatter
-        return kinds.add_parser(
+        made = kinds.add_parser(
             name, help=summary, description=description, epilog=epilog, formatter_class=form, allow_abbrev=False
         )
+        made.set_defaults(parser=made)
+        return made
 
     summary = "draw a program's copies, multiplications and shared memory, or an expression; the word is optional"
     _add_program(add("file", summary, _PROGRAM))
