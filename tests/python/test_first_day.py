@@ -259,3 +259,15 @@ def test_sizes_within_a_host_function_are_told_at_its_line() -> None:
     with pytest.raises(TilefoldError, match="has 2048 threads; at most 1024") as caught:
         host(np.zeros(4, np.float32))
     assert f"{__file__}:{host.function.__code__.co_firstlineno + 2}:" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["launch", "check", "bisect", "costs"])
+def test_a_method_of_calls_is_looked_for_in_the_kernel(name: str) -> None:
+    @cute.kernel
+    def k(A: cute.Tensor) -> None:
+        A[0] = 1.0
+
+    with pytest.raises(AttributeError, match=rf"write k\(\.\.\.\)\.{name}\(\.\.\.\)$"):
+        getattr(k, name)
+    with pytest.raises(AttributeError, match="has no attribute 'other_"):
+        getattr(k, f"other_{name}")

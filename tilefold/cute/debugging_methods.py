@@ -61,6 +61,21 @@ def showing(function: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
+class NamesMethodsOfCalls:
+    """The base of a kernel without arguments, which names a method of calls where one is looked for in it."""
+
+    function: Callable[..., object]
+
+    if not TYPE_CHECKING:  # so that type checkers still find wrong names
+
+        def __getattr__(self, name: str) -> object:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name.startswith("_") or not (name in ("launch", "build") or hasattr(DebuggableCall, name)):
+                raise AttributeError(text, name=name, obj=self)
+            text += f": a call of the kernel has it; write {self.function.__name__}(...).{name}(...)"
+            raise AttributeError(text, name=name, obj=None)  # Python adds no near name of the kernel's own
+
+
 class DebuggableCall(ABC):
     """The base of a kernel with its arguments, in the order of its parameters."""
 

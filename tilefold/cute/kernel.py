@@ -14,7 +14,7 @@ from tilefold.builder.tracing.state import host, is_building
 from tilefold.runtime.errors import Dim3
 from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, dim3, launch_attributes
 
-from .debugging_methods import DebuggableCall, Size, shown
+from .debugging_methods import DebuggableCall, NamesMethodsOfCalls, Size, shown
 from .dropped_calls import warn_if_dropped
 from .parameters import KernelOptions, OuterNames, Signature
 from .torch_compile import skip_frames, untraced
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .specialise import BoundArguments
 
 
-class KernelFunction(ABC):
+class KernelFunction(NamesMethodsOfCalls, ABC):
     """A function that becomes kernels when called. `ir`, `ptx`, `report`, `explain` and `to_cute` show the one
     that was built last.
     """
