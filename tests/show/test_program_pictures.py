@@ -74,6 +74,9 @@ def test_files_are_svg_png_and_html(tmp_path: Path, capsys: Capture) -> None:
         r"31 bank conflicts, 32 wavefronts instead of 1: .*naive.cute:25:5, the lanes",
         re.sub(r"</text>\s*<text[^>]*>", " ", text),
     )
+    assert text.index("31 bank conflicts") < text.index(
+        "0 bank conflicts: ptx.st at"
+    )  # which comes first in the program
     assert main(["show", str(path), "-o", str(tmp_path / "out.gif")]) == 1
     assert "must end in .svg, .png or .html" in capsys.readouterr().err
 

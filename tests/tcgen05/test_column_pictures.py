@@ -16,6 +16,7 @@ from tilefold.driver.column_picture import COLOURS, MAX_BLOCKS, column_picture
 from tilefold.driver.line_costs import Costs
 from tilefold.tools.report.timeline import chart_of
 
+Capture = pytest.CaptureFixture[str]
 ALLOC, LOAD = Site("ptx.tcgen05.alloc", "k.cute", 3, 7), Site("ptx.tcgen05.ld", "k.cute", 9, 7)
 
 
@@ -69,7 +70,10 @@ def test_the_timeline_has_tracks_of_columns(stage: str, tmp_path: Path) -> None:
     assert all(begun["ld", f"tensor memory, columns {n} to {n + 3}"] > multiplied for n in range(0, 64, 4))
 
 
-def test_show_draws_the_columns(tmp_path: Path) -> None:
+def test_show_draws_the_columns_and_counts_accesses_to_one_place(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "k.cute").write_text(PROGRAM)
     assert main(["show", str(tmp_path / "k.cute"), "--accesses", "-o", str(tmp_path / "k.svg")]) == 0
-    assert "64 columns, warp 0, k.cute:" in (tmp_path / "k.svg").read_text()
+    written = (tmp_path / "k.svg").read_text()
+    assert "64 columns, warp 0, k.cute:" in written
+    assert "mbarrier" not in written
+    assert "left out: 5 accesses to shared memory of kernels::multiply" in capsys.readouterr().err

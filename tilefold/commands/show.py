@@ -276,7 +276,10 @@ def _execute_program(args: argparse.Namespace) -> int:
     if _is_file(args.file):
         program = load(read_source(args), args.target)
         with program.explaining():
-            pictures = [*(_accesses(args, program) if args.accesses else ()), *pictures_of(program.module, left_out)]
+            pictures = [
+                *(_accesses(args, program, left_out) if args.accesses else ()),
+                *pictures_of(program.module, left_out),
+            ]
         for text in left_out:
             print(f"left out: {text}", file=sys.stderr)
         if not pictures:
@@ -308,9 +311,9 @@ def _of_expression(text: str) -> "list[Picture]":
         return [picture(drawn(result.value)) for result in written.read(Evaluator().run) if not result.name]
 
 
-def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture]":
-    """The worst execution of each access to shared memory, and the columns of tensor memory over time, as the simulator
-    sees them.
+def _accesses(args: argparse.Namespace, program: "Program", left_out: list[str]) -> "Iterator[Picture]":
+    """The worst execution of each access to shared memory, those with most conflicts first, and the columns of tensor
+    memory over time, as the simulator sees them. `left_out` gets the number of the accesses to one place.
     """
     from dataclasses import replace
 
@@ -330,16 +333,26 @@ def _accesses(args: argparse.Namespace, program: "Program") -> "Iterator[Picture
         timeline = Timeline(other=sampler, target=target)
         observed = replace(engine, journal=timeline)
         observed.launch(SimProgram(module, launch.kernel), config, arguments.launchable())
+        tables: list[tuple[int, Table]] = []
+        single = 0
         for (site, space), sampled in sampler.sampled.items():
             if space == SMEM.ptx and sampled.patterns:
                 worst = sampled.worst()
+                if len(set(worst.offsets.tolist())) == 1:
+                    single += 1
+                    continue
                 total, least = wavefronts(worst.offsets, worst.lanes, sampled.width)
                 count = f"{total - least} bank conflict{'' if total - least == 1 else 's'}"
                 if total > least:
                     count += f", {total} wavefronts instead of {least}"
                 title = f"{count}: {site}, the lanes that each bank serves"
                 table = lane_table(title, worst.offsets.tolist(), worst.lanes.tolist(), sampled.width)
-                yield draw_tables([table])
+                tables.append((least - total, table))
+        for _, table in sorted(tables, key=lambda pair: pair[0]):
+            yield draw_tables([table])
+        if single:
+            accesses = "1 access" if single == 1 else f"{single} accesses"
+            left_out.append(f"{accesses} to shared memory of {launch.label}, in which all lanes want the same place")
         if (cells := column_picture(launch.label, timeline.columns)) is not None:
             yield cells
 
