@@ -19,7 +19,10 @@ LEFT_OUT: Mapping[str, str] = {
         )
     },
     **{
-        f"cute/blackwell/kernel/{name}.py": "instructions with K = 96 and their helpers, which only sm_103 has"
+        f"cute/blackwell/kernel/{name}.py": (
+            "K = 96 of sm_103: descriptors with the address of the next buffer, where a row of 48 bytes goes on "
+            "(make_umma_smem_desc(next_src=)), and scales of one and a half cells"
+        )
         for name in (
             "blockscaled_gemm/sm103_dense_blockscaled_gemm_persistent",
             "blockscaled_grouped_gemm/sm103_grouped_blockscaled_gemm",
@@ -37,7 +40,10 @@ LEFT_OUT: Mapping[str, str] = {
     "cute/blackwell/tutorial/tutorial_gemm/utils.py": "a module of other programs",
     "cute/blackwell_geforce/kernel/blockscaled_gemm/blockscaled_gemm_dispatch.py": "a module of other programs",
     "cute/tvm_ffi": "TVM FFI",
-    "cute_ext/blackwell/dense_gemm_ptr_array.py": "tensor maps that loads change to the tensor of a batch",
+    "cute_ext/blackwell/dense_gemm_ptr_array.py": (
+        "tensor maps that loads change to the tensor of a batch, in memory that the caller gives "
+        "(QueryDeviceWorkspaceFunc)"
+    ),
     f"{_TUTORIALS}/ffi": "arguments that are structures of C (`__c_pointers__`), whose members a host function reads",
     f"{_TUTORIALS}/jax/cute_dsl_jax.ipynb": "it asks nvidia-smi; the table has its kernels, cute_dsl_jax_kernels.py",
     **{
