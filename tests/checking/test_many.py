@@ -17,8 +17,9 @@ from tilefold.base.errors import TilefoldError
 
 from tests.project.tree import ROOT
 from tilefold.commands.cli import main
-from tilefold.tools.suite import farm
-from tilefold.tools.suite.farm import results, workers_at
+from tilefold.driver import workers
+from tilefold.driver.workers import results
+from tilefold.tools.suite.farm import workers_at
 from tilefold.tools.suite.jobs import Job, Outcome, check, collect
 
 PROGRAM = """\
@@ -190,11 +191,11 @@ def test_lines_come_with_the_results(monkeypatch: pytest.MonkeyPatch, capsys: py
 
     def backwards(check: Any, jobs: list[Job], open_workers: Any) -> Any:
         jobs_seen.extend(jobs)
-        for job in reversed(jobs):
-            yield job, Outcome(job.path, "clean")
+        for number, job in reversed(list(enumerate(jobs))):
+            yield number, Outcome(job.path, "clean")
             shown.append(capsys.readouterr().out.splitlines())
 
-    monkeypatch.setattr(farm, "results", backwards)
+    monkeypatch.setattr(workers, "results", backwards)
     paths = [str(ROOT / f"examples/{name}.cute") for name in ("reduce", "rmsnorm")]
     assert main(["test", *paths, "--fuzz", "3", "--seed", "5"]) == 0
     assert [job.words for job in jobs_seen] == [("--fuzz", "3", "--seed", "5")] * 2

@@ -278,6 +278,26 @@ def test_workers_of_dask_compile_and_time_each_on_its_own_gpu(monkeypatch: pytes
     assert _halves(None).tune(*arrays, 0.5) == tuning  # from the cache that all share
 
 
+class Losing(ThreadPoolExecutor):
+    """A machine that loses the first calls."""
+
+    left = 3
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.left -= 1
+        if self.left >= 0:
+            raise BrokenPipeError("the worker is gone")
+        return super().submit(fn, *args, **kwargs)
+
+
+def test_configurations_of_lost_workers_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "gpu_engine", Worker.of)
+    with Losing(1) as executor:
+        tuning = _halves(executor).tune(np.zeros(256, np.float16), np.zeros(256, np.float16), 0.5)
+    assert [each.problem for each in tuning.candidates] == [""] * 3
+    assert tuning.best.config == {"N": 8}
+
+
 def test_workers_with_another_gpu_do_not_time(monkeypatch: pytest.MonkeyPatch) -> None:
     engines = iter([Worker(), Worker("another"), Worker(), Worker()])
 

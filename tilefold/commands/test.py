@@ -55,7 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Checks the programs; the exit status of the worst verdict."""
     from tilefold.driver.output import progress
-    from tilefold.tools.suite.farm import results, workers_at
+    from tilefold.driver.workers import results
+    from tilefold.tools.suite.farm import workers_at
     from tilefold.tools.suite.jobs import Job, Outcome, check, collect, libraries
 
     words = [word for stage in args.stage for word in ("--stage", stage)]
@@ -66,8 +67,8 @@ def execute(args: argparse.Namespace) -> int:
     width, shown = max((len(job.path) for job in jobs), default=0), 0
     is_live = not args.json and args.output is None
     with workers_at(args.executor, args.workers) as open_workers, progress("checking", len(jobs)) as advance:
-        for job, found in results(check, jobs, open_workers):
-            lost = f"worker lost: {found}"
+        for number, found in results(check, jobs, open_workers):
+            job, lost = jobs[number], f"worker lost: {found}"
             found_by_path[job.path] = found if isinstance(found, Outcome) else Outcome(job.path, "error", (lost,))
             advance()
             while is_live and shown < len(jobs) and (outcome := found_by_path.get(jobs[shown].path)) is not None:

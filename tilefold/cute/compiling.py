@@ -15,7 +15,7 @@ from tilefold.base.target import Target
 from tilefold.runtime.compiled.build import Build
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor, Future
+    from concurrent.futures import Executor
 
     from .compiled_kernel import CompiledKernel
 
@@ -28,33 +28,32 @@ def compile_all(
 
     Kernels in the disk cache are not compiled. On a terminal a bar shows how far it is.
     """
-    from concurrent.futures import as_completed
-
     builds: dict[int, Build | Exception] = {}
     for number, kernel in enumerate(kernels):
         if (kept := kernel.program.cached_build(target)) is not None:
             builds[number] = kept
     missing = [number for number in range(len(kernels)) if number not in builds]
     if missing:
-        pool = _processes(len(missing)) if executor is None else executor
-        waiting: dict[Future[bytes | TilefoldError], int] = {}
-        try:
-            for number in missing:
-                source = kernels[number].traced.source
-                waiting[pool.submit(compile_text, source.text, source.name, target.arch)] = number
-            from tilefold.driver.output import progress
+        from tilefold.driver.output import progress
+        from tilefold.driver.workers import results
 
+        pool = _processes(len(missing)) if executor is None else executor
+        sources = [kernels[number].traced.source for number in missing]
+        jobs = [(source.text, source.name, target.arch) for source in sources]
+        try:
             with progress("compiling", len(missing)) as advance:
-                for future in as_completed(waiting):
-                    number = waiting[future]
-                    builds[number] = _taken(kernels[number], target, future)
+                for job, made in results(_compile_job, jobs, lambda: pool):
+                    number = missing[job]
+                    builds[number] = _taken(kernels[number], target, made)
                     advance()
         finally:
-            for future in waiting:
-                future.cancel()
             if executor is None:
                 pool.shutdown()
     return [builds[number] for number in range(len(kernels))]
+
+
+def _compile_job(job: tuple[str, str, str]) -> bytes | TilefoldError:
+    return compile_text(*job)
 
 
 def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
@@ -73,13 +72,12 @@ def compile_text(text: str, name: str, arch: str) -> bytes | TilefoldError:
         return error
 
 
-def _taken(kernel: "CompiledKernel", target: Target, future: "Future[bytes | TilefoldError]") -> Build | Exception:
+def _taken(kernel: "CompiledKernel", target: Target, made: "bytes | Exception") -> Build | Exception:
+    if isinstance(made, Exception):
+        return made
     try:
-        made = future.result()
-        if isinstance(made, TilefoldError):
-            return made
         build = Build.from_bytes(made)
-    except Exception as error:  # whatever an executor raises: a worker that died, or has another version
+    except Exception as error:  # of a worker with another version
         return error
     kernel.program.store_build(target, build)
     return build

@@ -6,17 +6,14 @@ the arguments: it makes arrays of its own.
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.arrays.array import Array
 from tilefold.runtime.compiled.build import Build
 from tilefold.runtime.errors import Dim3
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +46,16 @@ class TimingJob:
 
 
 def time_all(executor: Executor, jobs: Sequence[TimingJob | None]) -> list[float | Exception | None]:
-    """The milliseconds of jobs, or why they were not timed; None for no job."""
-    waiting: dict[Future[float | TilefoldError], int] = {}
-    times: list[float | Exception | None] = [None] * len(jobs)
-    try:
-        for number, job in enumerate(jobs):
-            if job is not None:
-                waiting[executor.submit(time_job, job)] = number
-        from tilefold.driver.output import progress
+    """The milliseconds of jobs, or why they were not timed; None for no job. Lost workers are replaced."""
+    from tilefold.driver.output import progress
+    from tilefold.driver.workers import results
 
-        with progress("timing", len(waiting)) as advance:
-            for future in as_completed(waiting):
-                try:
-                    times[waiting[future]] = future.result()
-                except Exception as error:  # whatever an executor raises: a worker that died, or has another version
-                    times[waiting[future]] = error
-                advance()
-    finally:
-        for future in waiting:
-            future.cancel()
+    times: list[float | Exception | None] = [None] * len(jobs)
+    places = [number for number, job in enumerate(jobs) if job is not None]
+    with progress("timing", len(places)) as advance:
+        for job, made in results(time_job, [job for job in jobs if job is not None], lambda: executor):
+            times[places[job]] = made
+            advance()
     return times
 
 

@@ -1,57 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Jobs on the workers of an executor: results as they come, and another try for jobs whose worker was lost."""
+"""The workers of this machine, or of a Dask or Ray cluster, to which `driver.workers.results` gives jobs."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.driver.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-A = TypeVar("A")
 R = TypeVar("R")
-
-
-class Workers(Protocol):
-    """An executor: of `concurrent.futures`, Dask's `Client.get_executor()`, or any that gives such futures."""
-
-    def submit(self, function: Callable[..., R], /, *arguments: object) -> "Future[R]":
-        """Queues a call."""
-        ...
-
-
-def results(
-    function: Callable[[A], R], jobs: Sequence[A], open_workers: "Callable[[], Workers]", retries: int = 2
-) -> Iterator[tuple[A, R | Exception]]:
-    """The result of a function for each job, in the order in which they come. `function` returns all that it finds
-    wrong, so an exception means that its worker was lost: the job is queued again up to `retries` times, on the workers
-    that `open_workers` returns anew. After that, the exception is the result.
-    """
-    workers = open_workers()
-    tries = dict.fromkeys(range(len(jobs)), 0)
-    waiting = {workers.submit(function, job): number for number, job in enumerate(jobs)}
-    while waiting:
-        done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-        lost: list[int] = []
-        for future in sorted(done, key=waiting.__getitem__):
-            number = waiting.pop(future)
-            error = future.exception()
-            if error is None:
-                yield jobs[number], future.result()
-            elif tries[number] < retries and isinstance(error, Exception):
-                tries[number] += 1
-                lost.append(number)
-            else:
-                yield jobs[number], error if isinstance(error, Exception) else RuntimeError(str(error))
-        if lost:
-            workers = open_workers()
-            waiting.update({workers.submit(function, jobs[number]): number for number in lost})
 
 
 @contextmanager
