@@ -27,7 +27,18 @@ from ..arguments import Array, refuse
 from .gemm_model import ranked
 from .gemm_shared_k import Exchange, tile_scheduler
 from .gemm_skinny import skinny_gemm
-from .parts import ROWS, WARPGROUP, Config, Stages, load_strips, pipe_of, tiles_of, together
+from .parts import (
+    ROWS,
+    WARPGROUP,
+    Config,
+    accumulated,
+    load_strips,
+    pipe_of,
+    stages_of,
+    tiles_of,
+    together,
+    warpgroup_mma,
+)
 from .skinny_model import is_skinny
 
 Activation = Callable[[cute.TensorSSA], cute.TensorSSA]
@@ -57,19 +68,6 @@ def chosen_config(
     if m % 128 or n % 128:
         return Config(cluster=(1, 2), group=16)
     return Config(n=192, stages=4) if tiles >= MANY * blocks else Config()
-
-
-def accumulated(dtype: NumericMeta) -> Any:
-    """The type in which products of elements are summed."""
-    return cute.Int32 if dtype.kind == "int" else cute.Float32
-
-
-def warpgroup_mma(mA: cute.Tensor, mB: cute.Tensor, warpgroups: int, columns: int) -> Any:
-    """The multiplication of 64 rows of A a warpgroup with this many rows of B, both in shared memory."""
-    major_a, major_b = (utils.LayoutEnum.from_tensor(tensor).sm90_mma_major_mode() for tensor in (mA, mB))
-    a, b = (cute.TFloat32 if matrix.element_type == cute.Float32 else matrix.element_type for matrix in (mA, mB))
-    layout, tile = (warpgroups, 1, 1), (ROWS, columns)
-    return hopper_helpers.make_trivial_tiled_mma(a, b, major_a, major_b, accumulated(a), layout, tile)
 
 
 def by_columns(part: Any) -> Any:
@@ -122,21 +120,14 @@ def gemm_kernel(
     cute.arch.griddepcontrol_launch_dependents()
 
     # shared memory, and the maps of the matrices that TMA copies move
-    type_a, type_b, type_d = mA.element_type, mB.element_type, mD.element_type
+    type_a, type_d = mA.element_type, mD.element_type
     depth, columns = 1024 // type_a.bits, columns_of_chunk(config.n, type_d)  # elements of A or B in 128 bytes
     wide = 1024 // type_d.bits  # the columns that a consumer stores at a time
-    shape = config.m, config.n, depth
     major_d = utils.LayoutEnum.COL_MAJOR if config.swaps else utils.LayoutEnum.ROW_MAJOR
-    layout_a = hopper_helpers.make_smem_layout_a(utils.LayoutEnum.from_tensor(mA), shape, type_a, config.stages)
-    layout_b = hopper_helpers.make_smem_layout_b(utils.LayoutEnum.from_tensor(mB), shape, type_b, config.stages)
     buffers, stored = config.buffers * config.consumers, wide // columns
     layout_d = hopper_helpers.make_smem_layout_epi(type_d, major_d, (ROWS, wide), buffers)
     layout_rest = hopper_helpers.make_smem_layout_epi(type_d, major_d, (ROWS, columns), buffers * stored)
-    share_a, share_b = config.shared_tiles
-    mask_a = cpasync.create_tma_multicast_mask(cluster, rank, 1) if share_a > 1 else None
-    mask_b = cpasync.create_tma_multicast_mask(cluster, rank, 0) if share_b > 1 else None
-    stages_a = Stages(mA, layout_a, (config.m, depth), share_a, rank[1], mask_a)
-    stages_b = Stages(mB, layout_b, (config.n, depth), share_b, rank[0], mask_b)
+    stages_a, stages_b = stages_of(mA, mB, config, depth, cluster, rank)
     sD = cute.make_smem_tensor(layout_d, type_d, alignment=1024)
     store_d, gD = cpasync.make_tiled_tma_atom(
         cpasync.CopyBulkTensorTileS2GOp(), mD, cute.slice_(layout_d, (None, None, 0)), (ROWS, wide)

@@ -14,15 +14,14 @@ or fp8 with scales of blocks (gemm_scaled.py), which have a mode of groups where
 from typing import Any
 
 from tilefold import cute
-from tilefold.cute.nvgpu import cpasync, warpgroup
+from tilefold.cute.nvgpu import cpasync
 from tilefold.cute.typing import Int
-from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array, refuse
 from ..replay import Launch
 from .gemm_scaled import BLOCK, ScaledSums, check_scales
 from .gemm_scaled import DEFAULT as WITH_SCALES
-from .parts import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, load_strips, pipe_of
+from .parts import ROWS, WARPGROUP, Config, Sums, Writer, load_strips, pipe_of, stages_of, warpgroup_mma
 
 DEFAULT = Config(n=256, stages=4, takes_turns=False)
 
@@ -73,10 +72,7 @@ def gemm_grouped_kernel(
         mA, mD = cute.select(mA, [1, 2, 0]), cute.select(mD, [1, 2, 0])
     mB = cute.select(mB, [1, 2, 0])
     depth = 1024 // mA.element_type.bits
-    shape = config.m, config.n, depth
-    layout_a = hopper_helpers.make_smem_layout_a(BY_ROWS, shape, mA.element_type, config.stages)
-    layout_b = hopper_helpers.make_smem_layout_b(BY_ROWS, shape, mB.element_type, config.stages)
-    stages_a, stages_b = Stages(mA, layout_a, (config.m, depth)), Stages(mB, layout_b, (config.n, depth))
+    stages_a, stages_b = stages_of(mA, mB, config, depth)
     writer = Writer(mD, config.consumers, config.buffers)
     pipe = pipe_of(config, defer_sync=False)
     producer, consumer = pipe.make_participants()
@@ -101,10 +97,7 @@ def gemm_grouped_kernel(
         if config.consumers > 1:  # a thread of one alone has enough
             cute.arch.setmaxregister_increase(232)
         own = group - 1
-        major = warpgroup.OperandMajorMode.K
-        types = mA.element_type, mB.element_type, major, major, cute.Float32
-        mma = hopper_helpers.make_trivial_tiled_mma(*types, (config.consumers, 1, 1), (ROWS, config.n))
-        part = mma.get_slice(t - WARPGROUP)
+        part = warpgroup_mma(mA, mB, config.consumers, config.n).get_slice(t - WARPGROUP)
         kind: Any = Sums if scale_a is None else ScaledSums
         sums = kind(part, stages_a.tensor, stages_b.tensor, pipe, consumer, (config.m, config.n))
         writer.begin(t % WARPGROUP, own)

@@ -15,11 +15,10 @@ from tilefold import cute
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.typing import Int
-from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import Array, any_rows, refuse
 from ..replay import Launch
-from .parts import BY_ROWS, ROWS, WARPGROUP, Config, Stages, Sums, Writer, load_strips, pipe_of
+from .parts import ROWS, WARPGROUP, Config, Sums, Writer, load_strips, pipe_of, stages_of, warpgroup_mma
 
 BLOCK = 128
 """The elements of K that have a scale, and those of N."""
@@ -110,13 +109,7 @@ def gemm_fp8_scaled_kernel(
     rank = cute.arch.block_in_cluster_idx() if cute.size(cluster) > 1 else (0, 0, 0)
     cute.arch.griddepcontrol_launch_dependents()
 
-    shape, (share_a, share_b) = (config.m, config.n, BLOCK), config.shared_tiles
-    layout_a = hopper_helpers.make_smem_layout_a(BY_ROWS, shape, mA.element_type, config.stages)
-    layout_b = hopper_helpers.make_smem_layout_b(BY_ROWS, shape, mB.element_type, config.stages)
-    mask_a = cpasync.create_tma_multicast_mask(cluster, rank, 1) if share_a > 1 else None
-    mask_b = cpasync.create_tma_multicast_mask(cluster, rank, 0) if share_b > 1 else None
-    stages_a = Stages(mA, layout_a, (config.m, BLOCK), share_a, rank[1], mask_a)
-    stages_b = Stages(mB, layout_b, (config.n, BLOCK), share_b, rank[0], mask_b)
+    stages_a, stages_b = stages_of(mA, mB, config, BLOCK, cluster, rank)
     writer = Writer(mD, config.consumers, config.buffers)
     pipe = pipe_of(config)
     pipeline.pipeline_init_arrive(config.cluster, is_relaxed=True)
@@ -145,10 +138,7 @@ def gemm_fp8_scaled_kernel(
         if config.consumers > 1:  # a thread of one alone has enough
             cute.arch.setmaxregister_increase(232)
         own = group - 1
-        major = warpgroup.OperandMajorMode.K
-        types = mA.element_type, mB.element_type, major, major, cute.Float32
-        mma = hopper_helpers.make_trivial_tiled_mma(*types, (config.consumers, 1, 1), (ROWS, config.n))
-        part = mma.get_slice(t - WARPGROUP)
+        part = warpgroup_mma(mA, mB, config.consumers, config.n).get_slice(t - WARPGROUP)
         sums = ScaledSums(part, stages_a.tensor, stages_b.tensor, pipe, consumer, (config.m, config.n))
         writer.begin(t % WARPGROUP, own)
         chunks = writer.chunks(sums.sums)

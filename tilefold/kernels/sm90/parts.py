@@ -11,7 +11,7 @@ from typing import Any
 from tilefold import cute
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
-from tilefold.cute.typing import Int
+from tilefold.cute.typing import Int, NumericMeta
 from tilefold.cute.utils import hopper_helpers
 
 from ..arguments import refuse
@@ -141,6 +141,35 @@ class Stages:
         """A thread begins the copy of a tile to a stage, by a policy of the L2 cache if there is one."""
         to, source = self.to[None, stage.index], self.source[(None, *tile)]
         cute.copy(self.atom, source, to, tma_bar_ptr=stage.barrier, mcast_mask=self.mask, cache_policy=policy)
+
+
+def stages_of(
+    mA: cute.Tensor, mB: cute.Tensor, config: Config, depth: int, cluster: Any = None, rank: Any = (0, 0, 0)
+) -> tuple[Stages, Stages]:
+    """The stages of A and of B for tiles of `depth` elements of K. A block of this `rank` loads parts of the tiles that
+    blocks of its `cluster` share.
+    """
+    shape, (share_a, share_b) = (config.m, config.n, depth), config.shared_tiles
+    major_a, major_b = (utils.LayoutEnum.from_tensor(tensor) for tensor in (mA, mB))
+    layout_a = hopper_helpers.make_smem_layout_a(major_a, shape, mA.element_type, config.stages)
+    layout_b = hopper_helpers.make_smem_layout_b(major_b, shape, mB.element_type, config.stages)
+    mask_a = cpasync.create_tma_multicast_mask(cluster, rank, 1) if share_a > 1 else None
+    mask_b = cpasync.create_tma_multicast_mask(cluster, rank, 0) if share_b > 1 else None
+    stages_a = Stages(mA, layout_a, (config.m, depth), share_a, rank[1], mask_a)
+    return stages_a, Stages(mB, layout_b, (config.n, depth), share_b, rank[0], mask_b)
+
+
+def accumulated(dtype: NumericMeta) -> Any:
+    """The type in which products of elements are summed."""
+    return cute.Int32 if dtype.kind == "int" else cute.Float32
+
+
+def warpgroup_mma(mA: cute.Tensor, mB: cute.Tensor, warpgroups: int, columns: int) -> Any:
+    """The multiplication of 64 rows of A a warpgroup with this many rows of B, both in shared memory."""
+    major_a, major_b = (utils.LayoutEnum.from_tensor(tensor).sm90_mma_major_mode() for tensor in (mA, mB))
+    a, b = (cute.TFloat32 if matrix.element_type == cute.Float32 else matrix.element_type for matrix in (mA, mB))
+    layout, tile = (warpgroups, 1, 1), (ROWS, columns)
+    return hopper_helpers.make_trivial_tiled_mma(a, b, major_a, major_b, accumulated(a), layout, tile)
 
 
 @cute.jit
