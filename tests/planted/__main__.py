@@ -5,9 +5,11 @@ import sys
 import time
 from collections import Counter
 
+from tests.planted import python_pipelines as python_pipelines
+from tests.planted import python_turns as python_turns
 from tests.planted.judging import judged, judged_call
 from tests.planted.planting import planted
-from tests.planted.python_kernels import CALLS
+from tests.planted.python_kernels import CALLS, PROTOCOLS
 
 
 def main() -> int:
@@ -16,7 +18,7 @@ def main() -> int:
     wanted = sys.argv[1:]
     begin = time.process_time()
     cases = [(f"{kernel.table}: {kernel.title}", judged(kernel)) for kernel in planted()]
-    cases += [(f"Python: {title}", judged_call(call)) for title, call in CALLS.items()]
+    cases += [(f"Python: {title}", judged_call(call)) for title, call in (CALLS | PROTOCOLS).items()]
     for title, outcomes in cases:
         if wanted and not any(word in title for word in wanted):
             continue

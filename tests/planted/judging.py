@@ -92,9 +92,15 @@ def judged_call(call: Call) -> Iterator[Outcome]:
     if call.code is not None:
         report = _report(call, False)
         codes = [fault.code.id for fault in report.faults]
+        places = [
+            place for fault in report.faults for place in (fault.place, fault.other) if fault.code.id == call.code
+        ]
+        is_at_fault = any(place is not None and place.text.endswith("# !") for place in places) or not call.is_marked
         if call.code not in codes:
             yield Outcome("not found", f"{call.code} expected: {codes}", str(report))
-        elif call.words not in str(report) or not (call.code == "E3230" or "python_kernels.py" in str(report)):
+        elif not is_at_fault:
+            yield Outcome("badly told", "names no line with # !", str(report))
+        elif call.words not in str(report) or not (call.code == "E3230" or "/tests/planted/python_" in str(report)):
             yield Outcome("badly told", f"lacks {call.words}", str(report))
         else:
             yield Outcome("found")

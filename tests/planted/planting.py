@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
-TABLES = ("ordering_blocks", "ordering_threads", "memory", "liveness", "launch", "tricky")
+TABLES = ("ordering_blocks", "ordering_threads", "memory", "liveness", "launch", "protocols", "tricky")
 
 _CONSTANTS = "".join(f"%n{n} = arith.constant {n} : i32\n" for n in (0, 1, 2, 3, 4, 7, 8, 16, 31, 32, 63, 64, 128, 256))
 _WORDS = """\

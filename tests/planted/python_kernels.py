@@ -26,17 +26,24 @@ class Call:
     numbers: bool = False
     shift: int = 0
     """By how many elements the second array begins before the first in the same memory; 0 for memory of its own."""
+    types: str = "ff"
+    """The elements of the arrays: f for f32, h for f16."""
+    is_marked: bool = False
+    """Whether the lines that the report may name end in `# !`."""
 
     def arrays(self) -> tuple[Any, Any]:
         """The arguments."""
         if self.shift:
             both = np.arange(self.shape[0] + self.shift, dtype=np.float32)
             return both[self.shift :], both[: -self.shift]
-        a = np.arange(int(np.prod(self.shape)), dtype=np.float32).reshape(self.shape)
-        return a, np.zeros_like(a)
+        first, second = ({"f": np.float32, "h": np.float16}[type] for type in self.types)
+        a = np.arange(int(np.prod(self.shape))).reshape(self.shape)
+        return (a % 7 if self.types[0] == "h" else a).astype(first), np.zeros(self.shape, second)
 
 
 CALLS: dict[str, Call] = {}
+PROTOCOLS: dict[str, Call] = {}
+"""Calls of kernels with several roles, of the modules beside this one."""
 
 
 def planted(title: str, code: str | None, words: str = "", **options: Any) -> Callable[[Any], Any]:
@@ -44,6 +51,16 @@ def planted(title: str, code: str | None, words: str = "", **options: Any) -> Ca
 
     def add(kernel: Any) -> Any:
         CALLS[title] = Call(kernel, code, words, **options)
+        return kernel
+
+    return add
+
+
+def protocol(title: str, code: str, **options: Any) -> Callable[[Any], Any]:
+    """Adds the kernel that follows to the protocols; it need not write all of its output."""
+
+    def add(kernel: Any) -> Any:
+        PROTOCOLS[title] = Call(kernel, code, is_marked=True, outputs=(), **options)
         return kernel
 
     return add

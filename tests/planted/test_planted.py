@@ -3,9 +3,11 @@
 
 import pytest
 
+from tests.planted import python_pipelines as python_pipelines
+from tests.planted import python_turns as python_turns
 from tests.planted.judging import judged, judged_call
 from tests.planted.planting import Planted, planted
-from tests.planted.python_kernels import CALLS
+from tests.planted.python_kernels import CALLS, PROTOCOLS
 from tests.project.tree import ROOT
 
 KERNELS = tuple(planted())
@@ -24,6 +26,13 @@ def test_a_planted_call(title: str) -> None:
         assert not outcome.problem, f"{outcome.kind}: {outcome.problem}\n{outcome.report}"
 
 
+@pytest.mark.parametrize("title", PROTOCOLS)
+@pytest.mark.sampled(6)
+def test_a_protocol(title: str) -> None:
+    for outcome in judged_call(PROTOCOLS[title]):
+        assert not outcome.problem, f"{outcome.kind}: {outcome.problem}\n{outcome.report}"
+
+
 def test_there_are_enough() -> None:
     faulty = [kernel for kernel in KERNELS if kernel.code != "ok"]
     assert len(faulty) >= 73
@@ -31,7 +40,9 @@ def test_there_are_enough() -> None:
 
 
 def test_the_readme_has_their_number() -> None:
-    number = sum(kernel.code != "ok" for kernel in KERNELS) + sum(call.code is not None for call in CALLS.values())
+    number = sum(kernel.code != "ok" for kernel in KERNELS) + sum(
+        call.code is not None for call in (CALLS | PROTOCOLS).values()
+    )
     text = (ROOT / "README.md").read_text()
     assert f"all {number} that the project plants" in text
     assert f"the project's {number} kernels with a planted fault" in text
