@@ -74,6 +74,8 @@ def test_a_page_has_source_code_passes_costs_checks_and_resources(tmp_path: Path
     timeline = written[written.index('<section id="timeline"') : written.index('<section id="checks"')]
     assert timeline.count("<g ") == 16
     assert "stalls: bank conflict" in timeline
+    sass = written[written.index('id="f-sass"') : written.index('id="f-stages"')]
+    assert re.search(r'<i class="co">/\*[0-9a-f]+\*/</i> <i class="kw">LDS</i> <i class="va">R\d+</i>, \[', sass)
     line = re.search(rf'data-s="(\d+)"><b>{CONFLICT}</b>', written)
     assert line is not None
     beside = re.search(rf'<div class="beside" data-s="{line[1]}">(.*?)</div></div>', written, re.DOTALL)

@@ -10,6 +10,8 @@ from pygments import lexers
 from pygments.lexer import Lexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token
 
+from tilefold.tools.report.machine_code_lexer import MachineCodeLexer
+
 Span: TypeAlias = tuple[int, int, str]
 """A part of a line, from a column to another, and its class on the page."""
 
@@ -47,9 +49,14 @@ class Colours:
         found = self._read("\n".join(lines), form)
         return [*found, *[()] * (len(lines) - len(found))]
 
+    def _lexer(self, form: str) -> Lexer | None:
+        if form == "cute":
+            return self.cute
+        return MachineCodeLexer() if form == "sass" else cast("Any", lexers).get_lexer_by_name(form)
+
     def _read(self, text: str, form: str) -> list[tuple[Span, ...]]:
         if form not in self._lexers:
-            made = self.cute if form == "cute" else cast("Any", lexers).get_lexer_by_name(form)
+            made = self._lexer(form)
             if made is None:
                 return []
             made.stripnl = made.ensurenl = False
