@@ -161,7 +161,7 @@ def test_the_scope_of_a_wait_for_asynchronous_stores(scope: str | None) -> None:
         assert error.value.code == "E3205"
         return
     assert run(EXPECT + SYNC + STORE + wait + READ, journal=journal) == EXCHANGED
-    remarks = [text for code, text in journal.remarks.values() if code == "E3205"]
+    remarks = [text for code, text in journal.remarks.values() if code.id == "E3205"]
     assert len(remarks) == (scope is None)
     assert all("at scope cta" in text for text in remarks)
 

@@ -132,7 +132,8 @@ def streams_on_host(torch: Any, gpu: MissingGpu, replaced: Replacements) -> None
         shared_memory_per_block_optin=shared - RESERVED_SHARED_BYTES,
         shared_memory_per_multiprocessor=shared,
     )
-    properties = namedtuple("properties", values)(**values)  # of the kinds of objects that torch.compile takes
+    made: Callable[..., Any] = namedtuple  # one of the kinds of objects that torch.compile takes
+    properties = made("properties", values)(**values)
     answers = {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "set_device": None,
         "synchronize": None, "empty_cache": None, "init": None, "get_device_capability": divmod(gpu.target.sm, 10),
