@@ -6,6 +6,7 @@ warps gives tell only that they depend on the values.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -44,6 +45,7 @@ DEPENDS = (
     "the check assumes that accesses find the newest value; PTX's memory model allows this one another, with which the "
     "results are others than in any order of the threads"
 )
+_AT_ONCE = "it shows where several blocks run at the same time"
 CUT = "the check assumes that atomic accesses after the first {} find the newest values"
 ORDER = "order the accesses by ptx.fence, or by a release and an acquire; store and load on both sides need fence.sc"
 
@@ -79,6 +81,8 @@ def examine_outdated(
         newest_after = newest_after or other.newest_after
         accesses += other.atomic_accesses
         assumed |= other.assumed
+        if not other.outdated and (faults := [finding for finding in other.findings if not finding.is_remark]):
+            return OutdatedOutcome(tuple(replace(finding, note=finding.note or _AT_ONCE) for finding in faults))
         if not other.outdated:
             if seed == 0:  # nothing that a load may have found
                 break
@@ -135,10 +139,12 @@ def _cost(diagnosis: Diagnosis) -> int:
 
 
 def _may_find(launch: DiagnosedLaunch) -> bool:
-    """Whether a kernel has an atomic load whose value it uses, or an atomic store, and another atomic access."""
+    """Whether a kernel has an atomic load whose value it uses, or an atomic store, and another atomic access, which may
+    be that of another block: blocks that run at the same time may also find other values than one after the other.
+    """
     accesses = [op for op in launch.program.find().walk() if isinstance(op, _ATOMIC)]
     matters = (isinstance(op, StoreReleaseOp) or (op.results and op.results[0].first_use) for op in accesses)
-    return len(accesses) > 1 and any(matters)
+    return (len(accesses) > 1 or prod(launch.config.grid) > 1) and any(matters)
 
 
 def _with(launch: DiagnosedLaunch, loads: Loads, seed: int | None = None) -> DiagnosedLaunch:

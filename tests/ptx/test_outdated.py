@@ -100,6 +100,21 @@ def test_a_swap_that_may_fail_by_a_forgotten_value_is_a_gap(monkeypatch: pytest.
     assert not check(addition, 2).gaps
 
 
+QUEUE = f"""{STORE_LANE}setp.ne.u32 %p1, %r1, 0; @%p1 ret; AGAIN: atom.global.add.u32 %r4, {X}, 1;
+    setp.ge.u32 %p2, %r4, 4; @%p2 ret; ld.global.u32 %r5, [%d2+8]; add.u32 %r5, %r5, 1; st.global.u32 [%d2+8], %r5;
+    bra AGAIN;"""
+
+
+def test_blocks_that_share_work_race_though_the_first_could_do_all_of_it() -> None:
+    """One after the other, the first block takes all tickets, so that no other block does any work."""
+    fault, *_ = tilefold.load_ptx(kernel(QUEUE))["k"](np.zeros(16, np.int32)).check(4, 32).faults
+    assert fault.code is Code.SIM_RACE
+    assert fault.note == "it shows where several blocks run at the same time"
+    counts = QUEUE.replace("ld.global.u32 %r5, [%d2+8]; add.u32 %r5, %r5, 1; st.global.u32 [%d2+8], %r5;",
+                           "red.global.add.u32 [%d2+8], 1;")  # fmt: skip
+    assert tilefold.load_ptx(kernel(counts))["k"](np.zeros(16, np.int32)).check(4, 32).verdict == "clean"
+
+
 COUNTS = f"""{STORE_LANE}atom.global.add.u32 %r4, {X}, 1; {LD} %r5, {Y}; add.u32 %r4, %r4, %r5;
     red.global.add.u32 {Y}, %r4; ret;"""
 
