@@ -112,10 +112,12 @@ class Target:
 
     def __post_init__(self) -> None:
         if self.arch not in _TARGETS:
+            meant = f"sm_{self.arch.removeprefix('compute_').removeprefix('sm').lstrip('-_ ')}".lower()
+            near = f"did you mean {meant}? " if meant in _TARGETS else ""
             raise TargetError(
                 Code.TARGET_UNKNOWN,
                 f"unknown target {self.arch[:40]!r}",
-                f"known targets: {', '.join(known_targets())}",
+                f"{near}known targets: {', '.join(known_targets())}",
             )
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tilefold.base.errors import TilefoldError
-from tilefold.base.target import known_targets
+from tilefold.base.target import Target, TargetError, known_targets
 from tilefold.compiler import pass_runner
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.pass_runner import run_passes
@@ -158,3 +158,12 @@ def test_a_target_is_found_without_telling_why_others_are_not(monkeypatch: pytes
         none.simulated_target("instr")
     assert caught.value.code == "E2103"
     assert len(again) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [("sm90", "sm_90"), ("90a", "sm_90a"), ("sm-80", "sm_80"), ("compute_100a", "sm_100a")]
+)
+def test_a_target_of_another_spelling_is_named(given: str, meant: str) -> None:
+    with pytest.raises(TargetError) as caught:
+        Target(given)
+    assert f"did you mean {meant}?" in str(caught.value)
