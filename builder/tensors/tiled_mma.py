@@ -93,6 +93,11 @@ class _Parts(ABC):
         return self._mma.type.atom.atom.thr_id
 
     @property
+    def thr_layout_vmnk(self) -> Layout:
+        """(lane of the instruction, M, N, K) to a thread, or of tcgen05 to a block."""
+        return self._mma.type.tiled_mma.thr_layout_vmnk
+
+    @property
     def tv_layout_A(self) -> Layout:
         """(thread, value) to a place of the instruction's A, (M,K)."""
         return self._mma.type.atom.atom.layout_a

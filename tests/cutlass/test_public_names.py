@@ -205,6 +205,7 @@ def test_families_of_targets() -> None:
 def test_layouts_of_tiled_objects() -> None:
     mma = cute.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", (2, 1, 1))
     assert (mma.tv_layout_A_tiled, mma.tv_layout_C_tiled) == (mma.get_layoutA_TV(), mma.get_layoutC_TV())
+    assert str(mma.thr_layout_vmnk) == "(32,2,1,1):(1,32,0,0)"
     assert mma.get_slice(5).get_slice(0).tv_layout_B_tiled == mma.get_layoutB_TV()
     atom = cute.make_copy_atom(CopyUniversalOp(), cute.Float32)
     copy = cute.make_tiled_copy_tv(atom, cute.make_layout((4, 8), stride=(8, 1)), cute.make_layout((1, 4)))
