@@ -36,7 +36,7 @@ def _in_package(module: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Fault:
+class RefusedExpression:
     """An expression that Python refused, the node around it, and the variables that it was evaluated with."""
 
     node: ast.AST
@@ -112,7 +112,7 @@ class Fault:
                     yield self.value(part)
 
 
-def fault_at(traceback: TracebackType) -> Fault | None:
+def fault_at(traceback: TracebackType) -> RefusedExpression | None:
     """The expression at which an error was raised; None if the source is missing, or differs from the compiled one."""
     frame = traceback.tb_frame
     line, last, start, end = next(islice(frame.f_code.co_positions(), traceback.tb_lasti // 2, None), (None,) * 4)
@@ -134,4 +134,4 @@ def fault_at(traceback: TracebackType) -> Fault | None:
             elif isinstance(node, ast.Call):  # Python names a method's line, not that where the expression begins
                 called = node, parent
     pair = exact or called
-    return None if pair is None else Fault(*pair, {**frame.f_globals, **frame.f_locals})
+    return None if pair is None else RefusedExpression(*pair, {**frame.f_globals, **frame.f_locals})

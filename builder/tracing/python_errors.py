@@ -20,7 +20,7 @@ from typing import Any, get_args
 from ...base.errors import Code, TilefoldError
 from .attributes import attribute_hint
 from .cuda_names import CUDA_NAMES
-from .fault import Fault, fault_at, is_of_package
+from .fault import RefusedExpression, fault_at, is_of_package
 from .source import RESULT, is_users, places_of_traceback
 
 _PACKAGE = __name__.partition(".")[0]
@@ -135,7 +135,7 @@ def misuse_error(name: str, arguments: Sequence[object], takes: Sequence[str], e
     )
 
 
-def _call_error(error: Exception, fault: Fault) -> TilefoldError | None:
+def _call_error(error: Exception, fault: RefusedExpression) -> TilefoldError | None:
     """The error for a call of a function of ours with wrong arguments, or for an operand that is an object of ours."""
     called, values = None, [*fault.values()]
     if isinstance(call := fault.node, ast.Call):
@@ -160,7 +160,7 @@ def _call_error(error: Exception, fault: Fault) -> TilefoldError | None:
     return TilefoldError(Code.BUILD_VALUE, str(error), hint)
 
 
-def _fits(fault: Fault, call: ast.Call, function: Any) -> bool:
+def _fits(fault: RefusedExpression, call: ast.Call, function: Any) -> bool:
     """Whether a function takes the number and the names of a call's arguments; true if its signature is unknown."""
     try:
         signature = inspect.signature(function)

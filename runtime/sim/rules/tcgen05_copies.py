@@ -67,7 +67,7 @@ def _cells(shape: str, count: int, packed: bool) -> tuple[NDArray[np.int64], NDA
     return lanes, columns
 
 
-class Access:
+class CellAccess:
     """Loads and stores of a shape, executed `count` times, by one operation of the program."""
 
     def __init__(self, site: Site, t: Translator, name: str, shape: str, count: int, packed: bool,
@@ -115,8 +115,8 @@ class Access:
         self.cells.write(warp, found, words)
 
 
-def _access(op: TensorLoadRegistersOp | TensorStoreRegistersOp | TensorLoadReducedOp, t: Translator) -> Access:
-    return Access(site_of(op), t, op.mnemonic(), op.shape.data, op.count, op.packs, op.distance)
+def _access(op: TensorLoadRegistersOp | TensorStoreRegistersOp | TensorLoadReducedOp, t: Translator) -> CellAccess:
+    return CellAccess(site_of(op), t, op.mnemonic(), op.shape.data, op.count, op.packs, op.distance)
 
 
 def _load(op: TensorLoadRegistersOp, t: Translator) -> Step:

@@ -34,7 +34,7 @@ from ..tcgen05.multiply import Call, Tcgen05MmaRule
 from ..translate import Translator
 from ..values import TensorValue, Value, add_address
 from ..warp import Warp
-from .tcgen05_copies import Access, SharedCopies, one_lane, same
+from .tcgen05_copies import CellAccess, SharedCopies, one_lane, same
 
 Indices = NDArray[np.int64]
 Execution = Callable[[Warp, TensorValue, TensorValue], None]
@@ -155,7 +155,7 @@ def _execution(
     assert isinstance(instruction, TmemLoad | TmemStore)
     loads = isinstance(instruction, TmemLoad)
     shape, num, packs = (instruction.shape, instruction.num, instruction.pack if loads else instruction.unpack)
-    access = Access(site, t, name, shape, num, packs, halves_apart(shape, num, packs) or 0)
+    access = CellAccess(site, t, name, shape, num, packs, halves_apart(shape, num, packs) or 0)
     cells, held = (first, second) if loads else (second, first)
     start, bits = int(cells[0]), record.val_bits
     registers = Elements(port(op, dst if loads else src, "store" if loads else "load", t, record.val_bits), held)
