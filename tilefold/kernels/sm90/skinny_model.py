@@ -90,17 +90,17 @@ class Constants:
     room: float = 0.135
     memory: float = 0.2565
     evenly: float = 0.872
-    uneven: float = 1.569
-    load: float = 0.0078
-    loads: float = 0.1335
-    strip: float = 0.0238
+    uneven: float = 1.72
+    load: float = 0.0072
+    loads: float = 0.1357
+    strip: float = 0.0259
     alone: float = 0.651
     accurate: float = 0.08
-    doubled: float = 0.729
-    stream: float = 0.507
+    doubled: float = 0.708
+    stream: float = 0.462
     shares: float = 0.704
-    write: float = 0.0164
-    overlap: float = 9.11
+    write: float = 0.018
+    overlap: float = 9.34
 
 
 CONSTANTS = Constants()
