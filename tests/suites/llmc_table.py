@@ -250,11 +250,15 @@ def _encoder_backward(name: str, grid: int, block: int) -> Kernel:
 
 def _norm_square(number: int, grid: int, block: int) -> Kernel:
     """The sum of the squares of a vector; the last one leaves the sums of blocks."""
-    result = (lambda a: {0: [(a[1].astype(f64).reshape(-1, grid, block) ** 2).sum((0, 2))]}) if number == 4 else None
+
+    def wanted(a: Sequence[Any]) -> dict[int, Any]:
+        squares = a[1].astype(f64) ** 2
+        return {0: [squares.reshape(-1, grid, block).sum((0, 2)) if number == 4 else [squares.sum()]]}
+
     return Kernel(
         "global_norm.cu", f"norm_kernel{number}", grid, block,
         lambda r: [_z(1, grid if number == 4 else 1), r.f(1024), 1024],
-        result or (lambda a: {0: [[(a[1].astype(f64) ** 2).sum()]]}),
+        wanted,
         f"template __global__ void norm_kernel{number}<float>(float*,const float*,size_t);", tolerance=1e-3,
     )  # fmt: skip
 

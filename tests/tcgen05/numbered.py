@@ -78,7 +78,8 @@ _BY_LEADER = changed(
         '            scf.if %is_leader {\n              ptx.mbarrier.wait %full_s, %p scope "cluster"\n',
     ),
     (
-        "            } else {\n              %theirs = ptx.mapa %there_s, %leader\n              ptx.mbarrier.arrive %theirs\n            }\n",
+        "            // if PAIR == 2\n            } else {\n              %theirs = ptx.mapa %there_s, %leader\n"
+        "              ptx.mbarrier.arrive %theirs\n            // end\n            }\n",
         "            }\n",
     ),
 )
