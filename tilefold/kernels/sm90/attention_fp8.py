@@ -59,7 +59,6 @@ def transpose_kernel(mV: Values, mT: Transposed):
     """T(b,h,d,p) = V(b,k,h,d), where p is the place of the key k."""
     t = cute.arch.thread_idx()[0]
     head, block, b = cute.arch.block_idx()
-    cute.arch.griddepcontrol_launch_dependents()
     _, keys, _, depth = mV.shape
     across = depth // 4
     at, span = t % across, block * groups_of(depth) + t // across
