@@ -121,9 +121,10 @@ def test_rows_that_no_map_describes_are_refused(module: Any) -> None:
     assert raised.value.code is Code.TENSOR_MAP
 
 
+@pytest.mark.parametrize("swaps", [False, True])
 @pytest.mark.parametrize("stage", STAGES)
-def test_every_stage(module: Any, stage: str) -> None:
-    check(module, SMALL, (128, 64, 128), blocks=1, stage=stage)
+def test_every_stage(module: Any, stage: str, swaps: bool) -> None:
+    check(module, {**SMALL, "swaps": swaps}, (128, 64, 128), blocks=1, stage=stage)
 
 
 @pytest.mark.parametrize("shape", [(136, 72, 72), (65, 8, 64), (1, 264, 8), (63, 72, 63), (65, 64, 1)], ids=str)
