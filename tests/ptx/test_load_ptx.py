@@ -65,6 +65,12 @@ def test_names_sizes_and_arguments_are_checked() -> None:
     required["k"](a).launch(grid=1)
 
 
+def test_a_kernel_of_several_is_named() -> None:
+    two = tilefold.load_ptx(kernel("ret;") + kernel("ret;", name="other").removeprefix(HEAD))
+    with pytest.raises(TilefoldError, match="its kernels: k, other; --launch NAME takes one"):
+        two.module.find(None)
+
+
 def test_an_array_of_shared_memory_that_the_launch_sizes() -> None:
     body = f"""{STORE_LANE}
         mov.u32 %r2, dynamic;

@@ -116,7 +116,8 @@ class PtxModule:
             asked = "kernel" if name is None else f"kernel {name[:80]!r}"
             problem = f"{'no' if not found else 'more than one'} {asked} in {self.source.name}"
             known = ", ".join(entry.name for entry in entries) or "none"
-            raise TilefoldError(Code.RUN_KERNEL, problem, f"its kernels: {known}")
+            choose = "; --launch NAME takes one" if found and name is None else ""
+            raise TilefoldError(Code.RUN_KERNEL, problem, f"its kernels: {known}{choose}")
         return found[0]
 
     def lowered(
