@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tilefold.base.errors import TilefoldError
+from tilefold.runtime.cuda import CudaEngine, CudaUnavailable
 
 from tilefold.commands.cli import main
 from tilefold.commands.options import check_language
@@ -30,6 +31,12 @@ def test_a_program_in_python(command: str, tmp_path: Path, capsys: pytest.Captur
     assert COMMANDS[command] in error
 
 
+def test_a_program_that_does_not_exist(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("check", "opt"):
+        assert main([command, str(tmp_path / "kernel.py")]) == 1
+        assert "error[E4001]" in capsys.readouterr().err
+
+
 def test_a_command_that_needs_a_gpu() -> None:
     with pytest.raises(TilefoldError, match="E4003") as caught:
         check_language("kernel.PY", "profile")
@@ -46,3 +53,12 @@ def test_notebooks_and_programs_in_cpp(tmp_path: Path, capsys: pytest.CaptureFix
         error = capsys.readouterr().err
         assert words in error
         assert hint in error
+
+
+def test_a_profile_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def refuse(_: CudaEngine) -> None:
+        raise CudaUnavailable("none is here")
+
+    monkeypatch.setattr(CudaEngine, "__init__", refuse)
+    assert main(["profile", "examples/copy.cute"]) == 1
+    assert "hint: `tilefold explain FILE --costs`" in capsys.readouterr().err

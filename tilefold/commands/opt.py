@@ -240,8 +240,8 @@ def _sources(args: argparse.Namespace) -> "list[Source]":
     from tilefold.compiler.frontend.source import read_text
 
     name = "<stdin>" if args.file == "-" else args.file
-    check_language(args.file, args.command)
     text = read_text(args.file)
+    check_language(args.file, args.command)
     given = parse_pairs(args.define, "-D")
     if not args.split_input_file:
         return [expand(text, name, given)]

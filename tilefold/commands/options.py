@@ -173,9 +173,10 @@ def read_source(args: argparse.Namespace) -> "Source":
     """The text of the file that the command names, with its parameters substituted."""
     from tilefold.compiler.frontend.params import expand
 
+    text = program_text(args)
     check_language(args.file, args.command)
     name = "<stdin>" if args.file == "-" else args.file
-    return expand(program_text(args), name, parse_pairs(args.define, "-D"))
+    return expand(text, name, parse_pairs(args.define, "-D"))
 
 
 def program_text(args: argparse.Namespace) -> str:

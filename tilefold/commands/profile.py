@@ -21,6 +21,8 @@ examples:
   tilefold explain examples/transpose.cute --costs     the simulator's part, which needs no GPU
 """
 
+_WITHOUT_GPU = "`tilefold explain FILE --costs` has the simulator's part, which needs no GPU"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the options of `profile`."""
@@ -35,13 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Prints a table for each launch. TilefoldError if there is no GPU, or no ncu."""
     from tilefold.driver.lowering import load
-    from tilefold.runtime.cuda import CudaEngine
+    from tilefold.runtime.cuda import CudaEngine, CudaUnavailable
     from tilefold.tools.profiling.measured import measure
     from tilefold.tools.profiling.measured_costs import comparison
 
     if args.file == "-":
         raise TilefoldError(Code.CLI_VALUE, "the program is launched twice, and the standard input is read once")
-    device = CudaEngine().driver.name
+    try:
+        device = CudaEngine().driver.name
+    except CudaUnavailable as error:
+        raise TilefoldError(error.code, error.message, _WITHOUT_GPU) from error
     program = load(read_source(args), args.target)
     with program.explaining():
         costs = list(simulated_costs(args, program))
