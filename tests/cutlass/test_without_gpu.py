@@ -328,6 +328,13 @@ options = {"backend": "aot_eager"}
 assert torch.compile(broken, **options)(a).equal(6 * (a + 1))
 three = lambda: torch.cuda.get_device_properties(0).warp_size - 29
 assert torch.compile(lambda x: twice(x + 1) * three(), fullgraph=True, **options)(a).equal(6 * (a + 1))
+
+
+def asks(x, y):
+    return x * 2 if isinstance(y, tuple) and type(x) is torch.Tensor and not isinstance(x, cute.Tensor) else x
+
+
+assert torch.compile(asks, fullgraph=True, **options)(a, (1,)).equal(2 * a)
 """
 
 

@@ -12,12 +12,12 @@ import json
 import linecache
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType, MappingProxyType, ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from tilefold.builder.control.builtin import BUILTINS
@@ -28,9 +28,10 @@ from .replacements import Replacements
 
 _PLACE = {"loc", "ip"}
 _NAMED, _BUILTIN = "__tilefold_named__", "__tilefold_builtin__"
-_ADDED: Mapping[str, Any] = MappingProxyType({_BUILTIN: BUILTINS.get})
-"""The function by which the code of programs finds ours in place of one of Python's own. It is one of Python's, which
-libraries take that follow the globals of functions to make keys of them.
+_CHANGED: dict[Any, Callable[..., Any]] = {python: BUILTINS[python] for python in (isinstance, type)}
+"""Ours by those of Python's functions that the code of programs finds by `get`, a function of Python's own, which
+libraries take that follow the globals of functions to make keys of them. It is that of a `dict` because torch's
+compiler reads no other mapping whose keys are functions.
 """
 
 
@@ -127,7 +128,7 @@ class _Loader(SourceFileLoader):
         return compile_file(self.get_data(path), path)
 
     def exec_module(self, module: ModuleType) -> None:
-        vars(module).update(_ADDED, **{_NAMED: named})
+        vars(module).update({_BUILTIN: _CHANGED.get, _NAMED: named})
         super().exec_module(module)
 
 
@@ -168,7 +169,7 @@ def run_as_main(file: str, package: str | None = None) -> None:
     module = ModuleType("__main__")
     module.__file__ = file
     module.__package__ = package
-    vars(module).update(_ADDED, **{_NAMED: named})
+    vars(module).update({_BUILTIN: _CHANGED.get, _NAMED: named})
     sys.modules["__main__"] = module
     if file.endswith(".ipynb"):
         for name, text in cells_of(file):
