@@ -200,7 +200,7 @@ class TiledMma(_Parts, Displayed, Stateful):
     """A tiled MMA: an atom repeated over threads, and over values by the permutation.
 
     For an atom of a warpgroup, `set` decides whether multiplications add C. Control flow carries this like a variable.
-    `op` is the instruction or atom that it was made of.
+    `op` is the instruction that it was made of, also by an atom of it.
     """
 
     __slots__ = ("accumulate", "op", "registers", "scales_a", "scales_b", "type")
@@ -309,7 +309,7 @@ class ThrMma(_Parts):
 
     @property
     def op(self) -> Any:
-        """The instruction or atom that the tiled MMA was made of."""
+        """The instruction that the tiled MMA was made of, also by an atom of it."""
         return self.tiled_mma.op
 
     def __str__(self) -> str:
@@ -389,4 +389,4 @@ def make_tiled_mma(op_or_atom: Any, atom_layout_mnk: object = None, permutation_
     with checked():
         (type,) = TiledMmaOp.infer((), properties)
     assert isinstance(type, TiledMmaType)
-    return TiledMma(type, op_or_atom)
+    return TiledMma(type, op_or_atom.op if isinstance(op_or_atom, WarpgroupAtom | ScaledAtom) else op_or_atom)

@@ -349,6 +349,7 @@ def test_an_atom_of_a_warpgroup_has_a_field() -> None:
     atom.set(warpgroup.Field.ACCUMULATE, False)
     assert (tiled.op, tiled.get_slice(0).op, atom.accumulate) == (op, op, False)
     assert cute.make_tiled_mma(atom) == tiled
+    assert cute.make_tiled_mma(atom).op is op
 
 
 @cute.kernel
