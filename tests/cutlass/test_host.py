@@ -363,10 +363,17 @@ def test_a_compiled_function_that_writes_elements_is_a_kernel_of_one_thread() ->
     assert np.array_equal(b, 5 * (a + 1).T)
 
 
-def test_elements_of_tf32_are_stored_as_float32() -> None:
-    tensor = from_dlpack(np.zeros(4, np.float32))
-    tensor.element_type = cutlass.TFloat32
+def test_elements_of_tf32_are_those_of_float32_in_the_kernel() -> None:
+    floats, halves = np.zeros(8, np.float32), np.zeros(8, np.float16)
+    tensor = from_dlpack(floats, force_tf32=True)
+    assert tensor.element_type is cutlass.TFloat32
+    shift(tensor)
+    assert (floats == 1).all()
+    tensor.element_type = cutlass.Float32
     assert tensor.element_type is cutlass.Float32
+    tensor.element_type = cutlass.TFloat32
+    assert tensor.mark_layout_dynamic().element_type is cutlass.TFloat32
+    assert from_dlpack(halves, force_tf32=True).element_type is cutlass.Float16
 
 
 @cute.kernel

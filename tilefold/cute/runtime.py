@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.dtypes import DTYPES, DType, Float32
 from tilefold.builder.tensors import pointers
 from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.coordinates import as_tuple
@@ -45,6 +45,7 @@ class RuntimeTensor:
         if self._array.device is HOST:
             reachable().add(array)
         self._rule: Dynamic | None = None
+        self._counts_as: DType | None = None
         self.__tilefold_array__: Array | Marked = self._array
         if align is not None and (align < 1 or align & (align - 1)):
             raise _argument_error(f"assumed_align is {align}", "it is a power of two, in bytes")
@@ -70,9 +71,10 @@ class RuntimeTensor:
     @property
     def element_type(self) -> DType:
         """The type of the elements; you can set it to another type of the same size, such as Float8E4M3FN for bytes.
-        Bytes can also be treated as floats of 6 bits, or as elements of 4 bits, two in each of their first half.
+        Bytes can also be treated as floats of 6 bits, or as elements of 4 bits, two in each of their first half. In the
+        kernel, elements of TFloat32 are those of Float32, which they are in memory.
         """
-        return element_of_name(self._array.dtype)
+        return element_of_name(self._array.dtype) if self._counts_as is None else self._counts_as
 
     @element_type.setter
     def element_type(self, dtype: DType) -> None:
@@ -83,6 +85,7 @@ class RuntimeTensor:
                 f"elements of {self.element_type} cannot be treated as {dtype}", "choose one of their size"
             )
         self._array = replace(self._array, dtype=name_of_elements(dtype))
+        self._counts_as = dtype if dtype.of_tensor is not dtype else None
         self._wrap()
 
     def _wrap(self) -> None:
@@ -176,14 +179,23 @@ def _leading_mode(array: Array) -> int | None:
 @untraced
 @checked
 def from_dlpack(
-    tensor: object, assumed_align: int | None = None, *, use_32bit_stride: bool = False, enable_tvm_ffi: bool = False
+    tensor: object,
+    assumed_align: int | None = None,
+    *,
+    use_32bit_stride: bool = False,
+    enable_tvm_ffi: bool = False,
+    force_tf32: bool = False,
 ) -> RuntimeTensor:
     """An array of torch, NumPy, CuPy or JAX as an argument, without copying it. `assumed_align` promises an alignment
-    of its address in bytes. A fake torch tensor describes an array to compile for. The other options have no effect:
-    strides have as many bits as they need, and calls accept plain arrays. Raises LaunchError (E3106) for an array that
-    no kernel accepts.
+    of its address in bytes, and `force_tf32` makes TFloat32 the `element_type` of an array of Float32, and leaves that
+    of others. A fake torch tensor describes an array to compile for. The other options have no effect: strides have as
+    many bits as they need, and calls accept plain arrays. Raises LaunchError (E3106) for an array that no kernel
+    accepts.
     """
-    return RuntimeTensor(tensor, assumed_align)
+    made = RuntimeTensor(tensor, assumed_align)
+    if force_tf32 and made.element_type is Float32:
+        made.element_type = DTYPES["TFloat32"]
+    return made
 
 
 @checked
