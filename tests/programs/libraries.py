@@ -263,6 +263,89 @@ CASES: tuple[Case, ...] = (
         ends="E3211",
         reason="its arguments, whose sizes are its own, need 6 GB on the host, more than the simulator's budget",
     ),
+    *(
+        Case("quack", f"tests/{file}.py", name, arguments)
+        for file, name, arguments in (
+            (
+                "test_mlp",
+                "test_mlp",
+                "in_features=64 hidden_features=64 dtype=torch.bfloat16 activation='gelu_tanh_approx' "
+                "use_compile=False",
+            ),
+            (
+                "test_mlp",
+                "test_mlp",
+                "in_features=64 hidden_features=64 dtype=torch.bfloat16 activation='gelu_tanh_approx' use_compile=True",
+            ),
+            (
+                "test_mlp",
+                "test_mlp",
+                "in_features=64 hidden_features=64 dtype=torch.bfloat16 activation='swiglu' use_compile=False",
+            ),
+            (
+                "test_rotary",
+                "test_rotary_emb_kv",
+                "interleaved=False rotary_fraction=1.0 seqlen_offsets_type=None dtype=torch.bfloat16",
+            ),
+            (
+                "test_rotary",
+                "test_rotary_emb_varlen_func",
+                "inplace=False interleaved=False rotary_fraction=1.0 seqlen_offsets_type=None dtype=torch.bfloat16",
+            ),
+            (
+                "test_rotary",
+                "test_rotary_emb_dim_dtype_grid",
+                "headdim=32 rotary_dim=16 conjugate=True interleaved=True x_dtype=torch.bfloat16 "
+                "cossin_dtype=torch.float32",
+            ),
+            (
+                "test_rotary",
+                "test_rotary_emb_vector_width_selection",
+                "headdim=64 rotary_dim=32 x_offset=0 dtype=torch.bfloat16",
+            ),
+            (
+                "test_rotary",
+                "test_rotary_emb_strided_x_qkv_view",
+                "interleaved=False inplace=False dtype=torch.bfloat16",
+            ),
+            ("test_rotary", "test_rotary_emb_strided_cos_sin", "interleaved=False dtype=torch.bfloat16"),
+            ("test_rotary", "test_rotary_emb_odd_nheads_block_h", "dtype=torch.bfloat16"),
+            ("test_rotary", "test_rotary_emb_compile", ""),
+            (
+                "test_linear_varlen_m",
+                "test_gemm_varlen_m",
+                f"num_groups=2 k=64 n=128 {_BF16} B_major='k' alpha=1.0 alpha_is_tensor=False dynamic_scheduler=False "
+                "gather_A=False has_bias=False pre_allocate_out=False",
+            ),
+            (
+                "test_rmsnorm",
+                "test_rmsnorm_bwd_tuned_config",
+                "num_threads=128 threads_per_row=32 cluster_n=1 reload_wdy=None reload_x=None",
+            ),
+            ("test_rmsnorm", "test_rmsnorm_fwd_tuned_dispatch", ""),
+            ("test_rmsnorm", "test_rmsnorm_compile_2d_then_4d", ""),
+            (
+                "test_rmsnorm",
+                "test_rmsnorm_forward_backward",
+                f"M=1 N=192 {_BF16} weight_dtype=None eps=1e-6 use_compile=True",
+            ),
+            ("test_topk", "test_topk", f"M=1 N=64 k=16 {_BF16} softmax=False {_ONE}"),
+        )
+    ),
+    Case(
+        "quack-0.2.2",
+        "tests/test_linear.py",
+        "test_linear_act",
+        f"in_features=64 out_features=128 {_BF16} activation='relu' store_preact=True",
+    ),
+    Case(
+        "quack-0.2.2",
+        "tests/test_linear.py",
+        "test_linear",
+        f"in_features=64 out_features=128 {_BF16}",
+        ends="E3216",
+        reason="a consumer releases a slot that peers fill by st.async without a proxy fence, which 77ed2cc adds",
+    ),
     Case(
         "quack-0.2.2",
         "tests/test_cross_entropy.py",
