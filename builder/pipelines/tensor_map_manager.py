@@ -4,6 +4,7 @@ group of products.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -53,12 +54,12 @@ class TensorMapUpdateMode(Enum):
     SMEM = 2
 
 
+@dataclass(frozen=True)
 class TensorMapManager:
     """Keeps tensor maps of `bytes_per_tensormap` bytes each in memory, and adapts them to other tensors."""
 
-    def __init__(self, tensormap_update_mode: TensorMapUpdateMode, bytes_per_tensormap: int = ptx.MAP_BYTES) -> None:
-        self.tensormap_update_mode = tensormap_update_mode
-        self.bytes_per_tensormap = bytes_per_tensormap
+    tensormap_update_mode: TensorMapUpdateMode
+    bytes_per_tensormap: int = ptx.MAP_BYTES
 
     def get_tensormap_ptr(self, ptr: object, address_space: object = None) -> Any:
         """The pointer in the form for `cute.copy`, whatever its address space."""

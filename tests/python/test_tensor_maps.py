@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensor maps that kernels in Python change: copies of tiles of tensors that the kernel chooses."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -188,3 +189,12 @@ def test_the_coordinates_of_a_map_that_only_the_kernel_knows_are_refused() -> No
 
     with pytest.raises(TilefoldError, match="depends on values of the kernel"):
         prefetched(np.zeros((20, 32), np.float32), 10).build(32).ptx("sm_90a")
+
+
+def test_a_class_of_a_program_extends_the_manager_as_a_dataclass() -> None:
+    @dataclass(frozen=True)
+    class Manager(TensorMapManager):
+        warps: int = 1
+
+    made = Manager(TensorMapUpdateMode.SMEM, 128, 4)
+    assert (made.tensormap_update_mode, made.bytes_per_tensormap, made.warps) == (TensorMapUpdateMode.SMEM, 128, 4)
