@@ -21,10 +21,12 @@ from ...layout.atoms.tmem_copy import tmem_cp, tmem_load, tmem_store
 from ...layout.tiling import tiled_copy as algebra
 from ...layout.tiling import tmem_copies
 from ...layout.tmem.cells import count_columns
+from ..scalars.dtypes import dtype_of
 from .coordinates import as_layout, tuples
 from .copies import ThrCopy, TiledCopy, whole_copy, wrap_tiled
 from .copy_atoms import CopyAtom
 from .nvgpu import CopyOp, CtaGroup
+from .pointers import recast_tensor
 from .tensor_base import tensor_type
 from .tensors import Tensor
 
@@ -264,8 +266,12 @@ def _in_tensor_memory(tensor: Any) -> TensorType:
 
 def get_s2t_smem_desc_tensor(atom: TiledCopy, smem_tensor: Tensor) -> Tensor:
     """The part of a tensor in shared memory that a copy reads: the part itself, since each execution takes its
-    descriptor (CuTe's get_utccp_smem_desc_tensor).
+    descriptor (CuTe's get_utccp_smem_desc_tensor). A descriptor has no element type: other elements of as many bits
+    are taken for those of the copy.
     """
+    element = dtype_of(whole_copy(atom).atom.attribute.value_type)
+    if smem_tensor.element_type != element and smem_tensor.element_type.bits == element.bits:
+        return recast_tensor(smem_tensor, element)
     return smem_tensor
 
 

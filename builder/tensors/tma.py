@@ -215,13 +215,16 @@ def tma_partition(
     """Divides shared memory and coordinates into instructions, ((TMA,TMA_Iter),Rest...), for the block at `cta_coord`
     of a multicast.
 
-    The first mode of each tensor is a tile. `cta_layout` numbers the blocks that share the tiles; without a multicast
-    `tma_partition(atom, 0, cute.make_layout(1), sA, gA)`.
+    The first mode of each tensor is a tile, the map's or a part of it that whole instructions move. `cta_layout`
+    numbers the blocks that share the tiles; without a multicast `tma_partition(atom, 0, cute.make_layout(1), sA, gA)`.
     """
     layout = as_layout(cta_layout)
     check_static(layout, "the layout of the blocks of a multicast is static, but this is")
     coord, operands = split_coordinate(cta_coord)
     properties = {"coord": coord, "blocks": LayoutAttr(layout)}
+    type, tile = _atom(atom).type, plain_layout(as_tensor(smem_tensor).ir_type.layout.data)[0]
+    if tile.size != plain_layout(type.smem.data).size and tile.size % type.tma_copy.values == 0:
+        properties["tile"] = LayoutAttr(tile)  # whole instructions, as CuTe takes a part of the map's tile
 
     def part(tensor: Any) -> Any:
         return as_tensor(tensor).view_of(TmaPartitionOp, [_atom(atom).ssa, tensor.ssa, operands], properties)

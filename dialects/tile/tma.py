@@ -166,7 +166,8 @@ class TmaPartitionOp(SlicedViewOp):
 
     The first mode of the tensor is a tile: in shared memory, or of `tile.tma_tensor`. The layout maps coordinates of
     blocks to their numbers in the multicast; without one it is `0 in "1:0"`. The block begins where its part of each
-    instruction does.
+    instruction does. With `... in "1:0" tile "(64,64):(64,1)"` tiles are a part of the map's, which has this layout in
+    shared memory.
     """
 
     name = "tile.tma_partition"
@@ -174,9 +175,10 @@ class TmaPartitionOp(SlicedViewOp):
     tma = typed_operand(TmaType)
     coord = prop_def(CoordAttr)
     blocks = prop_def(LayoutAttr)
+    tile = opt_prop_def(LayoutAttr)
     assembly_format = (
         f"custom<TmaValue>($tma, type($tma)) `,` {VIEWED} `,` custom<LinearCoordinate>($coord, $coords) `in` "
-        f"custom<Plain>($blocks) {RESULT}"
+        f"custom<Plain>($blocks) (`tile` custom<Plain>($tile)^)? {RESULT}"
     )
 
     @classmethod
@@ -196,7 +198,7 @@ class TmaPartitionOp(SlicedViewOp):
 
     @classmethod
     def layout_by(cls, given: Any, layout: LayoutLike) -> LayoutLike:
-        copy, tile = given.tiling, plain_layout(given.tma.smem.data)
+        copy, tile = given.tiling, given.tile or plain_layout(given.tma.smem.data)
         if cosize(given.blocks) != copy.multicast:
             raise LayoutError(
                 Code.TMA_BOX,
@@ -207,7 +209,7 @@ class TmaPartitionOp(SlicedViewOp):
         if plain_layout(layout)[0].size != tile.size:
             raise LayoutError(
                 Code.TMA_BOX,
-                f"mode 0 has {plain_layout(layout)[0].size} elements, a tile of the map {tile.size}",
+                f"mode 0 has {plain_layout(layout)[0].size} elements, a tile of the copy {tile.size}",
                 "group the modes of a tile to the first mode: tile.group_modes",
             )
         parts = by_instructions(copy, tile, layout)

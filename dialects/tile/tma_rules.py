@@ -20,7 +20,7 @@ from ..ptx.base import SHARED, SHARED_CLUSTER
 from .assembly import AnyTensor
 from .coord_type import CoordTensorType
 from .copy_rules import split_atom_mode
-from .tma_types import TmaType
+from .tma_types import TmaType, map_element
 from .types import TensorType
 
 _PARTITION = "pass the results of tile.tma_partition by the same map"
@@ -63,7 +63,7 @@ def check_box(tma: TmaType, tensor: AnyTensor, values: LayoutLike) -> None:
             f"{tma.kind.data} moves tiles of smem, but the tensor is in {tensor.space.data.name}",
             "the other side must be a view of tile.tma_tensor",
         )
-    if tensor.element_type != tma.element_type:
+    if tensor.element_type != tma.element_type and map_element(tensor.element_type) != tma.element:
         raise LayoutError(
             Code.ATOM_VALUE_WIDTH, f"the map is of {tma.element_type}, shared memory of {tensor.element_type}"
         )

@@ -57,7 +57,7 @@ TENSOR_MAPS = [
     ),
     *tile_faults(
         "tile.tma_partition",
-        (f'{_LOAD}%0 = tile.tma_partition «%a, %s, 0 in "1:0"»', "mode 0 has 64 elements, a tile of the map 2048"),
+        (f'{_LOAD}%0 = tile.tma_partition «%a, %s, 0 in "1:0"»', "mode 0 has 64 elements, a tile of the copy 2048"),
         (f'{_LOAD}%0 = tile.tma_partition «%a, %sg, 0 in "2:1"»', "numbers 2 blocks, the map's multicast is for 1"),
         (f'{_MULTICAST}%0 = tile.tma_partition «%a, %sg, 2 in "2:1"»', "E0215"),
         (f'{_LOAD}%b = tile.group_modes %A, [0, 2]\n%0 = tile.tma_partition «%a, %b, 0 in "1:0"»', "moves tiles of smem, but the tensor is in gmem"),

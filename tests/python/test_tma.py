@@ -290,6 +290,38 @@ def test_a_launch_refuses_a_tensor_without_a_map() -> None:
 
 
 @cute.kernel
+def in_parts(A: cute.Tensor, B: cute.Tensor):
+    """Loads the halves of the map's tile one by one, the second one first, as other tiles of shared memory are."""
+    t, _, _ = cute.arch.thread_idx()
+    swizzle, stages = cute.make_swizzle(3, 3, 3), cute.make_layout((64, 64, 2), stride=(64, 1, 4096))
+    whole = cute.make_composed_layout(swizzle, 0, cute.make_layout((64, (64, 2)), stride=(64, (1, 4096))))
+    atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A, whole, (64, 128))
+    sA = cute.make_smem_tensor(cute.make_composed_layout(swizzle, 0, stages), cute.Float16, 1024)
+    gA = cute.local_tile(coords, SHAPE, (0, None))
+    tAsA, tAgA = cpasync.tma_partition(atom, 0, ONE, cute.group_modes(sA, 0, 2), cute.group_modes(gA, 0, 2))
+    bar = cute.make_smem_tensor(1, cute.Int64).iterator
+    if t == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    if t == 0:
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, 2 * 64 * 64 * 2)
+        for k in cute.range_constexpr(2):
+            cute.copy(atom, tAgA[None, k], tAsA[None, 1 - k], tma_bar_ptr=bar)
+    cute.arch.mbarrier_wait(bar, 0)
+    for k in cute.range(64):
+        B[t, k], B[t, 64 + k] = sA[t, k, 1], sA[t, k, 0]
+
+
+def test_tiles_are_parts_of_the_tile_of_a_map() -> None:
+    A = np.arange(64 * 128, dtype=np.float16).reshape(64, 128)
+    for stage in STAGES:
+        B = np.zeros_like(A)
+        in_parts(A, B).launch(grid=1, block=64, device="sim", stage=stage)
+        assert np.array_equal(A, B)
+
+
+@cute.kernel
 def pipelined(A: cute.Tensor, B: cute.Tensor, bytes: cute.Constexpr[int]):
     """Warp 0 loads the tiles of a row of tiles through two stages, the other warps add them up."""
     t, m = cute.arch.thread_idx()[0], cute.arch.block_idx()[0]
