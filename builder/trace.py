@@ -27,6 +27,7 @@ from ..compiler.frontend.verify import refusal_of
 from ..dialects.gpu import ModuleOp as GpuModuleOp
 from ..dialects.kernel import LaunchBounds
 from ..dialects.ptx import ActivemaskOp, ElectSyncOp, SetMaxNRegOp, TensorCommitOp
+from ..dialects.ptx.tcgen05.mma import TensorMmaBase
 from ..dialects.tile import (
     CoordTensorType,
     CopyOp,
@@ -46,6 +47,7 @@ from .control.variables import tree_of
 from .scalars.casts import register_of
 from .scalars.dtypes import DType
 from .scalars.values import convert, wrap
+from .tensors.gemm import ONE_THREAD
 from .tensors.tensors import Tensor
 from .tracing.python_errors import explain_error
 from .tracing.source import PythonSource, place_of_line
@@ -154,6 +156,8 @@ def _is_elected(op: Operation) -> bool:
             return op.tiles is not None
         case TensorCommitOp():
             return True
+        case TensorMmaBase():
+            return op.attributes.pop(ONE_THREAD, None) is not None
         case GemmOp():
             return op.mma_atom.atom.contract.agent in _OF_ONE_THREAD
         case CopyOp() if op.tma is not None:

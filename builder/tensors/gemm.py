@@ -2,8 +2,10 @@
 """Multiplications of tensors by a tiled MMA or an atom (CuTe's gemm.hpp)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import OpResult, SSAValue
 from xdsl.traits import Pure
 
@@ -11,21 +13,30 @@ from ...base.element_types import BY_PTX
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import TMEM
 from ...dialects.element_types import ir_types
+from ...dialects.ptx import TENSOR, IntToPtrOp, TensorMmaOp, TensorMmaScaledOp
+from ...dialects.ptx.tcgen05.mma import TensorMmaBase
 from ...dialects.tile import AllocOp, GemmOp, MmaAtomAttr
 from ...dialects.tile.fragments import CELL_BYTES
 from ...layout.algebra.core import Layout
 from ...layout.atoms.contract import Role
 from ...layout.atoms.instructions import Umma
+from ...layout.atoms.umma import ULTRA_K
+from ...layout.atoms.umma_encoding import SCALE_IDS, instruction_descriptor_of
+from ...layout.tmem.cells import WITHIN_CELL
 from ...layout.tmem.fragments import place_factors
 from ..scalars.dtypes import Boolean, Int32, dtype_of
 from ..scalars.values import convert
 from ..tracing.state import emit
+from .descriptors import MatrixDescriptor
 from .mma_atoms import ScaledAtom, WarpgroupAtom
 from .nvgpu import MmaUniversalOp
 from .pointers import make_tensor
 from .tensor_base import tensor_type
 from .tensors import tensor_at
 from .tiled_mma import ThrMma, TiledMma, atom_of
+
+ONE_THREAD = "one_thread"
+"""The attribute of a multiplication for which a thread has yet to be elected."""
 
 
 def _with_scales(operand: object) -> tuple[Any, ...]:
@@ -43,8 +54,7 @@ def _factors(mma: TiledMma) -> list[SSAValue]:
     dtype = dtype_of(ir_types(BY_PTX[atom.contract.operand(Role.SCALE_A).element])[0])
     for operand, place in (("A", mma.scales_a), ("B", mma.scales_b)):
         if type(place) is int:
-            hint = "write tiled_mma.set(Field.SFA, tensor.iterator), and SFB"
-            raise TilefoldError(Code.BUILD_VALUE, f"{atom.name} needs the scales of A and B", hint)
+            raise _lacks_scales(atom.name)
         values = place_factors(atom, operand)[-1]
         start = tensor_at(convert(place, Int32), dtype, TMEM.name, CELL_BYTES).iterator
         found.append(make_tensor(start, Layout((values.shape, 1, 1), (values.stride, 0, 0))).ssa)
@@ -68,6 +78,38 @@ def _is_same(a: SSAValue, b: SSAValue) -> bool:
     )
 
 
+def _multiply_described(mma: TiledMma, d: Any, a: MatrixDescriptor, b: MatrixDescriptor) -> None:
+    """One execution of tcgen05.mma whose descriptors of A and B are given; D is updated."""
+    atom = mma.type.atom.atom
+    facts = atom.instruction
+    assert isinstance(facts, Umma)
+    idesc = convert(replace(instruction_descriptor_of(atom), is_k96=atom.shape[2] == ULTRA_K).value, Int32)
+    scales: list[SSAValue] = []
+    for place, first in zip((mma.scales_a, mma.scales_b) if atom.has_scales else (), SCALE_IDS, strict=False):
+        if type(place) is int:
+            raise _lacks_scales(atom.name)
+        address = convert(place, Int32)
+        idesc = idesc | (address >> WITHIN_CELL & 3) << first
+        scales.append(_cell(address & (1 << WITHIN_CELL) - 1))
+    given = [d.iterator.tensor.ptr().ssa, a.number.ssa, b.number.ssa, idesc.ssa, convert(mma.accumulate, Boolean).ssa]
+    if atom.has_scales:
+        word = f"block{atom.products.scaled}" if facts.kind == "mxf4nvf4" else ""
+        made: TensorMmaBase = TensorMmaScaledOp(facts.kind, atom.threads, given, (scales[0], scales[1]), scale=word)
+    else:
+        made = TensorMmaOp(facts.kind, atom.threads, given)
+    made.attributes[ONE_THREAD] = UnitAttr()
+    emit(made)
+
+
+def _cell(address: Any) -> SSAValue:
+    return emit(IntToPtrOp(address.ssa, CELL_BYTES, TENSOR)).results[0]
+
+
+def _lacks_scales(name: str) -> TilefoldError:
+    hint = "write tiled_mma.set(Field.SFA, tensor.iterator), and SFB"
+    return TilefoldError(Code.BUILD_VALUE, f"{name} needs the scales of A and B", hint)
+
+
 def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
     """`gemm(mma, D, A, B, C)`: D = A * B + C on each thread's fragments; `gemm(mma, A, B, C)` with D = C.
 
@@ -77,11 +119,15 @@ def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
 
     An atom of a warpgroup starts the multiplication, which goes on until `nvgpu.warpgroup.wait_group`. `atom.set`
     decides whether it adds C. For an atom with scales A and B are pairs of a fragment and its scales, `[A, SFA]`, or
-    the fields SFA and SFB say which they are; of tcgen05, where they begin, for one execution. One thread of a warp
-    that calls it issues instructions of tcgen05, or each thread that a condition around the call selects.
+    the fields SFA and SFB say which they are; of tcgen05, where they begin, for one execution. A and B may be
+    descriptors of `make_umma_smem_desc`, for one execution of tcgen05, whose C is D. One thread of a warp that calls it
+    issues instructions of tcgen05, or each thread that a condition around the call selects.
     """
     if c is None:
         d, a, b, c = b, d, a, b
+    if isinstance(a, MatrixDescriptor) and isinstance(b, MatrixDescriptor) and isinstance(atom, TiledMma):
+        _multiply_described(atom, d, a, b)
+        return
     (a, *scale_a), (b, *scale_b) = _with_scales(a), _with_scales(b)
     scales: list[SSAValue] = [tensor.ssa for tensor in (*scale_a, *scale_b)]
     if not scales and isinstance(atom, TiledMma) and isinstance(atom.type.atom.atom.instruction, Umma):

@@ -18,6 +18,7 @@ from ..scalars.values import Scalar, convert, index_of
 from ..tracing.state import emit
 from .address_space import AddressSpace
 from .coordinates import as_layout, check_static, split_coordinate, split_layout
+from .descriptors import MatrixDescriptor
 from .raw_pointers import RawPointer
 from .tensor_base import tensor_type
 from .tensors import (
@@ -90,14 +91,17 @@ def alias(tensor: Tensor, layout: object, dtype: object, offset: int = 0, alignm
     return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0], element)
 
 
-def make_tensor(iterator: Pointer | CoordPointer | tuple[object, ...], layout: object) -> Any:
+def make_tensor(iterator: Pointer | CoordPointer | MatrixDescriptor | tuple[object, ...], layout: object) -> Any:
     """Another layout from the start of a tensor (CuTe's make_tensor): `make_tensor(t.iterator, layout)`. From a tuple
-    of integers it makes the coordinate tensor that counts from there, as with CuTe's make_inttuple_iter.
+    of integers it makes the coordinate tensor that counts from there, as with CuTe's make_inttuple_iter. A tensor of
+    one descriptor of a matrix is the descriptor.
 
     `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
     TilefoldError for a swizzle of memory that is not shared memory of the kernel from its beginning on.
     """
     plain = as_layout(layout)
+    if isinstance(iterator, MatrixDescriptor) and plain.size == 1:
+        return iterator
     made = _tensor_of(pointed(iterator), plain)
     return made.swizzled_by(plain) if isinstance(made, Tensor) else made
 

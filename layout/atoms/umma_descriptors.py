@@ -97,6 +97,8 @@ UNIT = 16
 VERSION = 1
 """The version of these descriptors; wgmma's have 0 there."""
 FIELD = (1 << 14) - 1
+LEADING, ABSOLUTE = 16, 52
+"""The bits of descriptors of shared memory at which the leading field begins, and that makes it an address."""
 
 
 @final
@@ -120,8 +122,9 @@ class SmemDescriptor:
     def value(self) -> int:
         """The 64 bits."""
         return (
-            self.start & FIELD | (self.leading & FIELD) << 16 | (self.stride & FIELD) << 32 | (self.version & 7) << 46
-            | (self.base_offset & 7) << 49 | int(self.is_absolute) << 52 | (self.reserved & 0xFF) << 53
+            self.start & FIELD | (self.leading & FIELD) << LEADING | (self.stride & FIELD) << 32
+            | (self.version & 7) << 46 | (self.base_offset & 7) << 49 | int(self.is_absolute) << ABSOLUTE
+            | (self.reserved & 0xFF) << 53
             | (self.swizzling & 7) << 61
         )  # fmt: skip
 
@@ -129,8 +132,8 @@ class SmemDescriptor:
     def decode(value: int) -> "SmemDescriptor":
         """The fields of 64 bits."""
         return SmemDescriptor(
-            value & FIELD, value >> 16 & FIELD, value >> 32 & FIELD, value >> 61 & 7, value >> 49 & 7,
-            value >> 46 & 7, bool(value >> 52 & 1), value >> 53 & 0xFF,
+            value & FIELD, value >> LEADING & FIELD, value >> 32 & FIELD, value >> 61 & 7, value >> 49 & 7,
+            value >> 46 & 7, bool(value >> ABSOLUTE & 1), value >> 53 & 0xFF,
         )  # fmt: skip
 
     def problems(self) -> Iterator[str]:

@@ -132,6 +132,22 @@ def make_umma_descriptor(layout: Layout, form: Swizzling, val_bits: int, major: 
     return SmemDescriptor(address >> 4, leading, stride, form.value)
 
 
+def circular_descriptor(layout: Layout, form: Swizzling, val_bits: int) -> SmemDescriptor:
+    """The descriptor of an operand with K = 96 whose rows of 48 bytes go on in another buffer where those of its own
+    end: its leading field is left to the address of that buffer (CuTe's mma_traits_sm100.hpp, SM103::mma_unpack).
+
+    `layout` is (MN,K) in elements of `val_bits` bits, where the operand begins. Raises `LayoutError` (E0315) unless its
+    rows are K-major and swizzled by 128 bytes.
+    """
+    row = _UNITS[form]
+    if form is Swizzling.BYTES_128 and len(layout) == 2:
+        groups = logical_divide(recast_layout(layout, val_bits, 8 * UNIT), (Layout(8, 1), Layout(1, 0)))
+        strides = flatten_to_tuple(groups[0].stride)
+        if congruent(groups[0].shape, (1, 1)) and strides[0] == row and layout[1][0].stride in (1, (1,)):
+            return SmemDescriptor(0, 0, strides[1], form.value, is_absolute=True)
+    raise _not_canonical(layout, form, "K")
+
+
 def umma_descriptor(layout: LayoutLike, val_bits: int, major: str, address: int = 0) -> SmemDescriptor:
     """The descriptor of an operand of one instruction that lies in shared memory by `layout` (MN,K), swizzled or plain.
 

@@ -18,16 +18,9 @@ LEFT_OUT: Mapping[str, str] = {
             ("mla/mla_helpers.py", "a module of other programs"),
         )
     },
-    **{
-        f"cute/blackwell/kernel/{name}.py": (
-            "K = 96 of sm_103: descriptors with the address of the next buffer, where a row of 48 bytes goes on "
-            "(make_umma_smem_desc(next_src=)), and scales of one and a half cells"
-        )
-        for name in (
-            "blockscaled_gemm/sm103_dense_blockscaled_gemm_persistent",
-            "blockscaled_grouped_gemm/sm103_grouped_blockscaled_gemm",
-        )
-    },
+    "cute/blackwell/kernel/blockscaled_grouped_gemm/sm103_grouped_blockscaled_gemm.py": (
+        "recast_tensor of elements of 4 bits to bytes along a mode whose extent is known at run time only"
+    ),
     "cute/blackwell/kernel/mixed_input_gemm/mixed_input_host_utils.py": "a module of other programs",
     **{
         f"cute/blackwell/kernel/moe/moe_{name}.py": "a module of other programs"

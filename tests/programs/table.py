@@ -236,6 +236,16 @@ PROGRAMS: tuple[Program, ...] = (
         )
     ),
     *(
+        Program(
+            "cute/blackwell/kernel/blockscaled_gemm/sm103_dense_blockscaled_gemm_persistent.py",
+            f"{arguments} --mma_tiler_mn 128,128 --cluster_shape_mn 1,1 {_ONCE}",
+            f"{_WAITS}; copies of scale factors follow each other in the same columns",
+            fences=False,
+            target="sm_103a",
+        )
+        for arguments in ("--mnkl 128,128,768,1", "--mnkl 128,128,1536,1 --sf_vec_size 32")
+    ),
+    *(
         Program(f"cute/blackwell/kernel/dense_gemm/{name}.py", f"{sizes} {_ONCE}", _LARGE, target=_SM_100)
         for name, sizes in (
             ("dense_gemm_persistent", _FP16_TILE),

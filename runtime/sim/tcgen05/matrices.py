@@ -17,6 +17,8 @@ from ....layout.atoms.umma_descriptors import SmemDescriptor, Swizzling
 
 ROW = 16
 """The bytes of a row."""
+CIRCULAR = 48
+"""The bytes along K of a matrix that may go on in another buffer: 96 elements of 4 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +42,9 @@ def shared_matrix(descriptor: int, extent: int, k_bytes: int, bits: int, mn_majo
     if (form is Swizzling.BYTES_128_ATOM_32) != (mn_major and bits == 32):
         text = "form 1, of 128 bytes in units of 32, is that of tf32 that is MN-major, and of nothing else"
         return SharedMatrix(np.zeros((1, 1), np.int64), 0, text)
+    if given.is_absolute and (mn_major or k_bytes != CIRCULAR or form is not Swizzling.BYTES_128):
+        text = f"its leading field is an address, which only {CIRCULAR} bytes of K swizzled by 128 bytes have"
+        return SharedMatrix(np.zeros((1, 1), np.int64), 0, text)
     width = {Swizzling.NONE: 1, Swizzling.BYTES_32: 2, Swizzling.BYTES_64: 4}.get(form, 8)
     deep = 4 if form is Swizzling.BYTES_128_ATOM_32 else 8
     leading, stride = given.leading, given.stride
@@ -47,6 +52,9 @@ def shared_matrix(descriptor: int, extent: int, k_bytes: int, bits: int, mn_majo
         rows, parts = np.arange(extent)[:, None], np.arange(-(-k_bytes // ROW))
         used = stride if extent > deep else 0, 0
         places = rows % 8 * width + rows // 8 * stride + parts * (1 if width > 1 else leading)
+        if given.is_absolute:  # a row that ends goes on at the start of another buffer's row
+            beyond = (given.start % width + parts) // width
+            places = places + beyond * (leading - given.start // width * width - width)
     else:
         k = k_bytes * 8 // bits
         rows, parts = np.arange(k)[:, None], np.arange(max(1, extent * bits // 8 // ROW))

@@ -16,6 +16,7 @@ from ....base.spaces import SMEM
 from ....layout.atoms.mma_sparse import CHUNK_BITS, Chunk, chunk_of
 from ....layout.atoms.tcgen05_shapes import places_of_d
 from ....layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind
+from ....layout.tmem.scales import BLOCK_ROWS, CELL_FACTORS
 from ..atoms.sparse import invalid, say_invalid, selected
 from ..faults import site_of
 from ..memory import bulk
@@ -173,8 +174,8 @@ class Tcgen05MmaRule:
         """The scale factors: those of A are in the block of the row, those of B in each block. A fault for numbers of
         factors that the kind does not have, and for copies that differ.
         """
-        first = given.a_scale, given.b_scale
-        allowed = {1: (0, 1, 2, 3), 2: (0, 2), 4: (0,)}[self.factors]
+        first, factors = (given.a_scale, given.b_scale), self.factors * given.k // given.kind.k
+        allowed = {1: (0, 1, 2, 3), 2: (0, 2), 3: (0, 1, 2, 3), 4: (0,), 6: (0, 2)}[factors]
         for letter, number in zip("AB", first, strict=True):
             if number not in allowed:
                 known = ", ".join(map(str, allowed))
@@ -185,11 +186,14 @@ class Tcgen05MmaRule:
         for block in pair:
             for which in (0, 1):
                 (at_lane, column), count = at[which], -(-rows[which] // 32)
-                part = area(block.rank, np.arange(128)[:, None] + at_lane, column + np.arange(count)[None])
+                groups = -(-(first[which] + factors) // CELL_FACTORS)
+                columns = np.arange(groups)[:, None] * (-(-rows[which] // BLOCK_ROWS) * 4) + np.arange(count)
+                part = area(block.rank, np.arange(128)[:, None] + at_lane, column + columns.reshape(1, -1))
                 self.cells.check_columns(warp, part)
                 reads.append(part)
-                codes = np.ascontiguousarray(self.cells.read(warp, part, lane)).view(np.uint8).reshape(4, 32, count, 4)
-                codes = codes[..., first[which] : first[which] + self.factors]
+                codes = np.ascontiguousarray(self.cells.read(warp, part, lane)).view(np.uint8)
+                codes = codes.reshape(4, 32, groups, count, CELL_FACTORS).transpose(0, 1, 3, 2, 4)
+                codes = codes.reshape(4, 32, count, -1)[..., first[which] : first[which] + factors]
                 if (codes != codes[0]).any():
                     text = f"the scale factors of {'AB'[which]} differ between the quarters of the lanes"
                     self._fault(warp, lane, text, "copy them by tcgen05.cp.32x128b.warpx4, which writes all four")

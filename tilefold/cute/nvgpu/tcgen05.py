@@ -4,6 +4,7 @@
 import sys
 
 from tilefold.builder.instructions.tensor_core import commit
+from tilefold.builder.tensors.descriptors import make_umma_smem_desc
 from tilefold.builder.tensors.nvgpu import CtaGroup
 from tilefold.builder.tensors.tensor_memory import (
     Cp2x64x128b0123Op,
@@ -70,7 +71,7 @@ __all__ = [
     "SM103MmaMXF4NVF4Op", "SM103MmaMXF4Op", "SmemLayoutAtomKind", "St16x128bOp", "St16x256bOp", "St16x32bx2Op",
     "St16x64bOp", "St32x32bOp", "TmemLoadRedOp", "Unpack", "commit", "find_tmem_tensor_col_offset",
     "get_s2t_smem_desc_tensor", "get_tmem_copy_properties", "is_tmem_load", "is_tmem_store", "make_s2t_copy",
-    "make_smem_layout_atom", "make_tmem_copy", "tile_to_mma_shape",
+    "make_smem_layout_atom", "make_tmem_copy", "make_umma_smem_desc", "tile_to_mma_shape",
 ]  # fmt: skip
 
 publish(__name__)
