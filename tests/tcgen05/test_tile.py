@@ -65,6 +65,12 @@ def test_machine_code(kind: str) -> None:
 MISTAKES = {
     "issued by a whole warp": ("scf.if %issues {", "scf.if %leads {", Code.SIM_TENSOR_ISSUE, "tcgen05.mma"),
     "not freed": ("    tile.tmem_dealloc %x\n", "", Code.SIM_TENSOR_COLUMNS, "column"),
+    "freed by one warp": (
+        "    tile.tmem_dealloc %x\n",
+        "    %n32 = arith.constant 32 : index\n    %low = arith.cmpi ult, %t, %n32 : index\n"
+        "    scf.if %low {\n      tile.tmem_dealloc %x\n    }\n",
+        Code.SIM_TENSOR_COLUMNS, "without warp 1",
+    ),
     "no wait for the commit": (
         "    ptx.mbarrier.wait %bar, %zero\n", "", Code.SIM_TENSOR_BUSY, "of tensor memory",
     ),

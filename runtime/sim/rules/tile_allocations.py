@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
+from ....base.errors import Code
+from ....base.target import WARP
 from ....dialects import tile
 from ..events import Suspending, Suspension, Until
 from ..faults import Site, site_of
@@ -24,6 +26,8 @@ class _Made:
 
     block: Block
     first: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    ending: dict[Operation, set[int]] = field(default_factory=dict[Operation, set[int]])
+    """The warps that have come to the end of columns."""
 
 
 def _meet_cluster(warp: Warp, site: Site) -> Suspension:
@@ -66,9 +70,16 @@ def _dealloc(op: tile.TmemDeallocOp, t: Translator) -> Suspending:
     count, blocks, barrier = made.columns.value.data, made.blocks, block_barrier(op, 0, t)
 
     def run(warp: Warp) -> Suspension:
+        here = warp.block.state(_Made).ending.setdefault(op, set())
+        here.add(warp.index)
         fence(warp, before=True)
         yield from (_meet_cluster(warp, site) if blocks == 2 else barrier.run(warp))
         fence(warp, before=False)
+        others = set(range(-(-warp.launch.config.threads // WARP))) - here
+        if others:
+            text = f"ends columns of tensor memory without warp {min(others)}, and all warps of the block must come"
+            hint = "move it out of the branch: at its barrier they would meet at another one, or not at all"
+            warp.fault(Code.SIM_TENSOR_COLUMNS, site, None, text, hint)
         if warp.index == 0:
             at = cells.address(warp, warp.registers[address])
             columns.release(warp, cells.space, site, at, blocks, count, cells.is_ordered)
