@@ -96,7 +96,8 @@ def multiply(
         cute.arch.dealloc_tmem(start, 256)
 
 
-@pytest.mark.parametrize("vector", [16, pytest.param(32, marks=pytest.mark.nightly)])
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("vector", [16, 32])
 def test_rows_go_on_in_another_buffer(vector: int) -> None:
     chance = np.random.default_rng(0)
     A, B = (chance.integers(0, 256, (ROWS, BYTES)).astype(np.uint8) for _ in range(2))
