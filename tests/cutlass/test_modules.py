@@ -75,6 +75,24 @@ def test_user_ops_are_not_preprocessed() -> None:
     assert B.tolist() == [1, 5, 9, 13]
 
 
+@cute.jit
+@cutlass.dsl_user_op
+def rectified(x: Any, *, loc: object = None, ip: object = None) -> Any:
+    return x if cutlass.Boolean(x > 0) else cute.Float32(0.0)
+
+
+@cute.kernel
+def by_rectified(A: cute.Tensor):
+    A[0] = rectified(A[0])
+
+
+def test_user_ops_below_jit_are_preprocessed() -> None:
+    for before, after in ((-2.0, 0.0), (3.0, 3.0)):
+        A = np.array([before], np.float32)
+        by_rectified(A).launch(grid=1, block=1, device="sim")
+        assert A[0] == after
+
+
 def ran(*command: str) -> str:
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -115,7 +115,10 @@ def jit(*, preprocessor: bool = True, preprocess: bool = True) -> Callable[[Call
 
 def jit(function: Callable[..., object] | None = None, /, *, preprocessor: bool = True, preprocess: bool = True) -> Any:
     """Makes a function launch kernels or, if a kernel calls it, a part of that kernel. `preprocessor=False` takes the
-    function unchanged, for functions without source: see `kernel`. `preprocess` is another name for it.
+    function unchanged, for functions without source: see `kernel`. `preprocess` is another name for it. Of a
+    `dsl_user_op` it takes the function below.
     """
     preprocessor = preprocessor and preprocess
+    if isinstance(function, UserOp):
+        function = function.function
     return partial(JitFunction, preprocessor=preprocessor) if function is None else JitFunction(function, preprocessor)
