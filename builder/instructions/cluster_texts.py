@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Instructions of clusters and bulk copies as text, `mapa.shared::cluster.u32 $0, $1, $2;`, `st.async`, `cp.async.bulk`
-and `cp.reduce.async.bulk`, as the operations that they are (PTX ISA, sections of these names). Addresses in shared
-memory are numbers of 32 bits, as `pointer.toint()` gives them.
+"""Instructions of clusters and bulk copies as text, `mapa.shared::cluster.u32 $0, $1, $2;`, `st.async`,
+`cp.async.bulk`, `cp.reduce.async.bulk` and `tensormap.replace`, as the operations that they are (PTX ISA, sections of
+these names). Addresses in shared memory are numbers of 32 bits, as `pointer.toint()` gives them.
 """
 
 import re
@@ -10,6 +10,7 @@ from functools import partial
 
 from xdsl.ir import SSAValue
 
+from ...base.spaces import GMEM
 from ...dialects import ptx
 from ...dialects.ptx.bulk import BULK_REDUCTIONS
 from ..scalars.casts import in_vector
@@ -36,6 +37,11 @@ _BULK = re.compile(
     r"\s*(?P<word>cp\.(?:reduce\.)?async\.bulk\.[\w.:]+)\s+\[\$(?P<dst>\d+)\]\s*,\s*\[\$(?P<src>\d+)\]\s*,\s*"
     r"\$(?P<bytes>\d+)(?:\s*,\s*\[\$(?P<bar>\d+)\])?(?:\s*,\s*\$(?P<policy>\d+))?\s*;?\s*"
 )
+_REPLACE = re.compile(
+    r"\s*(?:\{\s*\.reg\s+\.b64\s+(?P<wide>\w+)\s*;\s*cvt\.u64\.u32\s+(?P=wide)\s*,\s*\$(?P<narrow>\d+)\s*;\s*)?"
+    r"tensormap\.replace\.tile\.(?P<field>\w+)\.(?P<space>global|shared::cta)\.b1024\.b(?P<bits>32|64)"
+    r"\s+\[(?:\$(?P<at>\d+)|(?P=wide))\]\s*,(?:\s*(?P<of>\d+)\s*,)?\s*\$(?P<value>\d+)\s*;\s*(?(wide)\}\s*|)"
+)
 _HINT = ".L2::cache_hint"
 _LOAD = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes"
 _STORED = "async.bulk.global.shared::cta.bulk_group"
@@ -50,6 +56,8 @@ def cluster_operation(text: str, operands: Sequence[Operand], results: Sequence[
         return _map(operands, results[0]) if len(operands) == 2 and len(results) == 1 else None
     if (bulk := _BULK.fullmatch(text)) is not None:
         return None if results else _bulk_copy(bulk, operands)
+    if (replaced := _REPLACE.fullmatch(text)) is not None:
+        return None if results else _replace(replaced, operands)
     stored = _STORE.fullmatch(_in_place(text))
     dtype = TYPES.get(stored["type"]) if stored else None
     if stored is None or dtype is None or results:
@@ -110,6 +118,20 @@ def _bulk_copy(text: re.Match[str], operands: Sequence[Operand]) -> tuple[()] | 
         emit(ptx.BulkReduceOp(kind, dst(), src(), convert(given["bytes"], Int32).ssa, policy))
     else:
         return None
+    return ()
+
+
+def _replace(text: re.Match[str], operands: Sequence[Operand]) -> tuple[()] | None:
+    """Emits the change of a field of a tensor map that has a number, in global memory or the block's shared memory."""
+    place, value, field = int(text["at"] or text["narrow"]), int(text["value"]), ptx.MAP_FIELDS.get(text["field"])
+    if field is None or field.words or sorted((place, value)) != [0, 1] or len(operands) != 2:
+        return None
+    is_global, dtype, number = text["space"] == GMEM.ptx, Int64 if text["bits"] == "64" else Int32, operands[value]
+    at = _in_space(operands[place], ptx.GLOBAL if is_global else ptx.SHARED, ptx.MAP_BYTES)
+    fits = isinstance(number, Int) and number.dtype.bits == dtype.bits == field.bits
+    if at is None or not fits or (is_global and text["wide"]) or (text["of"] is None) is not (field.dimensions == 0):
+        return None
+    emit(ptx.TensorMapReplaceOp(text["field"], at(), convert(number, dtype).ssa, text["of"] and int(text["of"])))
     return ()
 
 

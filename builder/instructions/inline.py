@@ -64,10 +64,10 @@ def inline_ptx(
     `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number, and those with cache hints and of vectors, such
     as `st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};`; `mapa.shared::cluster.u32`; `st.async`; `redux.sync`;
     `cp.async.bulk` between global memory and the block's shared memory (`shared::cta`), and `cp.reduce.async.bulk` to
-    global memory; `shfl.sync`; `movmatrix`; fences and other instructions without operands, such as
-    `fence.proxy.async;`; and instructions of arithmetic, also on halves and pairs (`fma.rn.bf16x2`), of bits (`bfe`,
-    `bfi`, `brev`, `lop3`, `prmt`), conversions, comparisons, `selp` and `vote.sync`, one after the other, also under a
-    predicate (`@p`), on special registers and on those that the text declares:
+    global memory; `tensormap.replace` of a number; `shfl.sync`; `movmatrix`; fences and other instructions without
+    operands, such as `fence.proxy.async;`; and instructions of arithmetic, also on halves and pairs (`fma.rn.bf16x2`),
+    of bits (`bfe`, `bfi`, `brev`, `lop3`, `prmt`), conversions, comparisons, `selp` and `vote.sync`, one after the
+    other, also under a predicate (`@p`), on special registers and on those that the text declares:
     `{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; }`. Such a text may end with a store to global
     memory of a register, or of a vector of some. Texts with `tcgen05.mma` make descriptors of integers, elect a lane,
     and may wait for an mbarrier in a loop; a text without braces declares registers that later texts use.

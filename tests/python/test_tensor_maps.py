@@ -13,6 +13,7 @@ from tilefold import cute
 from tilefold.cute.nvgpu import cpasync
 from tilefold.cute.runtime import make_ptr
 from tilefold.cute.utils import TensorMapManager, TensorMapUpdateMode
+from tilefold.cutlass.mlir.dialects import llvm
 
 TILE = (16, 32)
 ONE = cute.make_layout(1)
@@ -198,3 +199,46 @@ def test_a_class_of_a_program_extends_the_manager_as_a_dataclass() -> None:
 
     made = Manager(TensorMapUpdateMode.SMEM, 128, 4)
     assert (made.tensormap_update_mode, made.bytes_per_tensormap, made.warps) == (TensorMapUpdateMode.SMEM, 128, 4)
+
+
+@cute.kernel
+def with_fewer_rows(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor, rows: cute.Int32, shared: cute.Constexpr[bool]):
+    """Copies a tile of A by a map whose number of rows an instruction changes that is written as text."""
+    t, layout = cute.arch.thread_idx()[0], cute.make_layout(TILE, stride=(32, 1))
+    load, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A, layout, TILE)
+    s = cute.group_modes(cute.make_smem_tensor(layout, cute.Float32, 128), 0, 2)
+    own = cute.make_smem_tensor((16,), cute.Int64, 128)
+    full = cute.make_smem_tensor((1,), cute.Int64, 8).ptr(0)
+    place = own.ptr(0) if shared else W.ptr(0)
+    text = "tensormap.replace.tile.global_dim.{}.b1024.b32 [{}], 1, $1;"
+    wide = "{\n\t.reg .b64 wide;\n\tcvt.u64.u32 wide, $0;\n\t" + text.format("shared::cta", "wide") + "\n\t}\n"
+    if t < 32:
+        cpasync.copy_tensormap(load, place)
+        cute.arch.sync_warp()
+        if t == 0:
+            cute.arch.mbarrier_init(full, 1)
+            cute.arch.mbarrier_init_fence()
+            text, letters = (wide, "r,r") if shared else (text.format("global", "$0"), "l,r")
+            llvm.inline_asm(None, [place.toint().ir_value(), rows.ir_value(), cute.Int32(1)], text, letters)
+        cute.arch.sync_warp()
+        if cute.const_expr(shared):
+            cpasync.cp_fence_tma_desc_release(W.ptr(0), place)
+        else:
+            cpasync.fence_tma_desc_release()
+    cute.arch.sync_threads()
+    cpasync.fence_tma_desc_acquire(W.ptr(0))
+    g = cute.group_modes(cute.local_tile(coords, TILE, (0, 0)), 0, 2)
+    to, source = cpasync.tma_partition(load, 0, ONE, s, g)
+    if t == 0:
+        cute.arch.mbarrier_arrive_and_expect_tx(full, 2048)
+        cute.copy(load, source, to, tma_bar_ptr=full, tma_desc_ptr=W.ptr(0))
+    cute.arch.mbarrier_wait(full, 0)
+    for i in range(16):
+        B[i, t] = s[i + 16 * t]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_text_changes_a_map(shared: bool) -> None:
+    a, b = np.arange(1, 513, dtype=np.float32).reshape(16, 32), np.ones((16, 32), np.float32)
+    with_fewer_rows(a, b, np.zeros(16, np.int64), 5, shared).launch(grid=1, block=32, device="sim")
+    np.testing.assert_array_equal(b, np.where(np.arange(16)[:, None] < 5, a, 0))

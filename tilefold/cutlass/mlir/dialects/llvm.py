@@ -104,10 +104,13 @@ def intr_ctlz(in_: object, is_zero_poison: bool = False) -> Any:
 def inline_asm(res: object, operands_: Sequence[object], asm_string: str, constraints: str, **flags: object) -> Any:
     """Instructions as text; see `cute.arch.inline_ptx`. `res` is the type of the result, None for none, a structure for
     several; a predicate is an integer of 32 bits to the text, 0 where it does not hold, and a constant by the
-    constraint `i` is in a register of 32 bits.
+    constraint `i` is in a register of 32 bits. An operand for which there is no constraint, and which the text cannot
+    name, is left out, as LLVM does.
     """
-    given = [convert(x, Int32) if isinstance(x, Bool) else x for x in operands_]
-    letters = ",".join("r" if letter.strip() in ("i", "n") else letter for letter in constraints.split(","))
+    each = [letter.strip() for letter in constraints.split(",") if letter.strip()]
+    letters = ",".join("r" if letter in ("i", "n") else letter for letter in each)
+    constrained = sum(not letter.startswith(("=", "~")) for letter in each)
+    given = [convert(x, Int32) if isinstance(x, Bool) else x for x in operands_[:constrained]]
     if isinstance(res, StructType):
         made = inline_ptx(asm_string, letters, *given, results=res.members)
         return StructValue(made)
