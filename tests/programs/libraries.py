@@ -350,6 +350,13 @@ CASES: tuple[Case, ...] = (
     Case("quack-0.2.2", "tests/test_topk.py", "test_topk", f"M=1 N=64 k=16 {_BF16} function=topk"),
     Case(
         "quack-0.2.2",
+        "tests/test_linear_varlen_m.py",
+        "test_gemm_varlen_m",
+        f"num_groups=2 k=64 n=128 {_BF16} B_major='k' alpha=1.0 alpha_is_tensor=False dynamic_scheduler=False "
+        "gather_A=False",
+    ),
+    Case(
+        "quack-0.2.2",
         "tests/test_cross_entropy.py",
         "test_cross_entropy_fwd_with_grad",
         f"M=3 N=192 {_BF16} inplace_backward=False {_ONE}",
