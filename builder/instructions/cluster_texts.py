@@ -131,7 +131,8 @@ def _replace(text: re.Match[str], operands: Sequence[Operand]) -> tuple[()] | No
     fits = isinstance(number, Int) and number.dtype.bits == dtype.bits == field.bits
     if at is None or not fits or (is_global and text["wide"]) or (text["of"] is None) is not (field.dimensions == 0):
         return None
-    emit(ptx.TensorMapReplaceOp(text["field"], at(), convert(number, dtype).ssa, text["of"] and int(text["of"])))
+    ordinal = None if text["of"] is None else int(text["of"])
+    emit(ptx.TensorMapReplaceOp(text["field"], at(), convert(number, dtype).ssa, ordinal))
     return ()
 
 

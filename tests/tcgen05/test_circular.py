@@ -5,7 +5,7 @@ scale factors of one and a half cells.
 
 import numpy as np
 import pytest
-from tilefold.cutlass.utils import blockscaled_layout
+from tilefold.cute.utils import blockscaled_layout
 from tilefold.layout.atoms.umma_descriptors import SmemDescriptor
 from tilefold.runtime.sim.tcgen05.matrices import shared_matrix
 
