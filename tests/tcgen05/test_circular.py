@@ -5,12 +5,12 @@ scale factors of one and a half cells.
 
 import numpy as np
 import pytest
-from tilefold.cute.utils import blockscaled_layout
 from tilefold.layout.atoms.umma_descriptors import SmemDescriptor
 from tilefold.runtime.sim.tcgen05.matrices import shared_matrix
 
 from tilefold import cute
 from tilefold.cute.nvgpu import tcgen05
+from tilefold.cute.utils import blockscaled_layout
 from tilefold.cutlass.experimental import primitives as prims
 
 ROWS, BYTES, FACTORS = 128, 256, 12
