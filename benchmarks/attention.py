@@ -26,7 +26,7 @@ SMALL: Parameters = {"S": 32, "HEADS": 1, "TILE_Q": 32, "TILE_K": 16, "WARPS": 1
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """Heads of so many elements, causal or not."""
+    """Heads of this many elements, causal or not."""
 
     depth: int
     causal: bool

@@ -52,7 +52,7 @@ class Ceiling:
         return f"{self.atom}, {self.rows} x {self.columns}{depth}, {self.blocks} x {self.warps} warps"
 
     def workload(self, multiprocessors: int) -> Workload:
-        """The kernel for a GPU of so many multiprocessors."""
+        """The kernel for a GPU of this many multiprocessors."""
         atom = mma_atom(self.atom)
         m, n, k = atom.shape
         _, a, b, c = [BY_PTX[name].mlir for name in atom.types]

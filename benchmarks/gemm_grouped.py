@@ -29,7 +29,7 @@ ALLOWED, ALLOWED_SCALED = 3e-2, 0.1
 
 @dataclass(frozen=True, slots=True)
 class Grouped:
-    """Groups of so many rows each, N and K, whether they are masked or contiguous, and of fp8 with scales of blocks."""
+    """Groups: the rows of each, N and K, masked or contiguous, and whether they are fp8 with block scales."""
 
     rows: tuple[int, ...]
     n: int

@@ -194,7 +194,7 @@ def _ratios(gemm: Gemm, figures: Mapping[str, Figure]) -> list[Figure]:
 
 
 class Operands:
-    """A and B of N(0,1) (of integers, uniform), what comes out, and where the kernels write it.
+    """A and B of N(0,1) (of integers, uniform), the expected result, and where the kernels write it.
 
     A and B are (M,K) and (N,K) views, whatever their majors, and D is (M,N) of rows. The kernel of ordinary arithmetic
     has all three by columns; it computes the transposed product of the same operands for PyTorch.

@@ -47,7 +47,7 @@ FAMILIES: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
         "gemm_skinny": gemm_skinny.cases,
     }
 )
-"""The cases of each family, for a GPU of so many multiprocessors."""
+"""The cases of each family, for a GPU of this many multiprocessors."""
 LIBRARY: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
     {
         "library_gemm": library.product_cases,

@@ -192,7 +192,7 @@ _MODES = {"whole": _whole, "steps": _steps}
 
 
 def main() -> int:
-    """Prints the figures; with the name of a mode, what this process measures, as JSON."""
+    """Prints the figures; with the name of a mode, this process's measurements as JSON."""
     if len(sys.argv) > 1:
         timed = _Timer()
         _MODES[sys.argv[1]](timed)

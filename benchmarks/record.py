@@ -166,7 +166,7 @@ def _print_plain(rows: Sequence[tuple[str, ...]]) -> None:
 
 
 def circumstances(device: str, **more: str) -> dict[str, str]:
-    """The circumstances of a run: the device, what the caller knows, the commit (that of the checkout, if not
+    """The circumstances of a run: the device, the caller's facts, the commit (that of the checkout, if not
     among that) and the date.
     """
     commit = more.pop("commit", "") or _commit()

@@ -40,7 +40,7 @@ class Timed:
 
 
 Run = Callable[[], Any]
-"""Queues a contender's work on the default stream. What it returns is its result, if not where it was told to write."""
+"""Queues a contender's work on the default stream. It returns the result unless it was told where to write it."""
 
 _AHEAD = 1_000_000
 """Cycles that the GPU waits before each run, so that all of the run is queued when its time begins."""

@@ -44,7 +44,7 @@ def _matmul(
 
 @cache
 def _tuned(size: int) -> Any:
-    """The kernel for elements of so many bytes."""
+    """The kernel for elements of this many bytes."""
     configurations = [
         triton.Config({"tile_m": m, "tile_n": n, "tile_k": 128 // size}, num_warps=warps, num_stages=stages)
         for m, n, warps, stages in TILES

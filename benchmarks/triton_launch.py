@@ -21,4 +21,4 @@ def _eight(a, b, c, d, e, f, g, h):
 
 
 KERNELS: dict[int, Any] = {3: _three, 8: _eight}
-"""The kernel of so many tensors."""
+"""The kernel for this many tensors."""

@@ -83,7 +83,7 @@ def build_all(workloads: Iterable[Workload], target: Target) -> dict[str, Built 
 
 
 def compile_ahead(compilations: Sequence[Callable[[], None]]) -> None:
-    """Carries compilations out in as many processes as there are cores. What goes wrong is told where it is needed."""
+    """Compiles in as many processes as there are cores. Errors are raised where a result is needed."""
     if compilations:
         with ProcessPoolExecutor(min(len(compilations), cpu_count() or 1), mp_context=get_context("spawn")) as pool:
             wait([pool.submit(compilation) for compilation in compilations])

@@ -75,7 +75,7 @@ def cluster_operation(text: str, operands: Sequence[Operand], results: Sequence[
 
 
 def _in_place(text: str) -> str:
-    """A text with the members of a vector, to which instructions move them before, in the place of its name."""
+    """A text with a vector's name replaced by its members, which instructions have filled before."""
     found = _VECTOR.fullmatch(text)
     if found is None:
         return text

@@ -104,7 +104,7 @@ def _tan(x: Operand) -> Operand:
 
 
 def _function(name: str, description: str, of_values: Callable[..., Operand]) -> Callable[..., Operand]:
-    """The function of a name: that of Python's `math` of numbers, `of_values` of values and elements."""
+    """The function of a name: Python's `math` serves numbers, `of_values` serves values and elements."""
 
     def function(*operands: Operand, fastmath: bool = False) -> Operand:
         if all(map(is_number, operands)):

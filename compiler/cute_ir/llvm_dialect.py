@@ -27,7 +27,7 @@ def write_llvm(module: GpuModuleOp, target: Target) -> str:
     lacks.
     """
     w = ModuleWriter(target, LLVM_RULES.get)
-    fenced = find_fenced_roundings(module)  # of all functions, since LLVM puts one in the place of its call
+    fenced = find_fenced_roundings(module)  # of all functions, since LLVM inlines them
     for op in module.body.block.ops:
         match op:
             case llvm.GlobalOp():

@@ -37,7 +37,7 @@ def scalars_of(parameter: Layout, given: LayoutLike) -> list[int]:
             raise _misfit(f"its layout {given} is not static")
         if not isinstance(expected, Unknown):
             if value != expected:
-                raise _misfit(f"its layout is {given}: {value} stands in the place of {expected}")
+                raise _misfit(f"its layout is {given}: {value} stands where {expected} belongs")
             continue
         if value % expected.div:
             raise _misfit(f"its layout is {given}: {value} is not a multiple of {expected.div}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`cute-fold-static`: constants in the place of `cute` operations whose results are known."""
+"""`cute-fold-static`: replaces `cute` operations whose results are known by constants."""
 
 from dataclasses import dataclass
 

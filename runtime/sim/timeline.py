@@ -179,7 +179,7 @@ class Timeline(Journal):
             self._states[warp] = _State(begin, begin)
 
     def _begin_of(self, cluster: Cluster) -> int:
-        """When a cluster begins: at once where there is room, else in the place of the first one that has ended."""
+        """When a cluster begins: at once where there is room, else as soon as another one has ended."""
         if cluster not in self._begins:
             is_full = bool(self._ends) and len(self._begins) >= self._room(cluster)
             self._begins[cluster] = self._ends.pop(min(self._ends, key=self._ends.__getitem__)) if is_full else 0

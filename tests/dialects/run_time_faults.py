@@ -97,7 +97,7 @@ RUN_TIME = [
         "run.launch",
         '!tile.tensor<f32, gmem, align<16>, "(?,4):(1,?{div=4})">',
         ('!tile.tensor<f32, gmem, align<16>, "(8,4):(1,6)">', "6 is not a multiple of 4"),
-        ('!tile.tensor<f32, gmem, align<16>, "(8,5):(1,8)">', "5 stands in the place of 4"),
+        ('!tile.tensor<f32, gmem, align<16>, "(8,5):(1,8)">', "5 stands where 4 belongs"),
         ('!tile.tensor<f32, gmem, align<16>, "32:1">', "nested differently from"),
         ('!tile.tensor<f32, gmem, align<8>, "(8,4):(1,8)">', "is aligned to 8 bytes, but the kernel needs 16"),
         ('!tile.tensor<f16, gmem, align<16>, "(8,4):(1,8)">', "but the kernel takes"),

@@ -249,7 +249,7 @@ def _bind(layout: str | None, stage: str = "cute") -> None:
     ("layout", "message"),
     [
         ("(32,16):(1,30)", "'A' does not fit.*30 is not a multiple of 4"),
-        ("(32,16):(2,32)", "'A' does not fit.*2 stands in the place of 1"),
+        ("(32,16):(2,32)", "'A' does not fit.*2 stands where 1 belongs"),
         ("512:1", "'A' does not fit.*nested differently"),
         ("S<2,2,2> o 0 o (32,16):(1,32)", "'A' does not fit.*swizzled"),
         (None, "'A' needs the layout"),

@@ -254,9 +254,9 @@ def autotune(
     `grid` and `block` are evaluated once for arguments of the same types. `prune` decides which compiled
     configurations are timed. `executor` compiles; by default processes of this machine do. Each is timed `repeat` times
     on the arguments of the first call of their types; results are kept on disk. With `time_on_workers` the workers of
-    the executor time, each on its own GPU and on arrays of the same types. What a lost worker had to do another one
-    does, up to two times. Raises LaunchError for a configuration that
-    names no constant, or leaves one without a value that another names, and for workers without an executor.
+    the executor time, each on its own GPU and on arrays of the same types. Another worker takes over the work of a lost
+    one, up to two times. Raises LaunchError for a configuration that names no constant, or leaves one without a value
+    that another names, and for workers without an executor.
     """
     chosen = tuple(configs)
     if time_on_workers and executor is None:

@@ -76,7 +76,7 @@ def _holds_arguments(value: object) -> bool:
 class BoundArguments:
     """The arguments of a call: as a kernel is built from them, and as it is launched on them.
 
-    `arguments` have a `Parameter` in the place of each tensor and number, `values` hold the values to pass for it, and
+    `arguments` have a `Parameter` for each tensor and number, `values` hold the values to pass for it, and
     `key` is the same for calls that one kernel serves. `arrays` describe those of the values that are arrays.
     """
 
@@ -191,7 +191,7 @@ class FieldConstants:
         return cls(kind, constants, within) if constants or within else None
 
     def put_into(self, value: Any) -> Any:
-        """The argument of a call with these constants in the place of its own, as CuTe ignores those of a call."""
+        """The argument of a call with its constants replaced by these, as CuTe ignores a call's own."""
         if type(value) is not self.kind:
             return value
         parts = [self.constants.get(place, part) for place, part in enumerate(value)]

@@ -23,7 +23,7 @@ class BaseDSL:
         return cls()
 
     def get_arch_enum(self) -> Arch:
-        """The target of the GPU, or that of Hopper's where there is none, which the simulator has; `CUTE_DSL_ARCH`
+        """The GPU's target, or without a GPU Hopper's, which is the simulator's; `CUTE_DSL_ARCH`
         names another. TilefoldError (E4003) for an unknown one.
         """
         if wished := program_arch():
@@ -59,7 +59,7 @@ CUDA_VERSION = _cuda_version()
 
 
 def target_version(*, min_version: str | None = None, max_version: str | None = None) -> bool:
-    """Whether the version of CUDA is none before `min_version` and none after `max_version`, such as "13.1"."""
+    """Whether the CUDA version lies between `min_version` and `max_version`, such as "13.1", both included."""
     above = min_version is None or _numbers(min_version) <= CUDA_VERSION
     return above and (max_version is None or _numbers(max_version) >= CUDA_VERSION)
 

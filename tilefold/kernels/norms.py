@@ -15,7 +15,7 @@ HELD_AT_MOST = 128
 MOST_COLUMNS = LONGEST * HELD_AT_MOST
 """The most elements of a row that norms take."""
 HELD_IN_NORM, HELD_IN_GRADIENT = 64, 32
-"""Elements of a row that a thread has of each matrix."""
+"""A thread's elements of a row of each matrix."""
 BLOCKS = 528
 """The most blocks of a norm's gradient: four for each multiprocessor of an H100."""
 

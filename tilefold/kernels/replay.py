@@ -2,7 +2,7 @@
 """Launches of a function of the library, and functions that repeat them for torch tensors alike.
 
 The first call for tensors of some shapes, strides and types checks them and chooses kernels. What it launches on a GPU
-is written down as a function of Python: of all that the kernels take, only addresses differ from call to call.
+becomes a Python function: of the kernels' arguments, only addresses differ from call to call.
 """
 
 import struct

@@ -39,7 +39,7 @@ class HostArguments(BoundArguments):
     of `pointers`. An array that does not fit its type in `types` has another type, or is refused where these
     are `strict`. `symbols` are the integers of described tensors that are `SymInt`, by the tensor and their places.
     The arguments named `given` are not those of later calls, so their numbers are fixed: an object whose method is
-    compiled may be a NamedTuple. `described` are pointers by name; a number in the place of one is its address.
+    compiled may be a NamedTuple. `described` are pointers by name; a number given for one is its address.
     """
 
     fixed: bool = False

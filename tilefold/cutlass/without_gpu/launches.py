@@ -17,7 +17,7 @@ _TOO_LARGE = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", 720
 
 @dataclass(eq=False)
 class MissingGpu(Simulator):
-    """The simulator in the place of a GPU. While a graph is captured it gets launches as `captured`, and they are not
+    """The simulator as the GPU. While a graph is captured, `captured` collects launches, and they are not
     executed.
     """
 

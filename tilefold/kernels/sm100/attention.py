@@ -5,7 +5,7 @@ exponentials and sums in tensor memory. No GPU of this kind has run it; docs/bla
 Q and O are (batch, rows, heads, D), K and V (batch, keys, heads, D) with D contiguous, 64 or 128. K and V may have
 fewer heads. A block makes 256 rows of a head. Warp 9 loads them, and tiles of 128 keys and values to stages of shared
 memory. A thread of warp 8 multiplies. Two groups of four warps have 128 rows each, a thread a row: they load scores
-from tensor memory, store their exponentials P in the place of the scores, where they are an operand, and correct O when
+from tensor memory, store their exponentials P over the scores, where they are an operand, and correct O when
 the greatest score of a row has grown too much for P. While one group exponentiates, the tensor core multiplies for the
 other one (FlashAttention-4, arXiv 2603.05451).
 

@@ -96,7 +96,7 @@ class Elements:
         return cute.composition(exponentials, layout)
 
     def narrowed(self, scores: Any, exponentials: Any) -> None:
-        """Exponentials in the place of scores, rounded, as the A of the second product has them."""
+        """The scores' exponentials, rounded, in the layout of A of the second product."""
         if not self.narrow:
             exponentials.store(scores.load().to(self.dtype))
             return

@@ -85,7 +85,7 @@ TUNED: Tuner[Plan] = Tuner()
 
 @lru_cache(maxsize=8192)
 def plan_of(m: int, n: int, k: int, itemsize: int, by_rows: bool, blocks: int) -> Plan:
-    """How a product is computed that has these extents, and elements of so many bytes, by `blocks` multiprocessors."""
+    """How `blocks` multiprocessors compute a product of these extents and elements of this many bytes."""
     if by_rows and (m <= FEW or (itemsize != 2 and is_skinny(m, n, blocks))):
         return plan_skinny(chosen_skinny(m, n, k, blocks, itemsize, streams=True), m, n)
     if by_rows and itemsize == 2 and is_small(m, n, blocks):

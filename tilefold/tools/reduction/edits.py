@@ -113,7 +113,7 @@ def bodies(module: ModuleOp) -> list[tuple[Operation, int]]:
 
 
 def unwrap(op: Operation, index: int) -> None:
-    """Puts the operations of a region, which run once then, in the place of a loop or a branch."""
+    """Replaces a loop or a branch by the operations of its region, which then run once."""
     block = op.regions[index].block
     last = block.last_op
     assert last is not None

@@ -94,7 +94,7 @@ def shrui(lhs: Any, rhs: object) -> Any:
 
 
 def extui(out: object, in_: Any) -> Any:
-    """An integer of more bits, with zeros in the place of the sign."""
+    """The integer widened with zeros."""
     given = as_value(in_)
     return convert(convert(given, _unsigned(given.dtype)), _type(out))
 
