@@ -10,8 +10,13 @@ from typing import Any
 
 from ...dialects import ptx
 from ...dialects.tile import CopyTensorMapOp, UpdateTensorMapOp
+from ...layout.algebra.core import plain_layout
+from ...layout.algebra.inttuple import congruent, leaves, unflatten
+from ...layout.tma.tensor_map import UNIT
 from ..control.control_functions import if_
 from ..instructions.arch import cp_async_bulk_commit_group, cp_async_bulk_wait_group, sync_warp, warp_idx
+from ..tensors.layouts import assume, make_layout
+from ..tensors.pointers import make_tensor, recast_tensor
 from ..tensors.tensors import Tensor, address_of
 from ..tensors.tma import TmaAtom
 from ..tensors.views import as_tensor
@@ -25,9 +30,24 @@ def copy_tensormap(tma_atom: TmaAtom, tensormap_ptr: object) -> None:
 
 def update_tma_descriptor(tma_atom: TmaAtom, gmem_tensor: Tensor, tma_desc_ptr: object) -> None:
     """Adapts the tensor map in memory, a copy of the atom's, to another tensor with the same modes: its address, its
-    extents and its strides. Several threads of a warp may do so together.
+    extents and its strides. A tensor of narrower elements, such as pairs of 4 bits for a map of bytes, is recast.
+    Several threads of a warp may do so together.
     """
-    emit(UpdateTensorMapOp(tma_atom.ssa, as_tensor(gmem_tensor).ssa, address_of(tma_desc_ptr).ssa))
+    tensor = _in_elements_of(tma_atom, as_tensor(gmem_tensor))
+    emit(UpdateTensorMapOp(tma_atom.ssa, tensor.ssa, address_of(tma_desc_ptr).ssa))
+
+
+def _in_elements_of(atom: TmaAtom, tensor: Tensor) -> Tensor:
+    """A tensor in the elements of an atom's map: the stride that is 1 in the map is 1, and the others are multiples of
+    16 bytes, as maps have them (PTX ISA, tensormap.replace: global_stride).
+    """
+    of_map = plain_layout(atom.type.gmem.data)
+    if tensor.element_type.bits >= atom.dtype.bits or not congruent(of_map.stride, tensor.stride):
+        return tensor
+    pairs = zip(leaves(of_map.stride), leaves(tensor.stride), strict=True)
+    granule = 8 * UNIT // tensor.element_type.bits
+    strides = unflatten([1 if was == 1 else assume(stride, granule) for was, stride in pairs], tensor.stride)
+    return recast_tensor(make_tensor(tensor.iterator, make_layout(tensor.shape, stride=strides)), atom.dtype)
 
 
 def fence_tma_desc_acquire(tma_desc_ptr: object) -> None:

@@ -79,7 +79,9 @@ def _bits(element: Attribute) -> int:
 
 
 def _check_groups(layout: LayoutLike, count: int) -> None:
-    """`LayoutError` unless the elements form groups of `count` adjacent ones, each beginning at a multiple of that."""
+    """`LayoutError` unless the elements form groups of `count` adjacent ones, each beginning at a multiple of that. A
+    dynamic extent is rounded up, as CuTe does.
+    """
     if isinstance(layout, ComposedLayout) and divisor(layout.offset) % count:
         raise LayoutError(
             Code.STRIDE_DIVISIBILITY,
@@ -88,7 +90,7 @@ def _check_groups(layout: LayoutLike, count: int) -> None:
     for extent, stride in flat_modes(layout):
         step = divisor(stride)
         inside = isinstance(stride, int) and 0 < stride < count
-        if (not inside and step % count) or (inside and divisor(extent) * step % count):
+        if (not inside and step % count) or (inside and isinstance(extent, int) and extent * step % count):
             raise LayoutError(
                 Code.STRIDE_DIVISIBILITY,
                 f"the mode {extent}:{stride} of {to_text(layout)} does not fall into groups of {count} elements, which "

@@ -18,9 +18,6 @@ LEFT_OUT: Mapping[str, str] = {
             ("mla/mla_helpers.py", "a module of other programs"),
         )
     },
-    "cute/blackwell/kernel/blockscaled_grouped_gemm/sm103_grouped_blockscaled_gemm.py": (
-        "recast_tensor of elements of 4 bits to bytes along a mode whose extent is known at run time only"
-    ),
     "cute/blackwell/kernel/mixed_input_gemm/mixed_input_host_utils.py": "a module of other programs",
     **{
         f"cute/blackwell/kernel/moe/moe_{name}.py": "a module of other programs"

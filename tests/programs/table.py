@@ -48,6 +48,7 @@ _GEFORCE = "cute/blackwell_geforce/kernel"
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
 _TASKS = "experimental/task_scheduling/blackwell/tutorial"
 _SM_100 = "sm_100a"
+_SM_103 = "blockscaled_gemm/sm103_dense_blockscaled_gemm_persistent"
 _GEMMS = "cute/blackwell/tutorial/tutorial_gemm"
 _FP16_TILE = (
     "--mnkl 128,128,128,1 --mma_tiler_mn 128,128 --cluster_shape_mn 1,1 --ab_dtype Float16 --c_dtype Float16 "
@@ -237,13 +238,20 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     *(
         Program(
-            "cute/blackwell/kernel/blockscaled_gemm/sm103_dense_blockscaled_gemm_persistent.py",
+            f"cute/blackwell/kernel/{path}.py",
             f"{arguments} --mma_tiler_mn 128,128 --cluster_shape_mn 1,1 {_ONCE}",
             f"{_WAITS}; copies of scale factors follow each other in the same columns",
             fences=False,
             target="sm_103a",
         )
-        for arguments in ("--mnkl 128,128,768,1", "--mnkl 128,128,1536,1 --sf_vec_size 32")
+        for path, arguments in (
+            (_SM_103, "--mnkl 128,128,768,1"),
+            (_SM_103, "--mnkl 128,128,1536,1 --sf_vec_size 32"),
+            (
+                "blockscaled_grouped_gemm/sm103_grouped_blockscaled_gemm",
+                "--num_groups 2 --problem_sizes_mnkl (128,128,768,1),(128,256,768,1)",
+            ),
+        )
     ),
     *(
         Program(f"cute/blackwell/kernel/dense_gemm/{name}.py", f"{sizes} {_ONCE}", _LARGE, target=_SM_100)

@@ -125,6 +125,43 @@ def test_another_tensor_has_the_modes_of_the_map() -> None:
 
 
 @cute.kernel
+def rows_of_pairs(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor, step: cute.Int32, one: cute.Int32):
+    """Makes a map of bytes that of a tensor of 4 bits whose strides only the run knows, and copies a tile to B."""
+    layout = cute.make_layout(TILE, stride=(32, 1))
+    load, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), B, layout, TILE)
+    s = cute.make_smem_tensor(layout, cute.Uint8, 128)
+    full = cute.make_smem_tensor((1,), cute.Int64, 8).ptr(0)
+    t = cute.arch.thread_idx()[0]
+    if t == 0:
+        cute.arch.mbarrier_init(full, 1)
+        cute.arch.mbarrier_init_fence()
+        halves = cute.recast_ptr(A.iterator, dtype=cute.Float4E2M1FN)
+        cpasync.copy_tensormap(load, W.ptr(0))
+        cpasync.update_tma_descriptor(
+            load, cute.make_tensor(halves, cute.make_layout((16, 2 * step), stride=(2 * step, one))), W.ptr(0)
+        )
+        cpasync.fence_tma_desc_release()
+    cute.arch.sync_threads()
+    cpasync.fence_tma_desc_acquire(W.ptr(0))
+    g = cute.group_modes(cute.local_tile(coords, TILE, (0, 0)), 0, 2)
+    to, source = cpasync.tma_partition(load, 0, ONE, cute.group_modes(s, 0, 2), g)
+    if t == 0:
+        cute.arch.mbarrier_arrive_and_expect_tx(full, 512)
+        cute.copy(load, source, to, tma_bar_ptr=full, tma_desc_ptr=W.ptr(0))
+    cute.arch.mbarrier_wait(full, 0)
+    for i in cute.range_constexpr(16):
+        B[i, t] = s[i, t]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_map_of_bytes_becomes_that_of_a_tensor_of_4_bits(stage: str) -> None:
+    A = np.random.default_rng(1).integers(0, 256, (16, 48)).astype(np.uint8)
+    B, W = np.zeros((16, 32), np.uint8), np.zeros(16, np.int64)
+    rows_of_pairs(A, B, W, 48, 1).launch(grid=1, block=32, device="sim", stage=stage)
+    np.testing.assert_array_equal(B, A[:, :32])
+
+
+@cute.kernel
 def copy_described(A: cute.Tensor, rows: cute.Int32, step: cute.Int32, B: cute.Tensor, W: cute.Tensor):
     """Puts the maps of tensors that only the kernel knows, of `rows` rows each, `step` elements after each other, into
     W, and copies a tile of each to B.

@@ -54,6 +54,7 @@ VIEWS: Sequence[tuple[str, Callable[[Any], Any], str]] = (
     ("(8,16,4):(16,1,128)", lambda t: cute.group_modes(t, 1), "(8,(16,4)):(16,(1,128))"),
     ("(8,16):(1,8)", cute.coalesce, "128:1"),
     ("(8,16):(16,1)", lambda t: cute.recast_tensor(t, cute.Int32), "(8,8):(8,1)"),
+    ("(?,?):(?{div=8},1)", lambda t: cute.recast_tensor(t, cute.Int32), "(?,?):(?{div=4},1)"),
     ("(32,64):(64,1)", lambda t: cute.local_partition(t, (8, 4), 5), "(4,16):(512,4)"),
     ("(8,16):(16,1)", lambda t: t[None, 3], "(8):(16)"),
     ("(8,(2,8)):(16,(1,2))", lambda t: t[1, (None, 2)], "(2):(1)"),
