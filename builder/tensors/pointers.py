@@ -118,19 +118,19 @@ def _tensor_of(iterator: object, plain: LayoutLike) -> Tensor | CoordTensor:
         given = type(iterator).__name__
         raise TilefoldError(Code.BUILD_VALUE, f"expected where a tensor begins, got {given}", "write t.iterator")
     source = iterator.tensor
-    if isinstance(plain, ComposedLayout) and plain == source.ir_type.layout.data and iterator.swizzle is None:
+    held = source.ir_type.layout.data
+    own = held.outer if isinstance(held, ComposedLayout) and isinstance(plain, Layout) else held
+    if isinstance(held, ComposedLayout) and plain == own and iterator.swizzle is None:
         return source
     if isinstance(plain, ComposedLayout) and isinstance(plain.inner, Swizzle) and type(plain.offset) is not int:
         return _swizzled_at(iterator, plain, plain.inner)
     if is_allocated(source):
-        held = source.ir_type.layout.data
         if iterator.swizzle is not None:
             return _in_memory(source, in_elements(iterator.swizzle, plain, iterator.dtype), iterator.dtype)
         if isinstance(plain, ComposedLayout):
             return _in_memory(source, plain, iterator.dtype)
         if isinstance(held, ComposedLayout):
             return _in_memory(source, compose_parts(held.inner, 0, plain), iterator.dtype)
-    held = source.ir_type.layout.data
     if isinstance(held, ComposedLayout) and isinstance(held.inner, Swizzle) and isinstance(plain, Layout):
         return _swizzled_at(iterator, ComposedLayout(held.inner, 0, plain), held.inner)
     swizzled = in_elements(iterator.swizzle, plain, iterator.dtype)

@@ -232,3 +232,18 @@ def test_a_part_of_shared_memory_behind_a_tensor() -> None:
     out = np.zeros(16, np.float32)
     look(out).launch(grid=1, block=16)
     np.testing.assert_array_equal(out, [4, 5, 6, 7, 4, 5, 6, 7, 12, 13, 14, 15, 12, 13, 14, 15])
+
+
+def test_the_layout_of_a_slice_makes_the_slice() -> None:
+    """A stage that the run chooses keeps its alignment, by which TMA copies are allowed."""
+
+    @cute.kernel
+    def slices(stage: cute.Int32) -> None:
+        atom = warpgroup.make_smem_layout_atom(warpgroup.SmemLayoutAtomKind.K_SW128, cute.Float16)
+        layout: Any = cute.tile_to_shape(atom, (64, 64, 2), (0, 1, 2))
+        s = utils.SmemAllocator().allocate_tensor(cute.Float16, layout.outer, 1024, swizzle=layout.inner)
+        part = s[None, None, stage]
+        assert cute.make_tensor(part.iterator, part.layout).ir_type == part.ir_type
+        assert cute.filter_zeros(part).ir_type == part.ir_type
+
+    slices(1).build(32)
