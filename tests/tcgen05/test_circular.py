@@ -130,6 +130,15 @@ def test_only_48_bytes_go_on() -> None:
     assert "only 48 bytes of K" in shared_matrix(descriptor, 16, 32, 4, False).problem
 
 
+def test_parts_of_rows_may_lie_between_each_other() -> None:
+    """Four atoms 32 bytes apart, of whose rows of 128 bytes 32 are read: parts of K become more of N."""
+    descriptor = SmemDescriptor(64, 1, 2, 2).value
+    found = shared_matrix(descriptor, 32, 32, 8, False)
+    assert not found.problem
+    assert sorted(found.addresses.ravel()) == list(range(1024, 2048, 16))
+    assert "overlap, as they are 32 bytes apart" in shared_matrix(descriptor, 32, 64, 8, False).problem
+
+
 def _numbers(codes: np.ndarray, scales: np.ndarray, vector: int) -> np.ndarray:
     used = codes[:, FIRST : FIRST + 96]
     values = E2M1[np.stack([used & 15, used >> 4], axis=2).reshape(len(used), -1)]

@@ -64,7 +64,8 @@ def shared_matrix(descriptor: int, extent: int, k_bytes: int, bits: int, mn_majo
         else:
             places = parts * stride + rows % 8 + rows // 8 * leading
     addresses = (given.start + places) * ROW
-    if width > 1 and (near := [distance for distance in used if 0 < distance < deep * width]):
+    near = [distance for distance in used if 0 < distance < deep * width]
+    if width > 1 and near and len(np.unique(places)) < places.size:  # parts of rows may lie between each other
         major = "MN" if mn_major else "K"
         problem = f"its atoms of {deep * width * ROW} bytes overlap, as they are {near[0] * ROW} bytes apart; "
         problem += f"the instruction descriptor says that it is {major}-major"
