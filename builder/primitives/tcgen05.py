@@ -277,7 +277,7 @@ def tcgen05_mma(
     """Starts D = A * B + D, or A * B where `enable_input_d` does not hold (PTX ISA, tcgen05.mma). One thread executes
     it.
     """
-    first = a.ssa if isinstance(a, Int) else cell(a)
+    first = convert(a, Int64).ssa if isinstance(a, Int) else cell(a)
     number = idesc.value if isinstance(idesc, Tcgen05InstrDesc) else idesc
     operands = [
         cell(d), first, convert(b, Int64).ssa, convert(number, Int32).ssa, convert(enable_input_d, Boolean).ssa,

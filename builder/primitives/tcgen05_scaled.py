@@ -139,7 +139,7 @@ def tcgen05_mma_block_scale(
     """Starts D = (A * scale_a) * (B * scale_b) + D, or without D where `enable_input_d` does not hold (PTX ISA,
     tcgen05.mma). One thread executes it.
     """
-    first = a.ssa if isinstance(a, Int) else cell(a)
+    first = convert(a, Int64).ssa if isinstance(a, Int) else cell(a)
     number = idesc.fields.value if isinstance(idesc, _ScaledInstrDesc) else idesc
     operands = [cell(d), first, convert(b, Int64).ssa, convert(number, Int32).ssa, convert(enable_input_d, Boolean).ssa]
     word = collector_op.value if isinstance(collector_op, Enum) else collector_op

@@ -42,11 +42,13 @@ def multiply(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, fenced: cute.Conste
         of_a = prims.Tcgen05SmemDesc.build(a, leading_byte_offset=M * 16, stride_byte_offset=128, layout=form)
     if t == 0:
         build = prims.Tcgen05SmemDesc.build
-        prims.tcgen05_mma(
-            prims.Tcgen05MMAKind.F16, prims.CTAGroup.CTA_1, Array(tile.data_ptr(), dtype=cute.Int32, addrspace=6), of_a,
-            build(b, leading_byte_offset=N * 16, stride_byte_offset=128, layout=form),
-            prims.Tcgen05InstrDesc.build(cute.Float32, cute.Float16, cute.Float16, n_dim=N, m_dim=M), False,
-        )  # fmt: skip
+        for step in cute.range(1):  # a descriptor plus the number of a step is of the type of indices
+            prims.tcgen05_mma(
+                prims.Tcgen05MMAKind.F16, prims.CTAGroup.CTA_1,
+                Array(tile.data_ptr(), dtype=cute.Int32, addrspace=6), of_a + step,
+                build(b, leading_byte_offset=N * 16, stride_byte_offset=128, layout=form),
+                prims.Tcgen05InstrDesc.build(cute.Float32, cute.Float16, cute.Float16, n_dim=N, m_dim=M), False,
+            )  # fmt: skip
         prims.tcgen05_commit(bar)
     cute.arch.mbarrier_wait(bar.pointer.address, 0)
     if cute.const_expr(fenced):
