@@ -76,11 +76,14 @@ def weak_type(x: Number, like: DType | None = None) -> DType:
     return like if like is not None and like.kind == "float" else Float32
 
 
-def check_numbers(dtype: DType, *xs: object) -> None:
-    """Raises TilefoldError (E5002) for a number that would be another one in the type in which it is computed with."""
+def check_numbers(dtype: DType, *xs: object, are_bits: bool = False) -> None:
+    """Raises TilefoldError (E5002) for a number that would be another one in the type in which it is computed with.
+    Those that `are_bits` may have the sign's bit, as 0x80008000 for an Int32.
+    """
     if dtype.kind == "int":
+        greatest = (1 << dtype.bits) - 1 if are_bits else dtype.greatest
         for x in xs:
-            if is_number(x) and not dtype.least <= number_of(x) <= dtype.greatest:
+            if is_number(x) and not dtype.least <= number_of(x) <= greatest:
                 hint = "convert the value first: x.to(cute.Int64)"
                 raise TilefoldError(Code.BUILD_VALUE, f"{shown_number(x)} is not a number of type {dtype}", hint)
 

@@ -239,12 +239,14 @@ def limit_range(ssa: SSAValue, dtype: DType, known: Unknown, exact: Range | None
 
 
 def compare(predicate: str, a: Operand, b: Operand) -> Operand:
-    """A comparison of two values or numbers: `eq`, `ne`, `lt`, `le`, `gt` or `ge`."""
+    """A comparison of two values or numbers: `eq`, `ne`, `lt`, `le`, `gt` or `ge`. Equality is that of bits, as in C++:
+    an Int32 may equal 0x80008000.
+    """
     if not (is_scalar(a) and is_scalar(b)):
         return not_combined(a, b)
     a, b = number_of(a), number_of(b)
     dtype = promote(common_type(a, b))
-    check_numbers(dtype, a, b)
+    check_numbers(dtype, a, b, are_bits=predicate in ("eq", "ne"))
     return Bool(insert_value(comparison(predicate, dtype, convert(a, dtype).ssa, convert(b, dtype).ssa)), Boolean)
 
 

@@ -184,3 +184,15 @@ def test_whatever_is_given_is_no_internal_error(number: int) -> None:
     for call in calls:
         with suppress(TilefoldError):
             call()
+
+
+def test_equality_is_that_of_bits() -> None:
+    @cute.kernel
+    def kernel(x, out):
+        value, word = x[0], x.load()
+        out[0], out[1] = cute.Int32(value == 0x80008000), cute.Int32(value != 0x80008000)
+        out[2] = cute.Int32(cute.all_(word == 0x80008000))
+
+    x, out = np.array([-0x7FFF8000], np.int32), np.zeros(3, np.int32)
+    kernel(x, out).launch(1, 1, device="sim")
+    assert out.tolist() == [1, 0, 1]
