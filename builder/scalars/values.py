@@ -8,7 +8,7 @@ the kernel is built, and only numbers that depend on a `Value` become operations
 from typing import TypeAlias, TypeGuard
 
 from xdsl.dialects import arith, math
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.arith.integer_range import Range, absolute, contains, limits, reduce_range
@@ -154,6 +154,12 @@ class Int(Ordered, Bits, Value):
         self.known = Unknown(self.dtype.bits) if known is None else known
         self.range = self.dtype.limits if range is None else range
 
+    def __index__(self) -> int:
+        first, last = self.range
+        return first if first == last and _is_constant(self.ssa) else super().__index__()
+
+    __int__ = __index__
+
     @property
     def nonnegative(self) -> bool:
         """Whether the value is known to be at least 0."""
@@ -170,6 +176,19 @@ class Int(Ordered, Bits, Value):
     def maximum(self, other: "Int | int") -> Operand:
         """The larger of two integers."""
         return self._binary("max", self, other)
+
+
+def _is_constant(ssa: SSAValue) -> bool:
+    """Whether a value is computed from constants alone, as `cute.Int32(5) - 1` is."""
+    waiting, seen = [ssa], {ssa}
+    while waiting:
+        owner = waiting.pop().owner
+        if not isinstance(owner, Operation) or not (owner.operands or isinstance(owner, arith.ConstantOp)):
+            return False
+        fresh = [operand for operand in owner.operands if operand not in seen]
+        seen.update(fresh)
+        waiting += fresh
+    return True
 
 
 MOST = 1 << 48

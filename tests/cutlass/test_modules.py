@@ -75,6 +75,25 @@ def test_user_ops_are_not_preprocessed() -> None:
     assert B.tolist() == [1, 5, 9, 13]
 
 
+@cutlass.dsl_user_op
+def descending(values: Any, lanes: int, *, loc: object = None, ip: object = None) -> list[Any]:
+    """A loop of Python whose limits are computed from constants of a type."""
+    upper: Any = cute.Int32(lanes.bit_length() - 1)
+    return [values[1 << i] for i in range(upper - 1, -1, -1)]
+
+
+@cute.kernel
+def by_powers(A: cute.Tensor, B: cute.Tensor):
+    for i, value in enumerate(descending(A, 8)):
+        B[i] = value
+
+
+def test_constants_are_numbers_of_python() -> None:
+    A, B = np.arange(8, dtype=np.float32), np.zeros(3, np.float32)
+    by_powers(A, B).launch(grid=1, block=1, device="sim")
+    assert B.tolist() == [4, 2, 1]
+
+
 @cute.jit
 @cutlass.dsl_user_op
 def rectified(x: Any, *, loc: object = None, ip: object = None) -> Any:
