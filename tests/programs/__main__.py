@@ -52,7 +52,11 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
                 text = resized(program, folder)
             except ValueError as error:
                 return "stops", str(error)
+            for module in file.parent.glob("*.py"):  # those that hide no module of Python's
+                if module.stem not in sys.stdlib_module_names:
+                    Path(scratch, module.name).symlink_to(module.resolve())
             file = Path(scratch, file.name)
+            file.unlink(missing_ok=True)
             file.write_text(text, encoding="utf-8")
         switches: dict[str, int] = {"TILEFOLD_SIM_RACES": program.races, "TILEFOLD_SIM_TCGEN05_FENCES": program.fences}
         switches["TILEFOLD_SIM_RESIDENT"] = program.resident
