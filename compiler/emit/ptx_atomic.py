@@ -5,7 +5,7 @@ operation names.
 
 import re
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import ptx
@@ -77,27 +77,33 @@ def _load(w: FunctionWriter, op: ptx.LoadAcquireOp) -> None:
     if op.result.type == WIDE:
         _wide(w, op, op.ptr, [], op.result)
         return
-    _with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1];", [])
+    _loaded(w, op)
+
+
+def _store(w: FunctionWriter, op: ptx.StoreReleaseOp) -> None:
+    if op.value.type == WIDE:
+        _wide(w, op, op.ptr, [op.value], None)
+        return
+    _stored(w, op)
 
 
 def _without_result(w: FunctionWriter, op: ptx.StoreReleaseOp | ptx.MultimemRedOp | ptx.MultimemStOp) -> None:
     """Writes an instruction on an address and the value in its register."""
-    if isinstance(op, ptx.StoreReleaseOp) and op.value.type == WIDE:
-        _wide(w, op, op.ptr, [op.value], None)
-        return
     letters = [register(value.type, op)[1] for value in (op.ptr, op.value)]
     w.emit(effect(f"{op.mnemonic()} [$0], $1;", letters, [w.typed(op.ptr), in_register(w, op.value, op)]))
 
 
 def _parts(mnemonic: str, type: Attribute) -> tuple[str, str, int] | None:
     """The LLVM type of the registers of a vector that an instruction takes in braces, their constraint, and how many
-    there are: f32, pairs of 16 bits, or 16 bits each. None where it takes one register.
+    there are: 32 bits, pairs of 16 bits, or 16 bits each. None where it takes one register.
     """
     (element, count), name = split_vector(type), mnemonic.rpartition(".")[2]
     if not re.search(r"\.v[248]\.", mnemonic):
         return None
     if element == f32:
         return "float", "f", count
+    if element == i32:
+        return "i32", "r", count
     return ("i32", "r", count // 2) if name.endswith("x2") else ("i16", "h", count)
 
 
@@ -127,7 +133,8 @@ def _join(w: FunctionWriter, result: SSAValue, call: str, kind: str, count: int)
     w.bind(result, moved if whole == given else w.temp(f"bitcast {whole} {moved} to {given}"))
 
 
-def _ld_reduce(w: FunctionWriter, op: ptx.MultimemLdReduceOp) -> None:
+def _loaded(w: FunctionWriter, op: ptx.LoadAcquireOp | ptx.MultimemLdReduceOp) -> None:
+    """Writes an instruction on an address, whose result comes in registers."""
     if (parts := _parts(op.mnemonic(), op.result.type)) is None:
         _with_result(w, op, op.ptr, f"{op.mnemonic()} $0, [$1];", [])
         return
@@ -137,7 +144,8 @@ def _ld_reduce(w: FunctionWriter, op: ptx.MultimemLdReduceOp) -> None:
     _join(w, op.result, effect(text, letters, [w.typed(op.ptr)], _struct(kind, count)), kind, count)
 
 
-def _to_all(w: FunctionWriter, op: ptx.MultimemStOp | ptx.MultimemRedOp) -> None:
+def _stored(w: FunctionWriter, op: ptx.StoreReleaseOp | ptx.MultimemStOp | ptx.MultimemRedOp) -> None:
+    """Writes an instruction on an address and the value in its registers."""
     if (parts := _parts(op.mnemonic(), op.value.type)) is None:
         _without_result(w, op)
         return
@@ -152,10 +160,10 @@ PTX_ATOMIC: tuple[tuple[type[Operation], Rule], ...] = (
     rule(ptx.AtomCasOp, _changing),
     rule(ptx.RedOp, _red),
     rule(ptx.LoadAcquireOp, _load),
-    rule(ptx.StoreReleaseOp, _without_result),
+    rule(ptx.StoreReleaseOp, _store),
     (ptx.FenceOp, ordered()),
     (ptx.NanosleepOp, call_rule("@llvm.nvvm.nanosleep")),
-    rule(ptx.MultimemLdReduceOp, _ld_reduce),
-    rule(ptx.MultimemStOp, _to_all),
-    rule(ptx.MultimemRedOp, _to_all),
+    rule(ptx.MultimemLdReduceOp, _loaded),
+    rule(ptx.MultimemStOp, _stored),
+    rule(ptx.MultimemRedOp, _stored),
 )

@@ -61,6 +61,13 @@ _SINCE_VECTORS = (90, 81)
 WIDE = VectorType(i64, [2])
 """128 bits, which are exchanged, compared, loaded and stored as a whole."""
 
+WORDS: Mapping[Attribute, int] = MappingProxyType(
+    {VectorType(element, [count]): count for element in (i32, f32) for count in (2, 4)}
+)
+"""The vectors that one instruction loads or stores with a memory order, and how many elements they have: each element
+is an access of its own (PTX ISA, Vector Data-types).
+"""
+
 _ORDERS = fences(Proxy.GENERIC, GMEM.ptx, SMEM.ptx)
 _CHANGES = by_thread(updates("ptr", "value"), _ORDERS.given("order"))
 
@@ -255,15 +262,22 @@ class RedOp(_AtomicOp):
         _check_vector(self.ptr, self.kind.data, self.value.type)
 
 
-def _check_scalar(type: Attribute) -> None:
-    if type not in (i8, i16, i32, i64, f32, f64, WIDE):
-        raise VerifyException(f"i8 to i64, f32, f64 or {WIDE} can be accessed in this way, not {type}")
+def _check_accessed(type: Attribute) -> None:
+    if type not in (i8, i16, i32, i64, f32, f64, WIDE, *WORDS):
+        kinds = f"i8 to i64, f32, f64, {WIDE}, or two or four i32 or f32"
+        raise VerifyException(f"{kinds} can be accessed in this way, not {type}")
+
+
+def _accessed(type: Attribute) -> str:
+    """The end of an access's name: the vector and the bits of an element."""
+    return f"v{WORDS[type]}.b32" if type in WORDS else f"b{_bits(type)}"
 
 
 @irdl_op_definition
 class LoadAcquireOp(ScopedOp):
     """`%v = ptx.ld.acquire %p scope "gpu" : !ptx.ptr<global> -> i32`: an atomic load; everything that its writer
-    released with the value happened before all later accesses, unless it is `relaxed` (PTX ISA, ld.acquire).
+    released with the value happened before all later accesses, unless it is `relaxed` (PTX ISA, ld.acquire). Of a
+    vector of two or four i32 or f32, each element is loaded by itself.
     """
 
     name = "ptx.ld.acquire"
@@ -282,17 +296,18 @@ class LoadAcquireOp(ScopedOp):
 
     def mnemonic(self) -> str:
         order = "acquire" if self.relaxed is None else "relaxed"
-        return f"ld.{order}.{self.scope_name}.{_space(self.ptr)}.b{_bits(self.result.type)}"
+        return f"ld.{order}.{self.scope_name}.{_space(self.ptr)}.{_accessed(self.result.type)}"
 
     def verify_(self) -> None:
         self.check_place(self.ptr)
-        _check_scalar(self.result.type)
+        _check_accessed(self.result.type)
 
 
 @row
 class StoreReleaseOp(ScopedOp):
     """`ptx.st.release %v, %p scope "gpu" : i32, !ptx.ptr<global>`: an atomic store; everything before it happened
-    before the accesses of a thread that acquires the value, unless it is `relaxed` (PTX ISA, st.release).
+    before the accesses of a thread that acquires the value, unless it is `relaxed` (PTX ISA, st.release). Of a
+    vector of two or four i32 or f32, each element is stored by itself.
     """
 
     name = "ptx.st.release"
@@ -309,11 +324,11 @@ class StoreReleaseOp(ScopedOp):
 
     def mnemonic(self) -> str:
         order = "release" if self.relaxed is None else "relaxed"
-        return f"st.{order}.{self.scope_name}.{_space(self.ptr)}.b{_bits(self.value.type)}"
+        return f"st.{order}.{self.scope_name}.{_space(self.ptr)}.{_accessed(self.value.type)}"
 
     def verify_(self) -> None:
         self.check_place(self.ptr)
-        _check_scalar(self.value.type)
+        _check_accessed(self.value.type)
 
 
 @row

@@ -184,7 +184,7 @@ INSTRUCTIONS = [
         ('«ptx.red» "add" %A, %x order "acquire" : !ptx.ptr<global>, i32', "red has relaxed, release"),
         ('%0 = ptx.ld %A align 8 : !ptx.ptr<global> -> vector<2xf32>\n«ptx.red» "add" %s, %0 : !ptx.ptr<shared>, vector<2xf32>', "only in global memory"),
     ),
-    *ptx_faults("ptx.ld.acquire", ("%0 = «ptx.ld.acquire» %A : !ptx.ptr<global> -> f16", "i8 to i64, f32, f64 or vector<2xi64> can be accessed in this way, not f16")),
+    *ptx_faults("ptx.ld.acquire", ("%0 = «ptx.ld.acquire» %A : !ptx.ptr<global> -> f16", "i8 to i64, f32, f64, vector<2xi64>, or two or four i32 or f32 can be accessed in this way, not f16")),
     *ptx_faults("ptx.st.release", ("«ptx.st.release» %h, %A : f16, !ptx.ptr<global>", "not f16")),
     *ptx_faults(
         "ptx.multimem.ld_reduce",

@@ -223,6 +223,7 @@ INSTRUCTION_SAMPLES: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "ptx.ld.acquire": (
         '%0 = ptx.ld.acquire %A scope "cluster" : !ptx.ptr<global> -> f32',
         "%0 = ptx.ld.acquire relaxed %A : !ptx.ptr<global> -> i32",
+        "%0 = ptx.ld.acquire relaxed %A : !ptx.ptr<global> -> vector<4xf32>",
     ),
     "ptx.st.release": ("ptx.st.release %v, %s : i64, !ptx.ptr<shared>",),
     "ptx.multimem.ld_reduce": (

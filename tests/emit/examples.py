@@ -566,7 +566,7 @@ PTX: tuple[tuple[str, str], ...] = (
             f"%r = ptx.ld.acquire %A : !ptx.ptr<global> -> {type}\n"
             f'ptx.st.release %r, %B scope "sys" : {type}, !ptx.ptr<global>',
         )
-        for type in ("i32", "f32", "i64", "f64")
+        for type in ("i32", "f32", "i64", "f64", "vector<2xi32>", "vector<4xf32>")
     ),
     ("ptx.st.release", "%s = ptx.smem.addr 0\nptx.st.release %i32, %s : i32, !ptx.ptr<shared>"),
     ("ptx.ld.acquire@90", f'%r = ptx.ld.acquire %A scope "cluster" : !ptx.ptr<global> -> i32\n{_store("i32")}'),

@@ -171,6 +171,50 @@ def test_accesses_with_cache_hints_and_fences() -> None:
         assert word in ptx
 
 
+@cute.kernel
+def waiting(A: cute.Tensor, B: cute.Tensor) -> None:
+    """The first warp writes words of four, and the second waits until none of a word's elements is 0."""
+    t, _, _ = cute.arch.thread_idx()
+    at = A.ptr(4 * (t % 32))
+    if t < 32:
+        four = [(t + k).to(cute.Uint32) for k in range(1, 5)]
+        store = "st.relaxed.gpu.global.v4.u32 [$0], { $1, $2, $3, $4 };"
+        cute.arch.inline_ptx(store, "l,r,r,r,r", at, *four, results=())
+    else:
+        found = cute.Uint32(0)
+        while found == 0:
+            load = "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];"
+            x, y, z, w = cute.arch.inline_ptx(load, "=r,=r,=r,=r,l", at, results=(cute.Uint32,) * 4)
+            found = x * y * z * w
+        cute.arch.inline_ptx("st.weak.global.u32 [$0], $1;", "l,r", B.ptr(t - 32), found, results=())
+
+
+def test_vectors_of_accesses_with_an_order() -> None:
+    a, b = np.zeros(128, np.uint32), np.zeros(32, np.uint32)
+    for seed in (0, 1, 2):
+        a[:] = b[:] = 0
+        waiting(a, b).launch(grid=1, block=64, device="sim", seed=seed)
+        n = np.arange(1, 33)
+        assert (a.reshape(32, 4) == n[:, None] + np.arange(4)).all()
+        assert (b == n * (n + 1) * (n + 2) * (n + 3)).all()
+    ptx = waiting(a, b).build(64).ptx("sm_90a")
+    assert "ld.relaxed.gpu.global.v4.b32" in ptx
+    assert "st.relaxed.gpu.global.v4.b32" in ptx
+
+
+@cute.kernel
+def half_a_word(A: cute.Tensor) -> None:
+    text = "st.release.gpu.global.v2.u32 [$0], {$1, $2};"
+    one = cute.Uint32(1)
+    cute.arch.inline_ptx(text, "l,r,r", A.ptr(1), one, one, results=())
+
+
+def test_a_vector_with_an_order_is_aligned_as_a_whole() -> None:
+    with pytest.raises(TilefoldError, match="not a multiple of the 8 bytes") as caught:
+        half_a_word(np.zeros(4, np.uint32)).launch(grid=1, block=1, device="sim")
+    assert caught.value.code == "E3203"
+
+
 @cute.kernel(cluster=2)
 def storing(A: cute.Tensor) -> None:
     t, rank = cute.arch.thread_idx()[0], cute.arch.block_idx_in_cluster()

@@ -5,18 +5,20 @@ An atomic operation of several lanes is executed lane by lane, in their order.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import ptx
+from ....dialects.ptx.atomic import WORDS
 from ...errors import Dim3
 from ..events import Pause, Step, Suspending, Suspension
 from ..faults import site_of
-from ..memory.access import Atomic
+from ..memory.access import Access, Atomic
 from ..memory.spaces import Space
 from ..ordering.loop_values import idle_slots, is_in_loop
 from ..ordering.releases import fence
@@ -171,11 +173,20 @@ def _cas(op: ptx.AtomCasOp, t: Translator) -> Step | Suspending:
     return _in_loop(op, t, step, space, pointer)
 
 
+def _of_elements(access: Access, type: Attribute) -> tuple[list[int], Access]:
+    """The offsets of the parts of an access, each of which is one by itself, and the access to a part: the elements of
+    a vector, or the whole. The access itself, which is counted, is to all of them.
+    """
+    width = access.width // WORDS.get(type, 1)
+    return list(range(0, access.width, width)), replace(access, width=width)
+
+
 def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
     pointer, result, kind = t.slot(op.ptr), t.slot(op.result), t.kind(op.result)
     space = _shared_space(t, op.ptr)
     access = t.access(op, space.row, "load", kind.bytes)
     access.scope = op.scope_name
+    offsets, part = _of_elements(access, op.result.type)
     pause, acquires = Pause(site_of(op), _look(space, pointer), space.name, idle_slots(op, t)), op.relaxed is None
 
     loads = t.launch.loads
@@ -187,7 +198,13 @@ def _load_acquire(op: ptx.LoadAcquireOp, t: Translator) -> Suspending:
         if chance is None or key in hurried or chance.random() < 0.5:
             yield pause  # a loop that waits for another warp's store lets that warp go on
         hurried.add(key)
-        content = space.observe(warp, access, warp.registers[pointer], acquires=acquires)
+        at = warp.registers[pointer]
+        if len(offsets) == 1:
+            content = space.observe(warp, access, at, acquires=acquires)
+        else:
+            space.rows(warp, access, at)
+            each = [space.observe(warp, part, at + offset, acquires=acquires) for offset in offsets]
+            content = np.concatenate(each, axis=1)
         warp.registers[result] = from_bytes(warp, content, kind)
 
     return Suspending(run)
@@ -198,11 +215,18 @@ def _store_release(op: ptx.StoreReleaseOp, t: Translator) -> Step | Suspending:
     space = _shared_space(t, op.ptr)
     access = t.access(op, space.row, "store", kind.bytes)
     access.scope = op.scope_name
+    offsets, part = _of_elements(access, op.value.type)
     releases = op.relaxed is None
 
     def step(warp: Warp) -> None:
-        registers = warp.registers
-        space.publish(warp, access, registers[pointer], to_bytes(warp, registers[value], kind), releases=releases)
+        at, content = warp.registers[pointer], to_bytes(warp, warp.registers[value], kind)
+        if len(offsets) == 1:
+            space.publish(warp, access, at, content, releases=releases)
+            return
+        space.rows(warp, access, at)
+        for offset in offsets:
+            given = np.ascontiguousarray(content[:, offset : offset + part.width])
+            space.publish(warp, part, at + offset, given, releases=releases)
 
     return _in_any_order(op, t, step)
 
