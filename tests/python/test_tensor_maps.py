@@ -279,3 +279,57 @@ def test_text_changes_a_map(shared: bool) -> None:
     a, b = np.arange(1, 513, dtype=np.float32).reshape(16, 32), np.ones((16, 32), np.float32)
     with_fewer_rows(a, b, np.zeros(16, np.int64), 5, shared).launch(grid=1, block=32, device="sim")
     np.testing.assert_array_equal(b, np.where(np.arange(16)[:, None] < 5, a, 0))
+
+
+@cute.kernel
+def reused(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor, waits: cute.Constexpr[int]):
+    """Warp 0 copies three tiles of A by one map, the last after warp 1 has seen the first. Warp 3 changes the map when
+    it has waited for the last `waits` of them.
+    """
+    layout = cute.make_layout(TILE, stride=(32, 1))
+    load, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A, layout, TILE)
+    s = [cute.group_modes(cute.make_smem_tensor(layout, cute.Float32, 128), 0, 2) for _ in range(2)]
+    full = [cute.make_smem_tensor((1,), cute.Int64, 8).ptr(0) for _ in range(3)]
+    empty = cute.make_smem_tensor((1,), cute.Int64, 8).ptr(0)
+    manager = TensorMapManager(TensorMapUpdateMode.GMEM, 128)
+    pointer, warp = W.ptr(0, 0), cute.arch.warp_idx()
+    manager.init_tensormap_from_atom(load, pointer, 0)
+    manager.fence_tensormap_initialization()
+    if cute.arch.thread_idx()[0] == 0:
+        for bar in (*full, empty):
+            cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    manager.fence_tensormap_update(pointer)
+    if cute.arch.thread_idx()[0] == 0:
+        for number in cute.range_constexpr(3):
+            if cute.const_expr(number == 2):
+                cute.arch.mbarrier_wait(empty, 0)
+            g = cute.group_modes(cute.local_tile(coords, TILE, (number % 2, 0)), 0, 2)
+            to, source = cpasync.tma_partition(load, 0, ONE, s[number % 2], g)
+            cute.arch.mbarrier_arrive_and_expect_tx(full[number], 2048)
+            cute.copy(load, source, to, tma_bar_ptr=full[number], tma_desc_ptr=pointer)
+    if warp == 1:
+        cute.arch.mbarrier_wait(full[0], 0)
+        if cute.arch.lane_idx() == 0:
+            cute.arch.mbarrier_arrive(empty)
+    if warp == 2:
+        cute.arch.mbarrier_wait(full[1], 0)
+    if warp == 3:
+        for number in cute.range_constexpr(3 - waits, 3):
+            cute.arch.mbarrier_wait(full[number], 0)
+    manager.update_tensormap((B,), (load,), (pointer,), 3, (pointer,))
+    cute.arch.mbarrier_wait(full[1], 0)
+    cute.arch.mbarrier_wait(full[2], 0)
+
+
+@pytest.mark.parametrize("waits", [1, 2])
+def test_a_map_changes_after_all_copies_that_read_it(waits: int) -> None:
+    A = np.zeros((32, 32), np.float32)
+    call = reused(A, A.copy(), np.zeros((2, 16), np.int64), waits)
+    if waits == 2:
+        call.launch(grid=1, block=128, device="sim")
+        return
+    with pytest.raises(TilefoldError) as caught:
+        call.launch(grid=1, block=128, device="sim")
+    assert caught.value.code in ("E3205", "E3206")

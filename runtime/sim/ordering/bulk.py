@@ -130,11 +130,11 @@ def _hold_others(operation: Operation) -> None:
 
 def _end_reads(operation: Operation, agent: int) -> None:
     """Ends the reads of a copy, as those of an agent made now."""
-    sources = (operation.source, *operation.further)
+    source, maps = operation.source, operation.further
     operation.source, operation.further = None, ()
-    for source in sources:
-        if source is not None:
-            source.memory.read_by(operation.issuer, int(source.lanes[0]), source.rows, source.width, agent)
+    for read in (*(() if source is None else (source,)), *maps):
+        lane, is_map = int(read.lanes[0]), read is not source
+        read.memory.read_by(operation.issuer, lane, read.rows, read.width, agent, apart=is_map)
 
 
 def _land(operation: Operation, agent: int) -> None:

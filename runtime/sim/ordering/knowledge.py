@@ -24,6 +24,10 @@ from .clocks import (
     EXECUTED,
     MAX_THREADS,
     OVER,
+    SCOPE_CLUSTER,
+    SCOPE_CTA,
+    SCOPE_GPU,
+    SEVERAL,
     SEVERAL_BLOCKS,
     SEVERAL_LANES,
     SEVERAL_WARPS,
@@ -369,3 +373,19 @@ def read_by_several(warp: Warp, earlier: Entries, now: Entries) -> Entries:
     same_cluster = (place >= 0) & (place < warp.block.cluster.threads)
     flag = np.where(same_warp, SEVERAL_LANES, np.where(same_block, SEVERAL_WARPS, SEVERAL_BLOCKS))
     return np.bitwise_or(np.where(same_cluster, now, now & ~AGENT), flag)
+
+
+def beyond_scope(warp: Warp, entries: Entries, scope: str) -> NDArray[np.bool_]:
+    """Which entries are of atomic writes whose scope does not have the threads of an atomic access that the active
+    lanes make now in a `scope`, or the other way round.
+    """
+    cluster, place = warp.block.cluster, place_of(warp, entries & ~SEVERAL)
+    threads = warp.launch.config.threads
+    cta, within_cluster = (entries & SCOPE_GPU) == SCOPE_CTA, (entries & SCOPE_GPU) == SCOPE_CLUSTER
+    same_block = (place >= 0) & (place // threads == warp.block.rank)
+    same_cluster = (place >= 0) & (place < cluster.threads)
+    bad = ((cta | (scope == "cta")) & ~same_block) | ((within_cluster | (scope == "cluster")) & ~same_cluster)
+    if warp.launch.devices > 1:
+        device = warp.launch.device_of(((entries & AGENT) - 1) // threads)
+        bad |= (((entries & SCOPE_GPU) == SCOPE_GPU) | (scope == "gpu")) & (device != cluster.device)
+    return bad

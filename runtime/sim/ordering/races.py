@@ -22,9 +22,6 @@ from .clocks import (
     ATOMIC,
     MORE,
     PROXIED,
-    SCOPE_CLUSTER,
-    SCOPE_CTA,
-    SCOPE_GPU,
     SCOPES,
     SEVERAL,
     SEVERAL_BLOCKS,
@@ -36,6 +33,7 @@ from .clocks import (
     widened,
 )
 from .knowledge import (
+    beyond_scope,
     horizon_of,
     known,
     known_by,
@@ -49,6 +47,7 @@ from .knowledge import (
 
 if TYPE_CHECKING:
     from ..warp import Warp
+    from .reads_apart import ReadsApart
 
 
 class RaceShadow:
@@ -70,6 +69,7 @@ class RaceShadow:
         """The latest of the reads in all tables, where these are several."""
         self._covered: dict[int, dict[int, int]] = {}
         """By byte, the times of writes that later atomic ones have covered, by agent and whether they are atomic."""
+        self._apart: ReadsApart | None = None
         self._view()
 
     def _view(self) -> None:
@@ -87,6 +87,8 @@ class RaceShadow:
         self._writes, self._reads, self._latest = (widened(x, parts) for x in (self._writes, self._reads, self._latest))
         self._granule = width
         self._covered = {byte + part * width: writes for byte, writes in self._covered.items() for part in range(parts)}
+        if self._apart is not None:
+            self._apart.refine(parts, width)
         self._view()
 
     def reset(self) -> None:
@@ -95,6 +97,7 @@ class RaceShadow:
         self._reads[:] = 0
         self._latest[:] = 0
         self._covered.clear()
+        self._apart = None
 
     def written(self, rows: NumPyArray, width: int) -> NDArray[np.bool_]:
         """Which rows have been written since the shadow began."""
@@ -165,23 +168,9 @@ class RaceShadow:
         if not (entries & SEVERAL).any() and warp.launch.is_widest(scope):
             return None
         conflict = self._first_of_more(warp, rows, entries, atomic) if (entries & MORE).any() else None
-        return self._out_of_scope(warp, entries, width, scope) if conflict is None and atomic else conflict
-
-    def _out_of_scope(self, warp: "Warp", entries: Entries, width: int, scope: str) -> Conflict | None:
-        """The first conflict with an atomic write where the scope of one does not have the thread of the other."""
-        unordered = self._unordered(warp, entries & ~SEVERAL)
-        if unordered is None:
-            return None
-        cluster, place = warp.block.cluster, place_of(warp, entries & ~SEVERAL)
-        threads = warp.launch.config.threads
-        cta, within_cluster = (entries & SCOPE_GPU) == SCOPE_CTA, (entries & SCOPE_GPU) == SCOPE_CLUSTER
-        same_block = (place >= 0) & (place // threads == warp.block.rank)
-        same_cluster = (place >= 0) & (place < cluster.threads)
-        bad = ((cta | (scope == "cta")) & ~same_block) | ((within_cluster | (scope == "cluster")) & ~same_cluster)
-        if warp.launch.devices > 1:
-            device = warp.launch.device_of(((entries & AGENT) - 1) // threads)
-            bad |= (((entries & SCOPE_GPU) == SCOPE_GPU) | (scope == "gpu")) & (device != cluster.device)
-        bad &= unordered
+        if conflict is not None or not atomic or (unordered := self._unordered(warp, entries & ~SEVERAL)) is None:
+            return conflict
+        bad = beyond_scope(warp, entries, scope) & unordered
         return replace(first_conflict(bad, entries, True, width), narrow=True) if bad.any() else None
 
     def _first_of_more(self, warp: "Warp", rows: NumPyArray, entries: Entries, atomic: bool) -> Conflict | None:
@@ -233,8 +222,7 @@ class RaceShadow:
         self, warp: "Warp", rows: NumPyArray, width: int, atomic: bool = False, scope: str = "gpu"
     ) -> Conflict | None:
         """The first conflict of the active lanes' writes with an earlier access."""
-        conflict = self._first_write(warp, rows, width, atomic, scope, over=True)
-        if conflict is not None:
+        if (conflict := self._first_write(warp, rows, width, atomic, scope, over=True)) is not None:
             return conflict
         tables = self._read_rows[width]
         if len(tables) == 1:
@@ -245,9 +233,16 @@ class RaceShadow:
             entries = np.moveaxis(tables[:, rows], 0, 2).reshape(len(rows), -1)
         bad = self._unordered(warp, entries, atomic, np.ones(entries.shape, bool))
         if bad is None:
-            return None
+            return None if self._apart is None else self._apart.first_unordered(warp, rows, width, self._granule)
         conflict = first_conflict(bad, entries, False, width)
         return replace(conflict, byte=conflict.byte // self._granule * self._granule)
+
+    def _kept_apart(self) -> "ReadsApart":
+        """Reads that are kept apart, of which few kernels have any."""
+        from .reads_apart import ReadsApart
+
+        self._apart = self._apart or ReadsApart(self._unordered)
+        return self._apart
 
     def _own_reads(self, warp: "Warp", rows: NumPyArray, width: int) -> Entries:
         """The table of the warp's reads. Each warp of the cluster has its own table for reads of peers' memory, which
@@ -271,8 +266,7 @@ class RaceShadow:
 
     def read(self, warp: "Warp", rows: NumPyArray, width: int) -> Conflict | None:
         """Records that the active lanes read `rows` of `width` bytes; the first conflict with an earlier write."""
-        conflict = self._first_write(warp, rows, width)
-        if conflict is not None:
+        if (conflict := self._first_write(warp, rows, width)) is not None:
             return conflict
         table, own = self._own_reads(warp, rows, width), rows
         if warp.is_several and self._forgets:  # the tables of its warps
@@ -280,6 +274,9 @@ class RaceShadow:
             own = rows + warp.lane_numbers() // WARP % len(self._reads) * (self._reads.shape[1] // table.shape[1])
         earlier, now = table.take(own, axis=0), warp.stamps()
         concurrent = self._unordered(warp, earlier)
+        if concurrent is not None and (of_copies := concurrent & (earlier & ASYNC != 0)).any():
+            self._kept_apart().keep(warp, rows, earlier, of_copies, self._granule)
+            concurrent &= ~of_copies
         table[own] = now if concurrent is None else np.where(concurrent, read_by_several(warp, earlier, now), now)
         shared = ((table[own, 0] ^ now[:, 0]) & AGENT) != 0
         if shared.any():  # lanes of this request read the same bytes
@@ -293,14 +290,17 @@ class RaceShadow:
             self._latest_rows[width][rows] = now
         return None
 
-    def date_reads(self, warp: "Warp", rows: NumPyArray, width: int, agent: int) -> None:
-        """Records that an asynchronous operation of each active lane has read a row as an agent, without a check."""
+    def date_reads(self, warp: "Warp", rows: NumPyArray, width: int, agent: int, apart: bool = False) -> None:
+        """Records that an asynchronous operation of each active lane has read a row as an agent, without a check. Where
+        reads of the rows are kept `apart`, which takes time, a write that knows each of them is ordered after all.
+        """
         table = self._own_reads(warp, rows, width)
         earlier, now = table[rows], np.full((len(rows), 1), warp.launch.clock << 32 | PROXIED | agent)
-        concurrent = self._unordered(warp, earlier)
-        if concurrent is not None:
+        if (concurrent := self._unordered(warp, earlier)) is not None:
             concurrent &= (earlier & (AGENT | SEVERAL)) != agent
-            # an entry has one agent, which cannot stand for copies and threads: nobody counts as knowing both
+        if apart:
+            self._kept_apart().keep(warp, rows, earlier, concurrent, self._granule)
+        elif concurrent is not None:
             shared = now & ~AGENT | SEVERAL_BLOCKS if agent & ASYNC else read_by_several(warp, earlier, now)
             now = np.where(concurrent, shared, now)
         table[rows] = now
@@ -367,8 +367,7 @@ class RaceShadow:
         """Records that the active lanes read `rows` atomically in a scope; the first conflict with a write that is not
         atomic, or not in that scope. In shared memory `sys` is that of volatile accesses, which order no lanes.
         """
-        conflict = self._first_write(warp, rows, width, True, scope)
-        if conflict is not None:
+        if (conflict := self._first_write(warp, rows, width, True, scope)) is not None:
             return conflict
         if scope == "sys" and self._forgets:
             bad = self._unordered(warp, entries := self.write_rows[width][rows] & ~SEVERAL)
