@@ -2,8 +2,8 @@
 """Views, layouts and parts of threads taken apart into the integers that they hold.
 
 Control flow that changes a view carries its coordinates, and takes the view anew where paths meet: the address is then
-computed as if the program had carried the coordinate itself. Where views are of other tensors, as when two buffers are
-swapped, it carries the number of the tensor, too.
+computed as if the program had carried the coordinate itself. An address that is a number is carried like a coordinate.
+Where views are of other tensors, as when two buffers are swapped, control flow carries the number of the tensor, too.
 """
 
 from collections.abc import Sequence
@@ -16,14 +16,15 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ...dialects.cute import CoordAttr, LayoutAttr
 from ...dialects.cute.values import integers
-from ...dialects.tile import ChooseOp, IdentityOp, MakeTensorOp, RecastOp, TensorType, ViewOp
+from ...dialects.ptx import IntToPtrOp, PtrType
+from ...dialects.tile import ChooseOp, IdentityOp, MakeTensorOp, RecastOp, TensorAtOp, TensorType, ViewOp
 from ...dialects.tile.view_base import LayoutViewOp
 from ...layout.algebra.core import ComposedLayout, Layout
 from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import transform_leaves
 from ...layout.algebra.modes import slice_and_offset
-from ..scalars.dtypes import DType, Index
-from ..scalars.values import MOST, Int, compare, index_of
+from ..scalars.dtypes import DType, Index, dtype_of
+from ..scalars.values import MOST, Int, compare, convert, index_of
 from ..tensors.copies import ThrCopy
 from ..tensors.tensor_base import AnyTensor, Elements, emit_inferred
 from ..tensors.tensors import CoordPointer, Pointer, aligned_after
@@ -182,6 +183,8 @@ class Apart:
         rest = list(parts)
         if isinstance(root, _Choice):
             root = root.roots.choose(root.type, rest.pop(0))
+        elif isinstance(root, _AtNumber):
+            root = root.tensor(rest.pop(0))
         for step in steps:
             root = step.taken(root, rest)
         return value.like(root)
@@ -196,9 +199,38 @@ class _Choice:
     dtype: DType
 
 
+@dataclass(frozen=True)
+class _AtNumber:
+    """A tensor at an address that is a number, but for the number: the types of the tensor and its pointer, and the
+    alignment; and the tensor itself, with its number.
+    """
+
+    type: TensorType
+    pointer: PtrType
+    align: int
+    ssa: SSAValue = field(compare=False)
+    number: Int = field(compare=False)
+
+    @classmethod
+    def of(cls, ssa: SSAValue) -> "_AtNumber | None":
+        """None for another tensor."""
+        if not isinstance(op := ssa.owner, TensorAtOp) or not isinstance(at := op.ptr.owner, IntToPtrOp):
+            return None
+        assert isinstance(ssa.type, TensorType)
+        assert isinstance(op.ptr.type, PtrType)
+        return cls(ssa.type, op.ptr.type, at.align.value.data, ssa, Int(at.number, dtype_of(at.number.type)))
+
+    def tensor(self, number: Any) -> SSAValue:
+        """The tensor at another number."""
+        if number is self.number and current().sees(self.ssa):
+            return self.ssa
+        at = emit(IntToPtrOp(convert(number, self.number.dtype).ssa, self.align, self.pointer)).results[0]
+        return emit(TensorAtOp(at, self.type)).results[0]
+
+
 def _view(tensor: AnyTensor, way: Way) -> Apart | None:
     """A view as the tensor from which views lead to it, and these views; the parts are the integers of their
-    coordinates, after the number of the tensor where there are several.
+    coordinates, after the number of the tensor where there are several, or its address where that is a number.
     """
     steps: list[_Step] = []
     leaves: list[Any] = []
@@ -226,6 +258,8 @@ def _view(tensor: AnyTensor, way: Way) -> Apart | None:
         number = way.number_of(ssa)
         choice = _Choice(way, _drop_alignment(ssa), tensor.element_type)
         return None if number is None else Apart(tensor, (choice, *steps), (number, *leaves))
+    if ssa is not None and (at := _AtNumber.of(ssa)) is not None:
+        return Apart(tensor, (at, *steps), (at.number, *leaves))
     return Apart(tensor, (ssa, *steps), tuple(leaves)) if steps else None
 
 

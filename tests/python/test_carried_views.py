@@ -8,6 +8,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
+from tilefold.cute.runtime import from_dlpack
 
 # pyright: reportUnknownParameterType=false, reportMissingParameterType=false, reportUnknownVariableType=false
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false
@@ -241,6 +242,28 @@ def test_tensors_of_arguments_and_fragments_are_swapped() -> None:
         total = A[:, 0] + A[:, 2] * sum(range(1, n))
         assert (target[:, 5] == source[:, 6] + total).all()
         assert (other == source).all()
+
+
+def test_tensors_at_addresses_that_a_loop_reads() -> None:
+    @cute.kernel
+    def kernel(addresses: cute.Tensor, out: cute.Tensor, n: cute.Int32) -> None:
+        def at(i: object):
+            pointer = cute.make_ptr(cute.Float32, addresses[i], mem_space=cute.AddressSpace.gmem, assumed_align=4)
+            return cute.make_tensor(pointer, cute.make_layout((4, 2), stride=(2, 1)))
+
+        column = at(0)[None, 0]
+        for i in range(n):
+            out[i] = column[3]
+            if i % 2 == 0:
+                column = at(i + 1)[None, 1]
+        out[n] = column[2]
+
+    given = [np.arange(8 * i, 8 * i + 8, dtype=np.float32) for i in range(4)]
+    for array in given:
+        from_dlpack(array)
+    addresses, out = np.array([array.ctypes.data for array in given]), np.zeros(5, np.float32)
+    kernel(addresses, out, 4).launch(grid=1, block=1, device="sim")
+    assert out.tolist() == [6, 15, 15, 31, 29]
 
 
 def test_tensors_that_differ_cannot_be_swapped() -> None:
