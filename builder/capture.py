@@ -6,15 +6,20 @@ arguments of the host. All other numbers become parameters of the kernel, which 
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i32, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import Pure
 
 from ..dialects.ptx import IntToPtrOp, PtrToIntOp
 from ..dialects.tile.directives import TileOp
-from .tracing.state import HostFunction, is_of
+from .tracing.state import is_of
+
+if TYPE_CHECKING:
+    from .tracing.host_function import HostFunction
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +30,7 @@ class Captured:
     type: Attribute
 
 
-def captured(kernel: Block, host: HostFunction) -> list[Captured]:
+def captured(kernel: Block, host: "HostFunction") -> list[Captured]:
     """Makes a kernel independent of the host's block: returns the parameters that it has for the host's values, which
     are added to the arguments of `kernel` in this order.
     """
@@ -41,7 +46,7 @@ def captured(kernel: Block, host: HostFunction) -> list[Captured]:
 
 
 class _Capture:
-    def __init__(self, kernel: Block, host: HostFunction) -> None:
+    def __init__(self, kernel: Block, host: "HostFunction") -> None:
         self.kernel = kernel
         self.host = host
         self.parameters: list[Captured] = []
@@ -55,7 +60,7 @@ class _Capture:
             owner = value.owner
             if isinstance(value, BlockArgument):
                 known = self._known[value] = self._parameter(value, value.type)
-            elif isinstance(owner, TileOp | IntToPtrOp | PtrToIntOp | arith.ConstantOp):
+            elif isinstance(owner, TileOp | IntToPtrOp | PtrToIntOp | arith.ConstantOp) and owner.has_trait(Pure):
                 known = self._copied(value, owner)
             else:
                 known = self._known[value] = self._number(value)

@@ -10,7 +10,7 @@ from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FileLineColLoc, IndexType, IntAttr, IntegerAttr, ModuleOp, StringAttr
@@ -51,7 +51,10 @@ from .tensors.gemm import ONE_THREAD
 from .tensors.tensors import Tensor
 from .tracing.python_errors import explain_error
 from .tracing.source import PythonSource, place_of_line
-from .tracing.state import HostFunction, building, host, is_building
+from .tracing.state import building, host, is_building
+
+if TYPE_CHECKING:
+    from .tracing.host_function import HostFunction
 
 
 def bounds_of(body: Block, bounds: LaunchBounds) -> LaunchBounds:
@@ -287,7 +290,7 @@ def _trace(
     return Traced(module, kernel, bounds, source, builder.texts, shared)
 
 
-def _capture_host_values(block: Block, launching: HostFunction, names: list[str]) -> dict[str, SSAValue]:
+def _capture_host_values(block: Block, launching: "HostFunction", names: list[str]) -> dict[str, SSAValue]:
     """The values of the host that become the last parameters of a kernel, by the names that are added to `names`."""
     shared: dict[str, SSAValue] = {}
     for parameter in captured(block, launching):

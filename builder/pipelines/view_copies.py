@@ -3,7 +3,7 @@
 memory: the map is that of the whole tensor, and the coordinates are those of the view in it (`cute.experimental`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, TypeAlias, get_args
@@ -20,10 +20,12 @@ from ..tensors.layouts import make_layout, rank, size, size_in_bytes
 from ..tensors.modes import filter_zeros, group_modes
 from ..tensors.nvgpu import CopyBulkTensorTileG2SMulticastOp, CopyBulkTensorTileG2SOp, CopyBulkTensorTileS2GOp, CtaGroup
 from ..tensors.operand_copies import make_tiled_tma_atom_A, make_tiled_tma_atom_B
-from ..tensors.tensors import CoordTensor, Tensor
+from ..tensors.tensors import Address, CoordTensor, Tensor
 from ..tensors.tiled_mma import TiledMma
-from ..tensors.tma import create_tma_multicast_mask, make_tiled_tma_atom, tma_copy, tma_partition
+from ..tensors.tma import TmaInfo, create_tma_multicast_mask, make_tiled_tma_atom, tma_copy, tma_partition
 from ..tensors.views import on_coordinates, whole_of, zipped_divide
+from ..tracing.state import current
+from .maps_in_memory import LoadedMap, is_computed, once_defined, place_of_map, write_map
 
 
 class OperationTypeEnum(Enum):
@@ -117,7 +119,13 @@ def _load(
         mask, place, cluster_shape = create_tma_multicast_mask(layout, coord, mode), coord[mode], layout.shape
         blocks = make_layout(size(layout[mode]))
     make = make_tiled_tma_atom_A if tile.operand in ("A", "SFA") else make_tiled_tma_atom_B
-    info = make(op, whole_of(src), _from_0(dst.ir_type.layout.data), tile.tiler, tile.tiled_mma, cluster_shape)
+    whole = whole_of(src)
+
+    def info_of_map() -> TmaInfo:
+        return make(op, whole, _from_0(dst.ir_type.layout.data), tile.tiler, tile.tiled_mma, cluster_shape)
+
+    map = _map_in_memory(whole, info_of_map, size(whole_of(dst)) // size(dst)) if is_computed(whole) else None
+    info = info_of_map() if map is None else map.info
     rows, depth = (size(part) for part in dst.layout.shape[0])
     tiles = zipped_divide(on_coordinates(src, info.tma_tensor), (rows, depth))
     to, source = tma_partition(info.atom, place, blocks, group_modes(dst, 0, 3), group_modes(tiles, 0, 2))
@@ -126,15 +134,58 @@ def _load(
         bytes = size_in_bytes(dst.element_type, dst.layout) * (2 if is_paired else 1)
         leads: Any = cluster.block_idx_in_cluster() % 2 == 0 if is_paired else True
         if_(leads, lambda: if_(elect_one(), lambda: mbarrier_expect_tx(mbar, bytes)))
-    tma_copy(info.atom, source, to, mbar, mask, None)
+    tma_copy(info.atom, source, to, mbar, mask, None, None if map is None else map.place)
+    if map is not None:
+        map.loads()
+
+
+def _map_in_memory(tensor: Tensor, make: Callable[[], TmaInfo], stages: int) -> LoadedMap:
+    """The map of a tensor whose address the kernel computes, written once where the tensor is defined."""
+    written = current().maps
+
+    def write() -> LoadedMap:
+        info = make()
+        key = tensor.ssa, info.atom.type
+        if key not in written:
+            written[key] = LoadedMap.written(info, stages)
+        return written[key]
+
+    return once_defined(tensor, write)
 
 
 def tma_store(src: Tensor, dst: Tensor, *, cta_v_map: object) -> None:
-    """Stores a tile of shared memory to a view of a tensor in global memory; a warp calls it."""
-    info = make_tiled_tma_atom(CopyBulkTensorTileS2GOp(), whole_of(dst), _from_0(src.ir_type.layout.data), cta_v_map)
-    part = on_coordinates(dst, info.tma_tensor)
-    source, to = tma_partition(info.atom, 0, make_layout(1), group_modes(src, 0, 2), group_modes(part, 0, 2))
-    tma_copy(info.atom, source, to, None, None, None)
+    """Stores a tile of shared memory to a view of a tensor in global memory; a warp calls it. The map of a tensor whose
+    address the kernel computes is written before each store: `StoreMap` writes it once.
+    """
+    map = StoreMap.of(src, dst, cta_v_map)
+    map.write()
+    map.store(src, dst)
+
+
+@dataclass(frozen=True)
+class StoreMap:
+    """The map of a tensor to which tiles are stored, at a `place` in memory if the kernel computes its address."""
+
+    info: TmaInfo
+    place: Address | None
+
+    @classmethod
+    def of(cls, src: Tensor, dst: Tensor, cta_v_map: object) -> "StoreMap":
+        """The map for a view of a tensor and a tile in shared memory."""
+        whole = whole_of(dst)
+        info = make_tiled_tma_atom(CopyBulkTensorTileS2GOp(), whole, _from_0(src.ir_type.layout.data), cta_v_map)
+        return cls(info, place_of_map() if is_computed(whole) else None)
+
+    def write(self) -> None:
+        """Makes the map in memory, if it is there; the warp that stores calls it."""
+        if self.place is not None:
+            write_map(self.info.atom, self.place)
+
+    def store(self, src: Tensor, dst: Tensor) -> None:
+        """Stores a tile; a warp calls it."""
+        part = on_coordinates(dst, self.info.tma_tensor)
+        source, to = tma_partition(self.info.atom, 0, make_layout(1), group_modes(src, 0, 2), group_modes(part, 0, 2))
+        tma_copy(self.info.atom, source, to, None, None, None, self.place)
 
 
 def _from_0(layout: LayoutLike) -> LayoutLike:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import CodeType, TracebackType
-from typing import Any, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 from weakref import ref
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, IntegerAttr, StringAttr
@@ -19,6 +19,9 @@ from ...base.errors import Code, LayoutError, TilefoldError
 from ...compiler.frontend.diagnostics import Diagnostic, Place, ProgramError, Severity
 from ...compiler.frontend.source import MAX_OPERATIONS
 from .source import place_of_code, places_of_traceback, spell_in_python, user_frame
+
+if TYPE_CHECKING:
+    from .host_function import HostFunction
 
 MAX_STEPS = 1 << 20
 """The most iterations that Python does of loops in a kernel's functions."""
@@ -37,7 +40,8 @@ class Builder:
     control flow left without a value; `texts` has functions that the simulator executes in place of PTX texts,
     `registers` those of the kernel that texts declare. `threads` is the number of threads of a block, None if unknown.
     `contract` says whether sums of products are rounded once. `host` is the host function that launches the kernel, or
-    runs itself. One thread of each warp executes the blocks `elected`. `at_end` adds operations.
+    runs itself. One thread of each warp executes the blocks `elected`. `at_end` adds operations. `maps` are
+    those that the kernel writes to memory, by the tensor and the type of the atom.
     """
 
     block: Block
@@ -55,6 +59,7 @@ class Builder:
     _open: list[Block] = field(default_factory=lambda: [], repr=False)
     elected: list[Block] = field(default_factory=lambda: [], repr=False)
     at_end: list[Callable[[], None]] = field(default_factory=lambda: [], repr=False)
+    maps: dict[tuple[SSAValue, Attribute], Any] = field(default_factory=lambda: {}, repr=False)
     _shared: dict[Attribute, SSAValue] = field(default_factory=lambda: {}, repr=False)
     _constants: dict[tuple[Block, Attribute], SSAValue] = field(default_factory=lambda: {}, repr=False)
     _count: int = 0
@@ -64,6 +69,11 @@ class Builder:
     def __post_init__(self) -> None:
         self._root = self.block
         self._open.append(self.block)
+
+    @property
+    def root(self) -> Block | None:
+        """The block of the kernel itself, in no branch, loop or map."""
+        return self._root
 
     @property
     def is_certain(self) -> bool:
@@ -224,28 +234,7 @@ class Builder:
 _CURRENT: ContextVar[Builder | None] = ContextVar("tilefold_builder", default=None)
 
 
-class HostFunction(Protocol):
-    """A host function that is being executed."""
-
-    @property
-    def block(self) -> Block:
-        """Where its operations are."""
-        ...
-
-    def number(self, value: SSAValue) -> int | float | bool:
-        """The number that a host value has in this call."""
-        ...
-
-    def present(self, value: SSAValue) -> int | float | bool | None:
-        """The number that a host value has at present, on which nothing will depend; None if it has none."""
-        ...
-
-    def effect(self, op: Operation) -> None:
-        """Makes the host execute an operation that has effects. Raises TilefoldError if it cannot."""
-        ...
-
-
-def host() -> HostFunction | None:
+def host() -> "HostFunction | None":
     """The function of the host that is being executed, outside the kernels that it launches; None without one."""
     builder = _CURRENT.get()
     if builder is None or builder.host is None or builder.host.block is not builder.block:
@@ -296,7 +285,7 @@ def suspended() -> Generator[None, None, None]:
 
 @contextmanager
 def building(
-    block: Block, convert: Callable[[Any, Any], object], host: HostFunction | None = None
+    block: Block, convert: Callable[[Any, Any], object], host: "HostFunction | None" = None
 ) -> Generator[Builder, None, None]:
     """Within it, the functions of this folder write operations to the end of `block`, and types make
     values by `convert`.

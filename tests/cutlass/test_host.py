@@ -392,3 +392,26 @@ def test_a_kernel_has_parameters_by_keyword_only(options: dict[str, int]) -> Non
     a = np.zeros(8, np.int32)
     shift(a, **options)
     assert a.tolist() == [options.get("by", 1)] * 8
+
+
+@cute.jit
+def shift_by_extents(A: cute.Tensor, addresses: cute.Tensor, needs: cutlass.Constexpr[str]) -> None:
+    first: Any = addresses[0]
+    pointer = cute.make_ptr(cutlass.Int32, first, mem_space=cute.AddressSpace.gmem, assumed_align=4)
+    tensor = cute.make_tensor(pointer, cute.make_layout((8, 2)))
+    count = first if needs == "element" else cute.size(tensor, mode=[1])
+    shifted(tensor if needs == "tensor" else A, by=count if needs == "extent" else 2).launch(grid=count - 1, block=8)
+
+
+@pytest.mark.parametrize("needs", ["extent", "element", "tensor"])
+def test_the_host_reads_elements_for_the_extents_of_tensors(needs: str) -> None:
+    a, addresses = np.zeros(8, np.int32), np.full(1, 2, np.int64)
+    if needs == "extent":
+        shift_by_extents(a, addresses, needs)
+        cute.compile(shift_by_extents, a, addresses, needs)(a, addresses)
+        assert a.tolist() == [4] * 8
+        return
+    with pytest.raises(TilefoldError) as caught:
+        shift_by_extents(a, addresses, needs)
+    assert caught.value.code == "E5001"
+    assert "addresses[0]" in str(caught.value)

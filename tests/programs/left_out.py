@@ -30,10 +30,6 @@ LEFT_OUT: Mapping[str, str] = {
     "cute/blackwell/tutorial/tutorial_gemm/utils.py": "a module of other programs",
     "cute/blackwell_geforce/kernel/blockscaled_gemm/blockscaled_gemm_dispatch.py": "a module of other programs",
     "cute/tvm_ffi": "TVM FFI",
-    "cute_ext/blackwell/dense_gemm_ptr_array.py": (
-        "tensor maps that loads change to the tensor of a batch, in memory that the caller gives "
-        "(QueryDeviceWorkspaceFunc)"
-    ),
     f"{_TUTORIALS}/ffi": "arguments that are structures of C (`__c_pointers__`), whose members a host function reads",
     f"{_TUTORIALS}/jax/cute_dsl_jax.ipynb": "it asks nvidia-smi; the table has its kernels, cute_dsl_jax_kernels.py",
     **{

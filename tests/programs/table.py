@@ -406,7 +406,11 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     *(
         Program(f"cute_ext/blackwell/{name}.py", arguments, _LARGE, target=_SM_100)
-        for name, arguments in (("dense_gemm", "--mnkl 128,256,128,1"), ("dense_gemm_2sm", ""))
+        for name, arguments in (
+            ("dense_gemm", "--mnkl 128,256,128,1"),
+            ("dense_gemm_2sm", ""),
+            ("dense_gemm_ptr_array", "--mnkl 256,128,96,4"),
+        )
     ),
     Program(
         "cute_ext/blackwell/dense_block_scaled_gemm.py",

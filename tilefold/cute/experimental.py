@@ -3,13 +3,20 @@
 as long as the block (`cutlass.cute.experimental`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.builder.control.control_functions import if_
+from tilefold.builder.control.control_functions import for_, if_
+from tilefold.builder.control.loop_range import make_range
 from tilefold.builder.instructions import arch, cluster
-from tilefold.builder.instructions.tensor_core import alloc_tmem, dealloc_tmem, retrieve_tmem_ptr
+from tilefold.builder.instructions.tensor_core import (
+    alloc_tmem,
+    dealloc_tmem,
+    fence_view_async_tmem_load,
+    retrieve_tmem_ptr,
+)
 from tilefold.builder.pipelines.advancing import (
     TMAStorePipeline,
     TMAToUMMAPipeline,
@@ -20,6 +27,7 @@ from tilefold.builder.pipelines.allocator import SmemAllocator
 from tilefold.builder.pipelines.tmem_allocator import get_num_tmem_alloc_cols
 from tilefold.builder.pipelines.view_copies import (
     OperationTypeEnum,
+    StoreMap,
     get_cta_v_map_ab,
     get_cta_v_map_c,
     tma_load,
@@ -30,13 +38,24 @@ from tilefold.builder.scalars.dtypes import DType, Int32
 from tilefold.builder.tensors import copies
 from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.allocation import make_rmem_tensor, make_smem_tensor
+from tilefold.builder.tensors.blackwell import (
+    compute_epilogue_tile_shape,
+    get_smem_store_op,
+    get_tmem_load_op,
+    make_smem_layout_epi,
+)
+from tilefold.builder.tensors.coordinates import as_tuple
+from tilefold.builder.tensors.copies import make_tiled_copy_D
 from tilefold.builder.tensors.gemm import gemm
-from tilefold.builder.tensors.layouts import make_layout
+from tilefold.builder.tensors.hopper import LayoutEnum
+from tilefold.builder.tensors.layouts import make_layout, size
 from tilefold.builder.tensors.pointers import make_ptr, make_tensor
+from tilefold.builder.tensors.tensor_memory import make_tmem_copy
 from tilefold.builder.tensors.tensors import Tensor
-from tilefold.builder.tensors.tiled_mma import make_tiled_mma
+from tilefold.builder.tensors.tiled_mma import TiledMma, make_tiled_mma
+from tilefold.builder.tensors.tuples import append_ones
 from tilefold.builder.tensors.umma import Field
-from tilefold.builder.tensors.views import composition, inside, zipped_divide
+from tilefold.builder.tensors.views import composition, flat_divide, inside, zipped_divide
 from tilefold.builder.tracing.state import current
 
 from .host.compiler import compile
@@ -45,10 +64,10 @@ from .kernel import kernel
 from .public import publish
 
 __all__ = [
-    "OperationTypeEnum", "TMAStorePipeline", "TMAToUMMAPipeline", "UMMAtoAsyncPipeline", "allocate", "compile", "copy",
-    "dot", "dot_block_scaled", "get_cta_v_map_ab", "get_cta_v_map_c", "get_mbarrier", "jit", "kernel",
-    "make_t2r_rmem_layout", "make_tmem_layout_acc", "partition", "partition_and_copy", "pipeline_advance_iterator",
-    "tma_load", "tma_load_multicast", "tma_store",
+    "OperationTypeEnum", "TMAStorePipeline", "TMAToUMMAPipeline", "UMMAtoAsyncPipeline", "allocate", "compile",
+    "copy", "dot", "dot_block_scaled", "epilogue_tma_store", "get_cta_v_map_ab", "get_cta_v_map_c", "get_mbarrier",
+    "jit", "kernel", "mainloop_mma", "make_t2r_rmem_layout", "make_tmem_layout_acc", "partition",
+    "partition_and_copy", "pipeline_advance_iterator", "tma_load", "tma_load_multicast", "tma_store",
 ]  # fmt: skip
 
 
@@ -126,6 +145,82 @@ def dot(mma_atom: object, a: Tensor, b: Tensor, c: Tensor) -> None:
 def dot_block_scaled(mma_atom: object, a: Tensor, sfa: Tensor, b: Tensor, sfb: Tensor, c: Tensor) -> None:
     """The same with scales of a and b in tensor memory."""
     _multiply(mma_atom, {Field.SFA: sfa, Field.SFB: sfb}, a, b, c)
+
+
+def mainloop_mma(
+    tiled_mma: TiledMma,
+    a: Tensor,
+    b: Tensor,
+    acc: Tensor,
+    k_tile_begin: Any,
+    k_tile_end: Any,
+    mma_inst_tile_k: int,
+    a_pipe: TMAToUMMAPipeline,
+    b_pipe: TMAToUMMAPipeline,
+) -> tuple[TMAToUMMAPipeline, TMAToUMMAPipeline]:
+    """acc = a b, as the sum over the tiles of K from `k_tile_begin` to `k_tile_end`, each of `mma_inst_tile_k`
+    instructions. Pipelines fill the stages of a and b, (MMA,MMA_M,MMA_K,STAGE) in shared memory, and may be one; a warp
+    calls it. The pipelines are returned, at the stages that follow.
+    """
+    atom = make_tiled_mma(tiled_mma.op)
+    pipes = (a_pipe,) if a_pipe is b_pipe else (a_pipe, b_pipe)
+
+    def tile(number: Any, *pipes: TMAToUMMAPipeline) -> Any:
+        stages = [pipe.consumer_wait_and_get_stage()[1] for pipe in pipes]
+        for k in range(mma_inst_tile_k):
+            first, second = (
+                append_ones(x[None, None, k, at], up_to_rank=3) for x, at in ((a, stages[0]), (b, stages[-1]))
+            )
+            atom.set(Field.ACCUMULATE, True if k else number != k_tile_begin)
+            dot(atom, first, second, acc)
+        for pipe in pipes:
+            pipe.consumer_release_and_advance()
+        return pipes[0] if len(pipes) == 1 else pipes
+
+    end = as_tuple(for_(make_range(k_tile_begin, k_tile_end), tile, *pipes))
+    return end[0], end[-1]
+
+
+def epilogue_tma_store(
+    cta_tile_shape: Any,
+    use_2cta_instrs: bool,
+    acc: Tensor,
+    mD: Tensor,
+    tile: tuple[Any, Any, Any],
+    pipe: TMAStorePipeline,
+    tma_warp_id: int,
+    epilogue_op: Callable[[Any], Any] = lambda x: x,
+) -> TMAStorePipeline:
+    """Stores a block's tile of accumulators, (M,N) in tensor memory, through stages of shared memory to the tile
+    (m,n,l) of a tensor D, after `epilogue_op` of the values. The four warps of the epilogue, whose first is a multiple
+    of four, call it, and may go on when the copies have read shared memory. The pipeline is returned.
+    """
+    layout, dtype, thread = LayoutEnum.from_tensor(mD), mD.element_type, arch.thread_idx()[0] % 128
+    gD = zipped_divide(mD, tuple(cta_tile_shape)[:2])[((None, None), tile)]
+    epi_tile = compute_epilogue_tile_shape(cta_tile_shape, use_2cta_instrs, layout, dtype)
+    sD = allocate(dtype, AddressSpace.smem, make_smem_layout_epi(dtype, layout, epi_tile, pipe.stages), 1024)
+    load = get_tmem_load_op(cta_tile_shape, layout, dtype, acc.element_type, epi_tile, use_2cta_instrs)
+    parts, tiles = flat_divide(acc, epi_tile), flat_divide(gD, epi_tile)
+    t2r = make_tmem_copy(load, parts[None, None, 0, 0])
+    r2s = make_tiled_copy_D(get_smem_store_op(layout, dtype, acc.element_type, t2r), t2r)
+    laid = make_t2r_rmem_layout(t2r, tiles, thread)
+    values, results = make_rmem_tensor(laid, acc.element_type), make_rmem_tensor(laid, dtype)
+    map = StoreMap.of(sD[None, None, 0], tiles[None, None, 0, 0], epi_tile)
+    stores = cluster.make_warp_uniform(arch.warp_idx()) == tma_warp_id
+    if_(stores, map.write)
+    for n in range(size(parts, mode=[3])):
+        for m in range(size(parts, mode=[2])):
+            partition_and_copy(t2r.get_slice(thread), parts[None, None, m, n], values)
+            fence_view_async_tmem_load()
+            results.store(epilogue_op(values.load()).to(dtype))
+            pipe.acquire_sync()
+            stage = sD[None, None, pipe.get_index()]
+            partition_and_copy(r2s.get_slice(thread), results, stage)
+            pipe.commit_sync()
+            if_(stores, partial(map.store, stage, tiles[None, None, m, n]))
+            pipe.release_advance()
+    pipe.tail()
+    return pipe
 
 
 def _multiply(mma_atom: Any, scales: Mapping[Field, Tensor], a: Tensor, b: Tensor, c: Tensor) -> None:

@@ -18,6 +18,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "cute.atom": "tilefold.cute",
     "cute.core": "tilefold.cute",
     "cute.experimental": "tilefold.cute.experimental",
+    "cute.experimental.host_runtime": "tilefold.cute.host_runtime",
     "cute.experimental.iket": "tilefold.cutlass.iket",
     "cute.iket": "tilefold.cutlass.iket",
     "cute.math": "tilefold.cute.math",

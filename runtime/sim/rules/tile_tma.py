@@ -4,8 +4,10 @@ registers of its own. A map in a register is its address, as that of a parameter
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
+import numpy as np
 from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
@@ -40,7 +42,9 @@ def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         given, maps = tensor_value(warp.registers[source]), warp.launch.maps
-        if any(map(varies, (given.address, *given.scalars))):
+        address, *scalars = (_common(warp, value) for value in (given.address, *given.scalars))
+        given = replace(given, address=address, scalars=tuple(scalars))
+        if any(map(varies, (address, *scalars))):
             text = "the launch makes a tensor map from the kernel's arguments, but this one differs between threads"
             hint = "make the map of the whole argument, and take tiles of tile.tma_tensor at run-time coordinates"
             raise SimulationError(Code.TENSOR_MAP, text, hint, site=site)
@@ -57,6 +61,12 @@ def _tensor_map(op: tile.TensorMapOp, t: Translator) -> Step:
         warp.registers[result] = MAP_BASE + TENSOR_MAP.size * maps.index(placed)
 
     return step
+
+
+def _common(warp: Warp, value: Value) -> Value:
+    """A value that is the same in all active lanes, as one; another one as it is."""
+    chosen = warp.select(value) if varies(value) else np.zeros(0)
+    return chosen[0].item() if len(chosen) and (chosen == chosen[0]).all() else value
 
 
 def _tma_tensor(op: tile.TmaTensorOp, t: Translator) -> Step:

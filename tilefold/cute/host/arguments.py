@@ -14,6 +14,7 @@ from tilefold.builder.scalars.values import wrap
 from tilefold.builder.tensors.tensors import Tensor
 from tilefold.builder.trace import Parameter
 from tilefold.dialects.cute.values import unknowns
+from tilefold.dialects.ptx import MAP_BYTES
 from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown
@@ -26,6 +27,12 @@ from ..jit_arguments import CType, JitArgument, StructType, number_at
 from ..specialise import BoundArguments, element_of_name, unmark
 from .descriptions import FakeTensor, SymInt
 from .streams import StreamSlot, is_stream
+
+WORKSPACE = "workspace of tensor maps"
+"""The name of the memory for tensor maps among the arguments, which no parameter can have."""
+_BYTE = element_of_name("ui8")
+_MAPS = FakeTensor(_BYTE, Layout((Unknown(64),), (1,)), MAP_BYTES)
+"""That memory as functions are compiled for it."""
 
 
 @dataclass
@@ -121,6 +128,31 @@ class HostArguments(BoundArguments):
             else:
                 self._constant(name, part)
         return made
+
+    def workspace(self) -> SSAValue:
+        """The memory that calls of the function pass behind their arguments."""
+        if WORKSPACE not in self.slots:
+            self.slots[WORKSPACE] = ssa = self.block.insert_arg(_MAPS.tensor_type, len(self.block.args))
+            ssa.name_hint = "workspace"
+        return self.slots[WORKSPACE]
+
+    def give_workspace(self, memory: object) -> None:
+        """Sets that memory; None for a call that has none. LaunchError (E3106) for anything but bytes in a row, at an
+        address that maps can have.
+        """
+        array = _MAPS.array if memory is None else array_of(WORKSPACE, unmark(memory))
+        if array.dtype != _MAPS.array.dtype or array.strides != (1,):
+            raise argument_error(WORKSPACE, "is no array of bytes in a row", "give it one mode, and elements of uint8")
+        if problem := misalignment(array, MAP_BYTES):
+            raise argument_error(WORKSPACE, problem, f"maps lie at multiples of {MAP_BYTES} bytes")
+        self.values[WORKSPACE], self.arrays[WORKSPACE] = array if memory is None else unmark(memory), array
+
+    def check_workspace(self, needed: int) -> None:
+        """LaunchError (E3106) if it has fewer than `needed` bytes."""
+        given = self.arrays[WORKSPACE].bytes
+        if given < needed:
+            problem = f"has {given} bytes, and the tensor maps of the kernel take {needed}"
+            raise argument_error(WORKSPACE, problem, "ask QueryDeviceWorkspaceFunc for the size")
 
     def _argument(self, part: object) -> Any:
         """The form in which the function sees a parameter; anything else as it is."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from xdsl.ir import Operation, SSAValue
 
@@ -17,6 +17,7 @@ from tilefold.driver.output import write_files
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args, DirectLaunch
 from tilefold.runtime.cuda.launcher import Launcher
+from tilefold.runtime.errors import argument_error
 
 from ..compiled_kernel import CompiledKernel
 from ..debugging_methods import shown
@@ -24,11 +25,13 @@ from ..jit import JitFunction
 from ..parameters import OuterNames, Signature
 from ..specialise import FieldConstants
 from ..torch_compile import skip_frames, untraced
-from .arguments import HostArguments, check_symbols
+from .arguments import WORKSPACE, HostArguments, check_symbols
 from .launching import HostLaunch
 from .options import CompileOptions
 from .prepared import PreparedCall, PreparedStep
 from .tracing import ElementsError, HostTrace, NoNumberError, values_of
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,22 @@ class Variant:
         values = values_of(bound, self.slots, self.constants)
         return all(values.number(value) == number for value, number in self.guards.items())
 
+    @property
+    def has_maps(self) -> bool:
+        """Whether a kernel of it writes tensor maps to a workspace."""
+        return any(isinstance(step, HostLaunch) and step.maps for step in self.steps)
+
+    def workspace_bytes(self, bound: HostArguments) -> int:
+        """The memory for these maps."""
+        values = values_of(bound, self.slots, self.constants)
+        return sum(step.workspace_bytes(values) for step in self.steps if isinstance(step, HostLaunch))
+
     def run(self, bound: HostArguments) -> PreparedCall | None:
         """Does the same for arguments that fit. Returns the launches, if all that it does are launches that are
         prepared.
         """
+        if self.has_maps:
+            bound.check_workspace(self.workspace_bytes(bound))
         values = values_of(bound, self.slots, self.constants)
         names = {ssa: name for name, ssa in self.slots.items()}
         prepared: list[PreparedStep | None] = []
@@ -112,6 +127,13 @@ class CompiledFunction:
         try:
             if self._outer is not None and self._outer.have_changed():
                 self._forget()
+            if self._has_maps:
+                if not args:
+                    hint = "pass an array of as many bytes as QueryDeviceWorkspaceFunc says"
+                    raise argument_error(WORKSPACE, "is missing as the last argument", hint)
+                *given, memory = args
+                self._run(self.signature.given(tuple(given), kwargs), memory)
+                return
             if not self.signature.is_plain:
                 self._run(self.signature.given(args, kwargs))
                 return
@@ -136,14 +158,35 @@ class CompiledFunction:
 
         return Launcher(Rules(signature.names, ranges=signature.ranges, exact=True), resolve, write)
 
-    def _run(self, given: Mapping[str, object]) -> PreparedCall | None:
-        """A call for which no other is prepared."""
+    @property
+    def _has_maps(self) -> bool:
+        """Whether its calls pass memory for tensor maps behind their arguments."""
+        return any(variant.has_maps for variants in self._variants.values() for variant in variants)
+
+    def get_aux_func(self, kind: "Callable[[CompiledFunction], T]", kernel: object = None) -> T:
+        """A function that says something about a call, such as `QueryDeviceWorkspaceFunc`; of the `kernel` that has
+        tensor maps in memory, there is one at most.
+        """
+        return kind(self)
+
+    def workspace_bytes(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> int:
+        """The memory that a call with arguments needs for tensor maps, in bytes."""
+        bound, variant = self._variant(self.signature.given(args, kwargs))
+        return (variant or self._traced(bound)).workspace_bytes(bound)
+
+    def _variant(self, given: Mapping[str, object], memory: object = None) -> tuple[HostArguments, Variant | None]:
+        """The arguments of a call, and the record that holds for them, if there is one."""
         if self._fields:
             given = {n: self._fields[n].put_into(x) if n in self._fields else x for n, x in given.items()}
         bound = self._bound(given, self.options.enable_tvm_ffi)
         check_symbols(self._symbols, bound.arrays)
+        bound.give_workspace(memory)
         variants = self._variants.get(tuple(bound.key), ())
-        variant = next((variant for variant in variants if variant.fits(bound)), None)
+        return bound, next((variant for variant in variants if variant.fits(bound)), None)
+
+    def _run(self, given: Mapping[str, object], memory: object = None) -> PreparedCall | None:
+        """A call for which no other is prepared."""
+        bound, variant = self._variant(given, memory)
         try:
             return (variant or self._traced(bound)).run(bound)
         except ElementsError:
@@ -247,6 +290,9 @@ class CompiledFunction:
                 raise TilefoldError(
                     Code.BAD_ARGUMENT, problem, "let it decide by static extents, and leave elements to kernels"
                 )
+            if variant.has_maps:
+                problem = f"the function '{name}' is not exported: its kernel writes tensor maps to a workspace"
+                raise TilefoldError(Code.BAD_ARGUMENT, problem, "make the maps of the kernel's arguments")
             from .exporting import write_function
 
             write_function(name, path, variant, self._forms, self._symbols, self._arch, self.options.enable_tvm_ffi)

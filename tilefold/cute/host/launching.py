@@ -3,6 +3,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from operator import index
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
@@ -18,6 +19,7 @@ from tilefold.builder.tensors.tensors import Pointer, Tensor
 from tilefold.builder.tracing.source import user_place
 from tilefold.builder.tracing.state import host, suspended
 from tilefold.dialects.cute.values import with_scalars
+from tilefold.dialects.ptx import MAP_BYTES
 from tilefold.dialects.tile import MakeTensorOp, TensorType, ViewOp
 from tilefold.layout.algebra.core import cosize
 from tilefold.layout.algebra.inttuple import product
@@ -46,13 +48,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HostLaunch:
-    """A launch: the kernel, the host values by its parameters, the grid, and the other options of the launch."""
+    """A launch: the kernel, the host values by its parameters, the grid, and the other options of the launch. Each
+    block writes so many tensor maps (`maps`) to the workspace.
+    """
 
     built: CompiledKernel
     values: Mapping[str, SSAValue]
     grid: tuple[int | SSAValue, ...]
     request: LaunchRequest
     options: SimOptions
+    maps: int = 0
+
+    def workspace_bytes(self, values: "HostValues") -> int:
+        """The memory for the maps of all blocks."""
+        return self.maps * MAP_BYTES * prod(self._grid(values)) if self.maps else 0
+
+    def _grid(self, values: "HostValues") -> tuple[int, ...]:
+        return tuple(n if isinstance(n, int) else int(values.number(n)) for n in self.grid)
 
     def run(
         self, bound: HostArguments, slots: Mapping[SSAValue, str], values: "HostValues"
@@ -70,7 +82,7 @@ class HostLaunch:
                 given.arrays[name] = _with_more(bound.arrays[argument], value, ssa, values)
             else:
                 given.values[name] = values.number(ssa)
-        grid = tuple(n if isinstance(n, int) else int(values.number(n)) for n in self.grid)
+        grid = self._grid(values)
         stream = self.request.stream
         request = self.request
         if isinstance(stream, StreamSlot):
@@ -261,7 +273,11 @@ class HostKernelCall:
         sizes = as_tuple(grid)
         if not 1 <= len(sizes) <= 3:
             raise LaunchError(Code.RUN_LAUNCH, f"the grid is {grid!r}", "give one to three integers of at least 1")
-        return HostLaunch(built, captured, tuple(map(_size, sizes)), request, options)
+        extents = tuple(map(_size, sizes))
+        for value in (*captured.values(), *extents):
+            if isinstance(value, SSAValue):
+                host.check_known(value)
+        return HostLaunch(built, captured, extents, request, options, host.take_maps())
 
 
 def _is_of_host(leaf: object) -> bool:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A call of a host function: its values, computed from its arguments, and the kernels that it launches."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import MemoryEffectKind, only_has_effect
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.scalars.dtypes import DType
@@ -44,6 +45,9 @@ class LaunchStep(Protocol):
     @property
     def request(self) -> LaunchRequest: ...
 
+    @property
+    def maps(self) -> int: ...
+
 
 class ElementsError(Exception):
     """The function acts as a thread of a kernel, for example by writing elements, so it is executed as one. `fault` is
@@ -67,6 +71,9 @@ class HostTrace:
     `functions` are those of the kernels, `compilation` says how these are compiled. `guards` are the values whose
     numbers the function has asked for: its record holds for these numbers. `waiting` are the calls of kernels that
     have not been launched, with their lines, and `pending` operations of a call that is `eager` for which it is early.
+    `reads` are operations that read elements, with the error where a number of theirs is needed: a host function knows
+    none, but it may make a tensor of one, for its extents. `maps` are the tensor maps that the kernel which is built
+    writes to memory.
     """
 
     bound: HostArguments
@@ -78,6 +85,8 @@ class HostTrace:
     constants: dict[SSAValue, int | float | bool] = field(default_factory=lambda: {})
     waiting: "dict[WaitingCall, Place | None]" = field(default_factory=lambda: {})
     pending: list[Operation] = field(default_factory=lambda: [])
+    reads: dict[Operation, TilefoldError] = field(default_factory=lambda: {})
+    maps: int = 0
 
     @property
     def block(self) -> Block:
@@ -91,6 +100,7 @@ class HostTrace:
 
     def number(self, value: SSAValue) -> int | float | bool:
         """The number of a value, on which the function may depend from now on."""
+        self.check_known(value)
         if self._is_open(value):
             raise NoNumberError
         number = self.guards[value] = self.values.number(value)
@@ -105,31 +115,41 @@ class HostTrace:
         if not self.bound.open:
             return False
         unknown = {self.bound.slots[name] for name in self.bound.open}
-        pending, seen = [value], {value}
-        while pending:
-            value = pending.pop()
-            if value in unknown:
-                return True
-            if isinstance(value.owner, Operation):
-                more = [operand for operand in value.owner.operands if operand not in seen]
-                seen.update(more)
-                pending += more
-        return False
+        return any(needed in unknown for needed in _needed(value))
+
+    def check_known(self, value: SSAValue) -> None:
+        """Raises the error of `effect` for a value that is computed from elements."""
+        for needed in _needed(value) if self.reads else ():
+            if (fault := self.reads.get(needed.owner)) is not None:  # pyright: ignore[reportArgumentType, reportCallIssue]
+                self._refuse(fault)
 
     def effect(self, op: Operation) -> None:
-        """Prints or checks, in this call or each. TilefoldError (E5001) for operations that a host function lacks."""
+        """Prints or checks, in this call or each. TilefoldError (E5001) for operations that a host function lacks; for
+        one that only reads elements where its result is needed.
+        """
         if op.name not in ("ptx.printf", "tile.print", "cf.assert"):
-            if op.parent is not None:
-                op.detach()
             message = "this is an operation of a kernel, but a function of the host is executed"
             hint = "move it into a function that is decorated with @cute.kernel"
-            if all(isinstance(step, Operation) for step in self.steps):
-                fault = Diagnostic(Severity.ERROR, message, user_place(), Code.BUILD_OUTSIDE, hint)
-                raise ElementsError(ProgramError([fault]))
-            raise TilefoldError(Code.BUILD_OUTSIDE, message, hint)
+            fault = ProgramError([Diagnostic(Severity.ERROR, message, user_place(), Code.BUILD_OUTSIDE, hint)])
+            if op.parent is self.block and only_has_effect(op, MemoryEffectKind.READ):
+                self.reads[op] = fault
+                return
+            if op.parent is not None:
+                op.detach()
+            self._refuse(fault)
+        for operand in op.operands:
+            self.check_known(operand)
         self.steps.append(op)
         if self.eager:
             self.pending.append(op)
+
+    def _refuse(self, fault: TilefoldError) -> NoReturn:
+        """Raises an error; before the first launch as that of a function that is a thread of a kernel."""
+        raise ElementsError(fault) if self._launches_nothing else fault
+
+    @property
+    def _launches_nothing(self) -> bool:
+        return all(isinstance(step, Operation) for step in self.steps)
 
     def flush(self) -> None:
         """Executes the effects that are pending. They wait for the next launch, or for the end of the function: before,
@@ -137,6 +157,29 @@ class HostTrace:
         """
         while self.pending:
             self.values.execute(self.pending.pop(0))
+
+    def places_of_maps(self, count: int) -> tuple[SSAValue, int]:
+        """The workspace that calls of the function pass for tensor maps, and the number of the first of `count` further
+        maps in it. TilefoldError (E5002) where the function is executed without being compiled.
+        """
+        if self.eager:
+            raise TilefoldError(
+                Code.BUILD_VALUE,
+                "the map of a tensor whose address a kernel computes lies in memory that a compiled function is given",
+                "call cute.experimental.compile, and pass a workspace (QueryDeviceWorkspaceFunc) as the last argument",
+            )
+        self.maps += count
+        return self.bound.workspace(), self.maps - count
+
+    def take_maps(self) -> int:
+        """The number of maps of the kernel that was built last. TilefoldError (E5002) for a second one with maps."""
+        built, self.maps = self.maps, 0
+        if built and any(step.maps for step in self.steps if not isinstance(step, Operation)):
+            problem = (
+                "a workspace holds the tensor maps of one kernel, and this function launches a second one with maps"
+            )
+            raise TilefoldError(Code.BUILD_VALUE, problem, "compile two functions")
+        return built
 
     def constant(self, number: float, dtype: DType) -> Any:
         """A Python number as a host value: as such it becomes an argument of kernels."""
@@ -153,6 +196,8 @@ class HostTrace:
             try:
                 result = _call(function, arguments)
                 self._check_launched()
+                for fault in self.reads.values() if self._launches_nothing else ():
+                    self._refuse(fault)  # its threads check that the elements are there
                 self.flush()
                 return result
             except ElementsError:
@@ -174,6 +219,17 @@ class HostTrace:
             raise ProgramError(
                 [Diagnostic(Severity.ERROR, f"{name}(...) is not launched", place, Code.RUN_LAUNCH, hint)]
             )
+
+
+def _needed(value: SSAValue) -> Iterator[SSAValue]:
+    """A value, and all from which it is computed."""
+    pending, seen = [value], {value}
+    while pending:
+        yield (value := pending.pop())
+        if isinstance(value.owner, Operation):
+            more = [operand for operand in value.owner.operands if operand not in seen]
+            seen.update(more)
+            pending += more
 
 
 def values_of(
