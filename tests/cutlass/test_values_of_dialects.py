@@ -240,3 +240,24 @@ def test_a_fragment_tells_its_type_as_a_vector() -> None:
     with pytest.raises(TilefoldError, match="is not a type of vectors") as caught:
         ir.VectorType(cute.Float32.mlir_type)
     assert caught.value.code == "E5002"
+
+
+@cute.kernel
+def by_elements(A: cute.Tensor, out: cute.Tensor) -> None:
+    given, kind = A.load(), ir.VectorType.get([2], cute.Float32.mlir_type)
+    t, _, _ = cute.arch.thread_idx()
+    made: Any = llvm.mlir_zero(ir.VectorType.get([4], cute.Float32.mlir_type))
+    made = llvm.insertelement(made, llvm.extractelement(given, t + 1), cute.Int32(3))
+    made = vector.insertelement(vector.extractelement(given, position=2), made, position=0)
+    made = vector.insert_strided_slice(vector.extract_strided_slice(kind, given, [3], [2], [1]), made, [1], [1])
+    for i in cute.range_constexpr(4):
+        out[i] = made[i]
+
+
+def test_elements_and_slices_of_vectors() -> None:
+    a, o = np.arange(1, 9, dtype=np.float32), np.zeros(4, np.float32)
+    by_elements(a, o).launch(grid=1, block=1, device="sim")
+    assert o.tolist() == [3, 4, 5, 2]
+    with pytest.raises(TilefoldError, match="a slice has one offset and the stride 1") as caught:
+        vector.extract_strided_slice(None, None, [0], [1], [2])  # pyright: ignore[reportArgumentType]
+    assert caught.value.code == "E5002"

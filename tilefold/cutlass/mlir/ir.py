@@ -14,7 +14,12 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.scalars.dtypes import DTYPES
 from tilefold.cute.jit_arguments import StructType
 
-__all__ = ["Attribute", "F32Type", "InsertionPoint", "IntegerType", "Location", "Type", "Value", "VectorType"]
+__all__ = [
+    "Attribute", "F32Type", "InsertionPoint", "IntegerType", "Location", "MLIRError", "Type", "Value", "VectorType",
+]  # fmt: skip
+
+MLIRError = TilefoldError
+"""The errors of a compiler, as programs catch them."""
 
 _NUMBERS = {str(dtype.ir): dtype.ir for dtype in DTYPES.values()}
 

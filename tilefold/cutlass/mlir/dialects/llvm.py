@@ -14,18 +14,20 @@ from tilefold.builder.pipelines.tensor_map_manager import copy_tensormap
 from tilefold.builder.primitives.barriers import raw_pointer
 from tilefold.builder.scalars.dtypes import Boolean, Int32, dtype_of
 from tilefold.builder.scalars.values import Bool, convert
+from tilefold.builder.tensors.fragments import Vec, full
 from tilefold.builder.tensors.raw_pointers import RawPointer
 from tilefold.builder.tensors.tma import TmaDescriptor
 from tilefold.cute.jit_arguments import PointerType, StructType, StructValue
 
 from ..ir import Value
+from . import vector as vector_dialect
 from .arith import bitcast
 from .arith import extui as zext
 from .undefined import Undefined
 
 __all__ = [
-    "AsmDialect", "PointerType", "StructType", "addrspacecast", "bitcast", "extractvalue", "inline_asm", "insertvalue",
-    "intr_ctlz", "mlir_undef", "ptrtoint", "store", "zext",
+    "AsmDialect", "PointerType", "StructType", "addrspacecast", "bitcast", "extractelement", "extractvalue",
+    "inline_asm", "insertelement", "insertvalue", "intr_ctlz", "mlir_undef", "mlir_zero", "ptrtoint", "store", "zext",
 ]  # fmt: skip
 
 
@@ -73,6 +75,21 @@ def mlir_undef(res: object) -> Undefined:
         hint = "give a type of vectors or of structures"
         raise TilefoldError(Code.BUILD_VALUE, f"a value of type {res} has no members", hint)
     return Undefined(res, (None,) * count)
+
+
+def mlir_zero(res: Any) -> Any:
+    """Zero of a type: a number, or a vector of zeros."""
+    return full(res.get_shape(), 0, dtype_of(res.element_type)) if isinstance(res, VectorType) else dtype_of(res)(0)
+
+
+def extractelement(vector: Any, position: Any) -> Any:
+    """The element of a vector at a place, which may be a value."""
+    return vector_dialect.extractelement(vector, position=position)
+
+
+def insertelement(vector: Vec | Undefined, value: object, position: Any) -> Vec | Undefined:
+    """A vector with a number in a place that Python knows. Raises TilefoldError (E5003) for another place."""
+    return vector_dialect.insertelement(value, vector, position=position)
 
 
 def insertvalue(container: Undefined | StructValue, value: object, position: Sequence[int]) -> Any:

@@ -2,6 +2,7 @@
 """Vectors and their elements, in the form of MLIR's dialect vector."""
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 from xdsl.dialects.builtin import VectorType
@@ -12,7 +13,10 @@ from tilefold.builder.tensors.vectors import from_elements as vector_of
 
 from .undefined import Undefined
 
-__all__ = ["bitcast", "extract", "from_elements", "insert"]
+__all__ = [
+    "bitcast", "extract", "extract_strided_slice", "extractelement", "from_elements", "insert", "insert_strided_slice",
+    "insertelement",
+]  # fmt: skip
 
 
 def bitcast(result: VectorType, source: Vec) -> Vec:
@@ -46,3 +50,42 @@ def insert(
     members = [dest[place] for place in range(dest.shape[0])]
     members[static_position[0]] = value_to_store
     return vector_of(members, dest.dtype)
+
+
+def extractelement(vector: Any, *, position: Any) -> Any:
+    """The element of a vector at a place, which may be a value."""
+    return vector[position]
+
+
+def insertelement(source: object, dest: Vec | Undefined, *, position: Any) -> Vec | Undefined:
+    """A vector with a number in a place that Python knows; see `insert`. Raises TilefoldError (E5003) for another."""
+    return insert(source, dest, [], [index(position)])
+
+
+def extract_strided_slice(
+    result: VectorType, vector: Vec, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int]
+) -> Vec:
+    """The elements of a vector from an offset on. Raises TilefoldError (E5002) for more than one dimension, and for
+    strides other than 1.
+    """
+    (first,), (count,) = _one(offsets, strides), sizes
+    return vector_of([vector[first + place] for place in range(count)], vector.dtype)
+
+
+def insert_strided_slice(value_to_store: Vec, dest: Vec, offsets: Sequence[int], strides: Sequence[int]) -> Vec:
+    """A vector with the elements of another one from an offset on. Raises TilefoldError (E5002) for more than one
+    dimension, and for strides other than 1.
+    """
+    (first,) = _one(offsets, strides)
+    members = [dest[place] for place in range(dest.shape[0])]
+    count = value_to_store.shape[0]
+    members[first : first + count] = [value_to_store[place] for place in range(count)]
+    return vector_of(members, dest.dtype)
+
+
+def _one(offsets: Sequence[int], strides: Sequence[int]) -> Sequence[int]:
+    """The offsets of a slice of one dimension."""
+    if len(offsets) != 1 or [*strides] != [1]:
+        problem = f"a slice has one offset and the stride 1, not {[*offsets]} and {[*strides]}"
+        raise TilefoldError(Code.BUILD_VALUE, problem, "take the elements by cutlass.range_constexpr")
+    return offsets
