@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import RMEM
 from ...dialects.tile import CopyOp
-from ...layout.algebra.core import make_layout
+from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.inttuple import (
     flatten_to_tuple,
     is_fully_static,
@@ -99,10 +99,10 @@ class Vec(Ordered, Bits, NumpyMethods):
         raise TilefoldError(Code.BUILD_VALUE, "a fragment is a value, whose elements never change", hint)
 
     def reshape(self, shape: object) -> "Vec":
-        """The elements in another shape of the same size, counted colexicographically: the first mode is the fastest,
-        as in every function of CuTe. NumPy's `reshape` does so only with `order="F"`.
+        """The elements in another shape, or that of a layout, of the same size, counted colexicographically: the first
+        mode is the fastest, as in every function of CuTe. NumPy's `reshape` does so only with `order="F"`.
         """
-        modes = as_tuple(tuples(shape))
+        modes = as_tuple(tuples(shape.shape if isinstance(shape, Layout) else shape))
         if product(modes) != self.size:
             raise TilefoldError(Code.BUILD_VALUE, f"{self.size} elements do not fit the shape {show(modes)}")
         wanted = sizes(modes)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensors of the kernel that is being built: memory with a layout, and coordinates with a layout."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 from types import MappingProxyType
@@ -249,6 +249,16 @@ class Tensor(Elements):
     @property
     def value(self) -> "Tensor":
         """The tensor itself, as functions of MLIR dialects take it."""
+        return self
+
+    def mark_layout_dynamic(self, leading_dim: int | None = None) -> "Tensor":
+        """The tensor itself: its layout is that of the kernel. Tensors that a caller passes may be marked."""
+        return self
+
+    def mark_compact_shape_dynamic(
+        self, mode: int, stride_order: Sequence[int] | None = None, divisibility: int = 1
+    ) -> "Tensor":
+        """The tensor itself; see `mark_layout_dynamic`."""
         return self
 
     def load(self) -> Vec:

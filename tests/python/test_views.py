@@ -84,6 +84,7 @@ def test_properties() -> None:
         assert cute.shape(t, 0) == (4, 2)
         assert cute.stride(t, 1) == 8
         assert repr(t) == "gmem_ptr[16b] o ((4,2),16):((1,4),8)"
+        assert t.mark_layout_dynamic() is t.mark_compact_shape_dynamic(mode=1, divisibility=2) is t
     assert block.is_empty
 
 
