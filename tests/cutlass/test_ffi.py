@@ -82,6 +82,14 @@ def test_the_stride_of_a_single_element_may_be_any() -> None:
     assert b[0] == 2
 
 
+def test_the_stride_of_a_single_row_need_not_be_the_promised_multiple() -> None:
+    rows = [make_fake_tensor(cute.Float32, (cute.sym_int(), cute.sym_int()), (cute.sym_int(64, 4), 1))] * 2
+    made = cute.compile(add_one, *rows, None, options="--enable-tvm-ffi")
+    b = np.zeros((1, 1), np.float32)
+    made(np.ones((1, 1), np.float32), b, None)
+    assert b[0, 0] == 2
+
+
 def test_strides_of_one_symbol_are_equal_without_the_option_too() -> None:
     step = cute.sym_int()
     rows = [make_fake_tensor(cute.Float32, (cute.sym_int(),), (step,)) for _ in range(2)]

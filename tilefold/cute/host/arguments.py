@@ -19,7 +19,7 @@ from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import leaves
-from tilefold.runtime.arrays.array import ALLOCATION, Array, array_of, is_array
+from tilefold.runtime.arrays.array import ALLOCATION, Array, array_of, canonical_strides, is_array
 from tilefold.runtime.arrays.signature import Constexpr, Marked, misalignment
 from tilefold.runtime.errors import LaunchError, MisfitError, argument_error
 
@@ -108,7 +108,13 @@ class HostArguments(BoundArguments):
         return self._argument(super()._leaf(name, value, annotation))
 
     def _other(self, name: str, given: object, array: Array, type: TensorType) -> Array | None:
-        """The array to pass as one of a type that it does not fit; None for none. Raises MisfitError (E3106)."""
+        """The array to pass as one of a type that it does not fit; None for none. Strides of modes of one element are
+        those of no step, so that others which fit replace them. Raises MisfitError (E3106).
+        """
+        strides = canonical_strides(array.shape, array.strides, array.itemsize)
+        made = replace(array, strides=strides)
+        if fits(type, made, element_of_name(array.dtype)):
+            return made
         if self.strict:
             raise misfit(name, type, array)
         return None
