@@ -59,18 +59,11 @@ def inline_ptx(
 
     The simulator executes `sim` in place of the text: a function of NumPy's arrays, the operands in all lanes of a
     warp, that gives such arrays of the results: `sim=lambda a, b, c: a ^ b ^ c`. It knows nothing of memory. The
-    text of the kernel lacks it, and `to_cute` warns. Texts that the simulator understands need none: one
-    approximation of a Float32, such as `tanh.approx.f32 $0, $1;`; accesses to global memory with an order,
-    `ld.global.acquire.gpu.b32 $0, [$1];`, of an address or its number, and those with cache hints and of vectors, such
-    as `st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};`; `mapa.shared::cluster.u32`; `st.async`; `redux.sync`;
-    `cp.async.bulk` between global memory and the block's shared memory (`shared::cta`), and `cp.reduce.async.bulk` to
-    global memory; `tensormap.replace` of a number; `shfl.sync`; `movmatrix`; fences and other instructions without
-    operands, such as `fence.proxy.async;`; and instructions of arithmetic, also on halves and pairs (`fma.rn.bf16x2`),
-    of bits (`bfe`, `bfi`, `brev`, `lop3`, `prmt`), conversions, comparisons, `selp` and `vote.sync`, one after the
-    other, also under a predicate (`@p`), on special registers and on those that the text declares:
-    `{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; }`. Such a text may end with a store to global
-    memory of a register, or of a vector of some. Texts with `tcgen05.mma` make descriptors of integers, elect a lane,
-    and may wait for an mbarrier in a loop; a text without braces declares registers that later texts use.
+    text of the kernel lacks it, and `to_cute` warns. Without a function the simulator executes the instructions of the
+    text one after the other, also under a predicate (`@p`), on special registers and on those that the text declares:
+    `{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; }`. So a text needs a function only if it has
+    branches, or an instruction that tilefold does not read from PTX either. Texts with `tcgen05.mma` may wait for an
+    mbarrier in a loop; a text without braces declares registers that later texts use.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected PTX as text, got {type(text).__name__}")

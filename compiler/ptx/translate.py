@@ -9,6 +9,7 @@ An instruction that is not known is an error before anything runs.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from types import MappingProxyType
 
 from xdsl.dialects import cf, scf
 from xdsl.dialects.builtin import (
@@ -116,9 +117,11 @@ def translate(
     dynamic: int | None = None,
     *,
     as_written: bool = False,
+    results: Mapping[str, Attribute] = MappingProxyType({}),
 ) -> Body:
     """The body of a kernel whose parameters have these types. `dynamic` are the bytes of shared memory that the launch
-    gives beyond those of variables; None for the greatest that there can be.
+    gives beyond those of variables; None for the greatest that there can be. With `results`, registers with the types
+    in which they are read, a body of one block yields these.
 
     With `as_written` the body is to be looked at, and not executed: loops that wait for a phase stay loops, and a
     `ptx.inline` with its name stands for an instruction that is not supported.
@@ -126,7 +129,7 @@ def translate(
     PtxError (E1009) for an instruction, or another thing, that is not supported.
     """
     whole = function if as_written else expanded(module, function, file)
-    return _Translation(module, normalised(whole, RULES), types, file, locate, as_written).run(dynamic or 0)
+    return _Translation(module, normalised(whole, RULES), types, file, locate, as_written).run(dynamic or 0, results)
 
 
 class _Translation:
@@ -171,8 +174,9 @@ class _Translation:
         type = self.types.get(name)
         return type if isinstance(type, PtrType) and self._address_of(name) is None else None
 
-    def run(self, dynamic: int) -> Body:
+    def run(self, dynamic: int, results: Mapping[str, Attribute]) -> Body:
         """The whole function."""
+        self.results = results
         blocks = blocks_of(self.function, self.file, self.fragments.homes, as_written=self.as_written)
         if not self.as_written:
             self.fragments.check(blocks, self.file)
@@ -344,7 +348,9 @@ class _Translation:
         if block.branch is not None:
             r.instruction, r.location = block.branch, self.locate(block.branch)
         successors = [(made[successor], self._passed(successor)) for successor in block.successors]
-        if not successors:
+        if not successors and self.results:
+            r.add(scf.YieldOp(*[r.read(Register(name), type) for name, type in self.results.items()]))
+        elif not successors:
             r.add(RetOp())
         elif block.branch is not None and block.branch.opcode == "brx":
             (target, values), *others = successors

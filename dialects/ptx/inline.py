@@ -27,6 +27,7 @@ Programming Guide, Dynamic Global Memory Allocation and Operations).
 DISCARD = "discard.global.L2 [$0], 128;"
 """The text that makes 128 bytes of global memory undefined (PTX ISA, discard)."""
 
+_REFUSAL = "refusal"
 _PLACES = re.compile(r"\$(\d+|\$)?")
 
 
@@ -37,8 +38,8 @@ class InlineOp(PtxOp):
 
     `$0` and so on stand for the registers of the results, then of the operands; `$$` for a dollar sign. Constraints are
     CUDA's, one for each register, `=` before those of results: h, r, l for 16, 32 and 64 bits, f and d for f32 and f64.
-    The text may read and write memory. The simulator executes instructions of arithmetic, comparisons and votes, one
-    after the other; it refuses any other text, unless it has a function that computes the same.
+    The text may read and write memory. The simulator executes its instructions one after the other; it refuses a text
+    with branches or with an instruction that it does not know, unless it has a function that computes the same.
     """
 
     name = "ptx.inline"
@@ -57,6 +58,16 @@ class InlineOp(PtxOp):
             properties={"text": StringAttr(text), "constraints": StringAttr(constraints)},
             result_types=[result_types],
         )
+
+    @property
+    def refusal(self) -> str:
+        """The reason why there are no operations for the text; empty if nobody has asked."""
+        reason = self.attributes.get(_REFUSAL)
+        return reason.data if isinstance(reason, StringAttr) else ""
+
+    def refuse(self, reason: str) -> None:
+        """Notes that reason."""
+        self.attributes[_REFUSAL] = StringAttr(reason)
 
     def mnemonic(self) -> None:
         """None: the text may be any number of instructions."""

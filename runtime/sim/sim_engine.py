@@ -3,16 +3,17 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
 from random import Random
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
 
 from ...base.errors import Code as ErrorCode
 from ...base.limits import Limits
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from .memory.journal import Journal
     from .memory.undefined import Trace
     from .progress import Display, Progress
+
+_Launches: TypeAlias = Sequence[tuple[SimProgram, Mapping[str, Argument]]]
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
@@ -77,18 +80,20 @@ class SimEngine:
 
     A seed among the `options` also orders clusters where the engine shuffles them (`shuffle_blocks`). A `budget` stands
     for the limits of the options. `completion` says when asynchronous copies arrive at mbarriers. `sink` receives the
-    text that the kernel prints; None is stdout. `texts` has the functions for PTX as text. `journal` sees accesses, and
-    `watch` the rules of operations. `forgiven` are faults of operations that do not end a launch. Products of matrix
-    instructions are summed as the tensor cores of `tensor_cores` do, if it is known and the options say so. Kernels
-    that make pointers of numbers reach the host memory that `memory` returns, by its addresses. With `any_fault`, the
-    first fault of warps in step ends a launch by an OutOfStepError, and is not looked for again for its report. `loads`
-    is an unusual way of atomic loads, `stream` the one that the launch is in, `multicasts` memory of several devices,
-    and `display` where a long launch shows its `progress`.
+    text that the kernel prints; None is stdout. `read` puts operations in place of PTX as text, but for the `texts`
+    that have functions. `journal` sees accesses, and `watch` the rules of operations. `forgiven` are faults of
+    operations that do not end a launch. Products of matrix instructions are summed as the tensor cores of
+    `tensor_cores` do, if it is known and the options say so. Kernels that make pointers of numbers reach the host
+    memory that `memory` returns, by its addresses. With `any_fault`, the first fault of warps in step ends a launch by
+    an OutOfStepError, and is not looked for again for its report. `loads` is an unusual way of atomic loads, `stream`
+    the one that the launch is in, `multicasts` memory of several devices, and `display` where a long launch shows its
+    `progress`.
     """
 
     options: SimOptions = field(default_factory=SimOptions)
     sink: Callable[[str], None] | None = None
     texts: InlineMeanings = field(default_factory=lambda: MappingProxyType({}))
+    read: Callable[[ModuleOp, Collection[str]], ModuleOp] | None = None
     budget: Limits | None = None
     shuffle_blocks: bool = False
     completion: Completion = Completion.LATE
@@ -124,10 +129,7 @@ class SimEngine:
         return self.launch_on_devices([(program, args)], config)
 
     def launch_on_devices(
-        self,
-        launches: Sequence[tuple[SimProgram, Mapping[str, Argument]]],
-        config: LaunchConfig,
-        multicasts: Sequence[Multicast] = (),
+        self, launches: _Launches, config: LaunchConfig, multicasts: Sequence[Multicast] = ()
     ) -> RunResult:
         """Runs a kernel on each of some devices at the same time, over grids of the same size. Tensors of several
         devices that share memory do so here. Raises as `launch`.
@@ -137,13 +139,10 @@ class SimEngine:
         with self.display.following(config) as progress:
             return replace(self, progress=progress)._launch(launches, config, multicasts)
 
-    def _launch(
-        self,
-        launches: Sequence[tuple[SimProgram, Mapping[str, Argument]]],
-        config: LaunchConfig,
-        multicasts: Sequence[Multicast],
-    ) -> RunResult:
+    def _launch(self, launches: _Launches, config: LaunchConfig, multicasts: Sequence[Multicast]) -> RunResult:
         began = time.perf_counter()
+        if self.read is not None:
+            launches = [(replace(given, module=self.read(given.module, self.texts)), args) for given, args in launches]
         grids = [Grid(program.find(), args, program.facts) for program, args in launches]
         for grid in grids:
             check_config(grid.kernel, config)

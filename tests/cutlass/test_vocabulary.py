@@ -400,7 +400,7 @@ def test_floats_of_4_bits_are_moved(dtype: Any) -> None:
 
 @cute.kernel
 def other_text(A: cute.Tensor):
-    A[0] = cute.arch.inline_ptx("testp.number.f32 $0, $1;", "=f,f", A[0], results=cute.Float32)
+    A[0] = cute.arch.inline_ptx("tex.1d.v4.f32.f32 {$0, $0, $0, $0}, [$1, {$1}];", "=f,f", A[0], results=cute.Float32)
 
 
 def test_any_other_text_is_not() -> None:

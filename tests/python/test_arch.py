@@ -394,12 +394,12 @@ def test_text_is_simulated_by_a_function(stage: str) -> None:
 
 @cute.kernel
 def unknown_text(Source: cute.Tensor):
-    Source[0] = cute.arch.inline_ptx("bfind.u32 $0, $1;", "=r,r", Source[0], results=cute.Int32)
+    Source[0] = cute.arch.inline_ptx("txq.width.b32 $0, [$1];", "=r,r", Source[0], results=cute.Int32)
 
 
 def test_text_that_the_simulator_is_told_nothing_of() -> None:
     a, out = np.zeros(32, np.int32), np.zeros(64, np.int32)
-    with pytest.raises(ProgramError, match=r"E3201.* does not execute text: bfind") as unknown:
+    with pytest.raises(ProgramError, match=r"E3201.* does not execute text: txq") as unknown:
         unknown_text(a).launch(grid=1, block=1, device="sim")
     assert "sim=" in str(unknown.value)
     with pytest.raises(ProgramError, match="E3201") as caught:

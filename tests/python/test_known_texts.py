@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 
+from tests.kernels.harness import STAGES
 from tilefold import cute
 
 INTEGERS: Sequence[tuple[str, Callable[[Any, Any], Any]]] = (
@@ -317,7 +318,7 @@ def test_bulk_copies(form: str) -> None:
     assert b.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("name", ["add.sat.s32", "add.cc.s32", "lop3.b32"])
+@pytest.mark.parametrize("name", ["lop3.b32", "txq.width.b32"])
 def test_other_texts_are_refused(name: str) -> None:
     a = np.zeros(32, np.int32)
     with pytest.raises(TilefoldError, match="does not execute text"):
@@ -325,18 +326,48 @@ def test_other_texts_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "{ .reg .b32 t; add.s32 $0, t, $1; }",  # reads what nothing has written
     "{ add.s32 $0, $1, $2;",
     "add.s32 u, $1, $2; mov.b32 $0, u;",
-    "mov.b32 $1, $2;",
+    "L: bra L;",
     "mov.b32 $0, %pm0;",
     "add.s32 $0, $1;",
-    "{ .reg .pred p; setp.eq.s32 p, $1, $2; @p add.s32 $0, $1, $2; }",
 ])  # fmt: skip
 def test_texts_whose_meaning_is_unknown(text: str) -> None:
     a = np.zeros(32, np.int32)
     with pytest.raises(TilefoldError, match="does not execute text"):
         texts(a, a, a, text, "r").launch(grid=1, block=32, device="sim")
+
+
+@pytest.mark.parametrize("text", [
+    "{ .reg .b32 t; add.s32 $0, t, $1; }",
+    "mov.b32 $1, $2;",
+    "{ .reg .pred p; setp.ne.s32 p, $1, $2; @p add.s32 $0, $1, $2; }",
+])  # fmt: skip
+def test_texts_that_leave_registers_unwritten(text: str) -> None:
+    a = np.zeros(32, np.int32)
+    with pytest.raises(TilefoldError, match=r"E3204.*reads a register, which is unwritten"):
+        texts(a, a, a, text, "r").launch(grid=1, block=32, device="sim")
+
+
+@cute.kernel
+def by_words(A: cute.Tensor, B: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    words = cute.arch.inline_ptx(
+        "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l", A.ptr(4 * t), results=(cute.Int32,) * 4
+    )
+    total = cute.arch.inline_ptx(
+        "{ .reg .b32 r<2>; .reg .pred p; setp.gt.s32 p, $1, 5; mov.b32 r0, $1; @p mad.lo.s32 r0, $2, 10, r0; "
+        "shl.b32 $0, r0, $3; }",
+        "=r,r,r,r", words[0], words[1], 2, results=cute.Int32,
+    )  # fmt: skip
+    cute.arch.inline_ptx("st.global.v2.u32 [$0], {$1, $2};", "l,r,r", B.ptr(2 * t), total, words[3])
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_texts_become_the_operations_of_their_instructions(stage: str) -> None:
+    A, B = np.arange(16, dtype=np.int32), np.zeros(8, np.int32)
+    by_words(A, B).launch(grid=1, block=4, device="sim", stage=stage)
+    assert B.tolist() == [0, 3, 16, 7, 392, 11, 568, 15]
 
 
 WORDS = """{

@@ -132,7 +132,8 @@ def test_constraints_are_checked() -> None:
 def test_a_text_with_another_instruction_stays_text() -> None:
     @cute.kernel
     def other(A: cute.Tensor) -> None:
-        asm("{ .reg .b64 x; mov.b64 x, {$0, $0}; tcgen05.mma.cta_group::1.kind::f16 [$0], x, x, $0, 1; brkpt; }", A[0])
+        text = "{ .reg .b64 x; mov.b64 x, {$0, $0}; tcgen05.mma.cta_group::1.kind::f16 [$0], x, x, $0, 1; %s }"
+        asm(text % "txq.width.b32 x, [x];", A[0])
 
     with pytest.raises(TilefoldError, match=r"E3201.*does not execute text"):
         other(np.zeros(32, np.int32)).launch(grid=1, block=32, device="sim")

@@ -220,8 +220,8 @@ def _cut_grids(args: argparse.Namespace, program: "Program", launches: "Sequence
 
 
 def _examine_host(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Examination":
+    from tilefold.driver.devices import simulator
     from tilefold.driver.host_program import STAGES, Host
-    from tilefold.runtime.sim.sim_engine import SimEngine
     from tilefold.tools.checking.host import check_host
 
     check_limits(args)
@@ -229,7 +229,7 @@ def _examine_host(args: argparse.Namespace, program: "Program", stages: tuple[st
         if getattr(args, option):
             message = f"--{option} applies to run.launch only; this program begins on the host"
             raise TilefoldError(Code.CLI_VALUE, message)
-    host = Host(program, environment(args), SimEngine(run_options(args)))
+    host = Host(program, environment(args), simulator(run_options(args)))
     return check_host(host, args.entry or "main", STAGES if "all" in args.stage else stages)
 
 
@@ -242,11 +242,12 @@ def _checked(
     args: argparse.Namespace, program: "Program", launch: "Launch", arguments: "Arguments", *, judges: bool
 ) -> "Checked":
     """A launch with these arguments; where it `judges`, by the conditions of the file, too."""
+    from tilefold.driver.devices import simulator
     from tilefold.runtime.engine import LaunchConfig
-    from tilefold.runtime.sim.sim_engine import SimEngine, discard
+    from tilefold.runtime.sim.sim_engine import discard
     from tilefold.tools.checking.check import Checked
 
-    engine, config = SimEngine(run_options(args), discard), LaunchConfig(launch.grid, launch.block)
+    engine, config = simulator(run_options(args), discard), LaunchConfig(launch.grid, launch.block)
 
     def judge(diagnosis: "Diagnosis") -> "Iterator[tuple[str, Place | None]]":
         return _failed(launch, arguments, diagnosis, engine.limits.bytes) if judges else iter(())

@@ -199,13 +199,14 @@ def choose_launches(args: argparse.Namespace, program: "Program", instead: str) 
 
 def simulation(args: argparse.Namespace, launch: "Launch") -> "tuple[Arguments, LaunchConfig, SimEngine]":
     """The arguments of a launch, its configuration, and a simulator that discards the text that the kernel prints."""
+    from tilefold.driver.devices import simulator
     from tilefold.driver.filled_arguments import prepare
     from tilefold.runtime.engine import LaunchConfig
-    from tilefold.runtime.sim.sim_engine import SimEngine, discard
+    from tilefold.runtime.sim.sim_engine import discard
 
     options = run_options(args)
     arguments = prepare(launch, parse_pairs(args.arg, "--arg"), seed=args.seed, max_bytes=options.limits.bytes)
-    return arguments, LaunchConfig(launch.grid, launch.block), SimEngine(options, discard)
+    return arguments, LaunchConfig(launch.grid, launch.block), simulator(options, discard)
 
 
 def simulated_costs(args: argparse.Namespace, program: "Program") -> "Iterator[Costs]":

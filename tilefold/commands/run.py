@@ -126,16 +126,15 @@ def _print_remarks(args: argparse.Namespace, program: "Program") -> None:
 
 
 def _run_host(args: argparse.Namespace, program: "Program") -> int:
-    from tilefold.driver.devices import chosen_device
+    from tilefold.driver.devices import chosen_device, simulator
     from tilefold.driver.host_program import Host
-    from tilefold.runtime.sim.sim_engine import SimEngine
 
     for option in ("launch", "grid", "block", "arg", "fill", "check", "save", "counters", "timeline"):
         if getattr(args, option):
             raise TilefoldError(
                 Code.CLI_VALUE, f"--{option} applies to run.launch only; this program begins on the host"
             )
-    host = Host(program, environment(args), SimEngine(run_options(args)))
+    host = Host(program, environment(args), simulator(run_options(args)))
     entry, passed = args.entry or "main", True
     try:
         if program.gpu_kernels and args.stage is None and chosen_device(args.device) == "cuda":

@@ -145,10 +145,9 @@ class CompiledKernel(Inspection):
 
     def _simulated(self, stage: str, options: "SimOptions", stream: "Stream | None" = None) -> "Executable[SimProgram]":
         """The kernel for the simulator at a stage."""
-        from tilefold.driver.devices import simulated
-        from tilefold.runtime.sim.sim_engine import SimEngine
+        from tilefold.driver.devices import simulated, simulator
 
-        engine = replace(SimEngine(options, texts=self.traced.texts), memory=_reachable, stream=stream)
+        engine = replace(simulator(options, texts=self.traced.texts), memory=_reachable, stream=stream)
         self._launched = partial(self.program.simulated_target, stage)
         return simulated(self.program, self.symbol, stage, engine)
 
@@ -164,15 +163,14 @@ def _warn_of_functions(traced: Traced) -> None:
     """
     if not traced.texts:
         return
+    from tilefold.compiler.ptx.inline_text import read_texts
     from tilefold.dialects.ptx import InlineOp
     from tilefold.runtime.sim.faults import site_of
-    from tilefold.runtime.sim.rules.ptx_inline import meaning_of
+    from tilefold.runtime.sim.rules.ptx_inline import executes
 
-    for op in traced.module.walk():
-        if not isinstance(op, InlineOp) or op.text.data not in traced.texts:
-            continue
-        site = site_of(op)
-        if meaning_of(op.text.data, len(op.args), op.res, site) is None:
+    for op in read_texts(traced.module, executes).walk():
+        if isinstance(op, InlineOp) and op.refusal and op.text.data in traced.texts:
+            site = site_of(op)
             message = (
                 "the text of a kernel lacks functions of Python, as sim=: the file runs on a GPU, but the simulator "
                 "refuses this inline PTX (E3201)"

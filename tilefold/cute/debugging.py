@@ -10,7 +10,7 @@ import numpy as np
 
 from tilefold.base.errors import Code
 from tilefold.dialects.ptx import EntryOp
-from tilefold.driver.devices import on_gpu
+from tilefold.driver.devices import on_gpu, simulator
 from tilefold.driver.line_costs import Costs
 from tilefold.driver.lowering import Program, passes_to_instr
 from tilefold.driver.trial import Trial
@@ -19,7 +19,7 @@ from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.options import LaunchAttributes, SimOptions, dim3
 from tilefold.runtime.sim.preparation import SimProgram
-from tilefold.runtime.sim.sim_engine import SimEngine, discard
+from tilefold.runtime.sim.sim_engine import discard
 from tilefold.tools.bisection.bisect import bisect
 from tilefold.tools.bisection.verdict import Verdict
 from tilefold.tools.checking.check import Checked, Examination
@@ -70,7 +70,7 @@ class Rehearsal:
     def bisect(self, *, stores: bool, gpu: bool) -> Verdict:
         """Runs the kernel after each pass; see `KernelCall.bisect`."""
         built = self.call.build(self.block)
-        engine = SimEngine(self.options, texts=built.traced.texts)
+        engine = simulator(self.options, texts=built.traced.texts)
         _keep, arguments = self._copies(())
         trial = Trial(built.symbol, self.config, arguments, engine, stores)
         program = built.program
@@ -81,7 +81,7 @@ class Rehearsal:
     def costs(self) -> Costs:
         """Counts the costs of the lines; see `KernelCall.costs`."""
         built = self.call.build(self.block)
-        engine = SimEngine(self.options, discard, built.traced.texts)
+        engine = simulator(self.options, discard, built.traced.texts)
         _keep, arguments = self._copies(())
         with built.program.explaining():
             return costs_of(built.program, built.name, Trial(built.symbol, self.config, arguments, engine))
@@ -89,7 +89,7 @@ class Rehearsal:
     def report_html(self) -> Page:
         """A page about the kernel and the launch; see `KernelCall.report_html`."""
         built = self.call.build(self.block)
-        engine = SimEngine(self.options, discard, built.traced.texts)
+        engine = simulator(self.options, discard, built.traced.texts)
         _keep, arguments = self._copies(())
         checked = Checked(built.name, built.program, built.symbol, self.config, arguments, engine)
         with built.program.explaining():
@@ -106,7 +106,7 @@ class Rehearsal:
     ) -> tuple[Examination, Callable[[], Repeated]]:
         """The launch at some stages with arguments that `input` describes, and the data that repeat it elsewhere."""
         built = self.call.build(self.block)
-        engine = SimEngine(self.options, discard, built.traced.texts)
+        engine = simulator(self.options, discard, built.traced.texts)
         partial = outputs == PARTIAL
         if outputs is None or outputs == PARTIAL:
             with built.program.explaining():

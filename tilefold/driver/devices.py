@@ -4,9 +4,10 @@ the form that it takes; they need not know which engine it is. A program that as
 on it, gets the simulator or a GPU only here.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from tilefold.base.errors import Code, TilefoldError
@@ -17,11 +18,14 @@ from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.options import SimOptions
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from tilefold.runtime.compiled.artifact import Artifact
     from tilefold.runtime.cuda import CudaEngine
     from tilefold.runtime.sim.launch import Stream
     from tilefold.runtime.sim.preparation import SimProgram
     from tilefold.runtime.sim.sim_engine import SimEngine
+    from tilefold.runtime.sim.translate import InlineMeanings
 
     from .world import World
 
@@ -52,9 +56,32 @@ def executable(program: Program, kernel: str, device: str, stage: str | None, op
     """
     if stage is None and chosen_device(device) == "cuda":
         return on_gpu(program, kernel)
+    return simulated(program, kernel, stage or program.simulated_stage, simulator(options))
+
+
+def simulator(
+    options: SimOptions,
+    sink: Callable[[str], None] | None = None,
+    texts: "InlineMeanings" = MappingProxyType({}),
+) -> "SimEngine":
+    """A simulator that executes PTX as text by the operations of its instructions, but for `texts`, which have
+    functions.
+    """
     from tilefold.runtime.sim.sim_engine import SimEngine
 
-    return simulated(program, kernel, stage or program.simulated_stage, SimEngine(options))
+    return SimEngine(options, sink, texts, _without_texts)
+
+
+def _without_texts(module: "ModuleOp", known: Collection[str]) -> "ModuleOp":
+    """A program with operations in place of PTX as text."""
+    from tilefold.dialects.ptx import InlineOp
+
+    if not any(isinstance(op, InlineOp) for op in module.walk()):
+        return module  # most programs need no reader of PTX
+    from tilefold.compiler.ptx.inline_text import read_texts
+    from tilefold.runtime.sim.rules.ptx_inline import executes
+
+    return read_texts(module, lambda op: op.text.data in known or executes(op))
 
 
 def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") -> "Executable[SimProgram]":

@@ -16,7 +16,7 @@ from ....dialects.ptx.inline import DISCARD, HEAP_CALLS
 from ..events import Step
 from ..faults import Site, site_of
 from ..translate import Rules, Translator
-from ..values import Value
+from ..values import Value, element_kind
 from ..warp import Warp
 from .gpu import Reader, register_of
 from .heap import discard, heap_call
@@ -190,6 +190,16 @@ def _of_type(x: Value, dtype: Any) -> Value:
     return x.view(dtype) if x.dtype.itemsize == dtype.itemsize else x.astype(dtype)
 
 
+def executes(op: ptx.InlineOp) -> bool:
+    """Whether the simulator executes a text as it is, by its meaning."""
+    text = op.text.data
+    if text in HEAP_CALLS.values() or text == DISCARD:
+        return True
+    kinds = [element_kind(value.type) for value in op.res]
+    types = [kind.dtype for kind in kinds if kind is not None]
+    return len(types) == len(kinds) and meaning_of(text, len(op.args), types, site_of(op)) is not None
+
+
 def _inline(op: ptx.InlineOp, t: Translator) -> Step:
     if op.text.data in HEAP_CALLS.values():
         return heap_call(op, t)
@@ -202,7 +212,7 @@ def _inline(op: ptx.InlineOp, t: Translator) -> Step:
     types, function = [dtype for _, dtype in results], t.texts.get(text)
     meaning = meaning_of(text, len(operands), types, site) if function is None else _of_user(function)
     if meaning is None:
-        return _text_error(site, shown)
+        return _text_error(site, shown, op.refusal)
 
     def step(warp: Warp) -> None:
         registers, lanes = warp.registers, warp.lanes
@@ -225,11 +235,12 @@ def _of_user(function: Callable[..., object]) -> Meaning:
     return run
 
 
-def _text_error(site: Site, shown: str) -> Step:
+def _text_error(site: Site, shown: str, refusal: str) -> Step:
     def step(warp: Warp) -> None:
         lane = int(warp.lane_numbers()[0])
         hint = "use the operation of the instruction, run on a GPU, or give cute.arch.inline_ptx a function: sim="
-        warp.fault(Code.SIM_UNSUPPORTED, site, lane, f"the simulator does not execute text: {shown}", hint)
+        text = f"the simulator does not execute text: {shown}" + (f" ({refusal})" if refusal else "")
+        warp.fault(Code.SIM_UNSUPPORTED, site, lane, text, hint)
 
     return step
 

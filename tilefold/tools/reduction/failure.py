@@ -12,6 +12,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.compiler.frontend.source import Source, plain_source
 from tilefold.compiler.pass_runner import InternalError, parse_passes, run_passes_quickly
+from tilefold.driver.devices import simulator
 from tilefold.driver.filled_arguments import Arguments, prepare
 from tilefold.driver.launches import Changes, Launch, read_launches
 from tilefold.driver.lowering import Program, available_passes, load, passes_to_instr
@@ -19,7 +20,7 @@ from tilefold.driver.session import check_values
 from tilefold.driver.trial import Outcome, Trial, difference
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.options import SimOptions
-from tilefold.runtime.sim.sim_engine import SimEngine, discard
+from tilefold.runtime.sim.sim_engine import discard
 
 _STEPS = 200_000
 """The operations of warps within which a failure is looked for first."""
@@ -144,7 +145,7 @@ class Conditions:
     ) -> Iterator[Failure | None]:
         for launch in read_launches(program.module, program.source, self.changes):
             arguments = prepare(launch, self.files, seed=self.options.seed, max_bytes=self.options.limits.bytes)
-            config, engine = LaunchConfig(launch.grid, launch.block), SimEngine(self.options, discard)
+            config, engine = LaunchConfig(launch.grid, launch.block), simulator(self.options, discard)
             engine = replace(engine, tensor_cores=program.tensor_cores)
             trial = Trial(launch.kernel, config, arguments.launchable, engine)
             if like is None:
