@@ -30,10 +30,9 @@ LEFT_OUT: Mapping[str, str] = {
     "cute/blackwell/tutorial/tutorial_gemm/utils.py": "a module of other programs",
     "cute/blackwell_geforce/kernel/blockscaled_gemm/blockscaled_gemm_dispatch.py": "a module of other programs",
     "cute/tvm_ffi": "TVM FFI",
-    f"{_TUTORIALS}/ffi": "arguments that are structures of C (`__c_pointers__`), whose members a host function reads",
     f"{_TUTORIALS}/jax/cute_dsl_jax.ipynb": "it asks nvidia-smi; the table has its kernels, cute_dsl_jax_kernels.py",
     **{
-        f"{_TUTORIALS}/tvm_ffi/{name}.py": "the package jax-tvm-ffi, which registers the function for GPUs"
+        f"{_TUTORIALS}/tvm_ffi/{name}.py": "its function is for JAX's platform gpu: JAX on the CPU does not find it"
         for name in ("aot_use_in_jax", "jit_and_use_in_jax")
     },
     **{

@@ -585,6 +585,12 @@ PROGRAMS: tuple[Program, ...] = (
         ends="error[E3206]",
     ),
     Program(
+        f"{_TUTORIALS}/ffi/jit_argument.py",
+        reason="it builds a module in C++ by CMake, which needs nanobind",
+        ends='package configuration file provided by "nanobind"',
+        anywhere=True,
+    ),
+    Program(
         f"{_TUTORIALS}/smem_allocator.py",
         reason="it prints shared memory that nothing has written",
         ends="error[E3204]",
