@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Fields of NamedTuples that are Constexpr: a call of a compiled function has the values of the compilation."""
+"""Calls of a compiled function: NamedTuples and their constants beside those of the compilation."""
 
 from typing import Any, NamedTuple, cast
 
@@ -39,5 +39,14 @@ def test_a_call_without_the_constants_has_those_of_the_compilation() -> None:
     compiled(Given(out, nothing, Inner(nothing)))
     np.testing.assert_array_equal(out, 1 + 2 * np.arange(4))
     compiled(Given(out, False, Inner(7.0)))
+    np.testing.assert_array_equal(out, 1 + 4 * np.arange(4))
+    assert len(compiled.kernels) == 1
+
+
+def test_a_plain_tuple_stands_for_the_tuple_with_names_of_the_compilation() -> None:
+    out = np.ones(4, np.float32)
+    compiled = cute.compile(function, Given(out, True, Inner(2.0)))
+    for _ in range(2):
+        compiled((out, False, (7.0,)))
     np.testing.assert_array_equal(out, 1 + 4 * np.arange(4))
     assert len(compiled.kernels) == 1

@@ -170,8 +170,8 @@ class BoundArguments:
 
 @dataclass(frozen=True, slots=True)
 class FieldConstants:
-    """The fields of a NamedTuple that are `Constexpr`, as a function is compiled for them, by their places; and those
-    of NamedTuples within it.
+    """The NamedTuple that a function is compiled for: its fields that are `Constexpr`, by their places, and the
+    NamedTuples within it.
     """
 
     kind: type[Any]
@@ -180,7 +180,7 @@ class FieldConstants:
 
     @classmethod
     def of(cls, value: Any) -> "FieldConstants | None":
-        """Those of an argument; None where it has no such fields."""
+        """Those of an argument; None where it is no NamedTuple."""
         kind: Any = type(cast("object", value))
         if not isinstance(value, tuple) or not hasattr(kind, "_make"):
             return None
@@ -188,11 +188,14 @@ class FieldConstants:
         constants = {place: part for place, ((_, annotation), part) in parts if is_constexpr(annotation)}
         found = {place: cls.of(part) for place, (_, part) in parts if place not in constants}
         within = {place: held for place, held in found.items() if held is not None}
-        return cls(kind, constants, within) if constants or within else None
+        return cls(kind, constants, within)
 
     def put_into(self, value: Any) -> Any:
-        """The argument of a call with its constants replaced by these, as CuTe ignores a call's own."""
-        if type(value) is not self.kind:
+        """The argument of a call with its constants replaced by these, as CuTe ignores a call's own. A plain tuple of
+        as many parts stands for the NamedTuple, which TVM FFI passes as one; other values are returned.
+        """
+        is_plain = type(value) is tuple and len(value) == len(self.kind._fields)
+        if type(value) is not self.kind and not is_plain:
             return value
         parts = [self.constants.get(place, part) for place, part in enumerate(value)]
         for place, held in self.within.items():

@@ -106,7 +106,7 @@ class CompiledFunction:
     """The places in several tensors that one `SymInt` describes."""
     _pointers: dict[str, Any] = field(default_factory=lambda: {})
     _fields: Mapping[str, FieldConstants] = field(default_factory=dict[str, FieldConstants])
-    """The constants in the fields of its arguments."""
+    """Its arguments that are NamedTuples, with the constants in their fields."""
     _forms: Mapping[str, object] | None = None
     """The arguments that it is compiled for, in the form in which it sees them."""
     _variants: dict[tuple[object, ...], list[Variant]] = field(default_factory=lambda: {})
