@@ -244,7 +244,8 @@ def test_a_fragment_tells_its_type_as_a_vector() -> None:
 
 @cute.kernel
 def by_elements(A: cute.Tensor, out: cute.Tensor) -> None:
-    given, kind = A.load(), ir.VectorType.get([2], cute.Float32.mlir_type)
+    given = A.load()
+    kind: Any = ir.VectorType.get([2], cute.Float32.mlir_type)
     t, _, _ = cute.arch.thread_idx()
     made: Any = llvm.mlir_zero(ir.VectorType.get([4], cute.Float32.mlir_type))
     made = llvm.insertelement(made, llvm.extractelement(given, t + 1), cute.Int32(3))

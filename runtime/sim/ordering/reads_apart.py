@@ -41,7 +41,7 @@ class ReadsApart:
         for index, row in enumerate(rows.tolist()):
             for place in range(count):
                 byte = granule * (row * count + place)
-                reads = self.reads.pop(byte, [])
+                reads: list[int] = self.reads.pop(byte, [])
                 if reads:
                     bad = self.unordered(warp, np.array([reads] * len(rows)), False, None)
                     reads = [] if bad is None else np.array(reads)[bad[index]].tolist()

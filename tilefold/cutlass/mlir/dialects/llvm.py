@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.instructions.bits import clz
@@ -79,7 +80,10 @@ def mlir_undef(res: object) -> Undefined:
 
 def mlir_zero(res: Any) -> Any:
     """Zero of a type: a number, or a vector of zeros."""
-    return full(res.get_shape(), 0, dtype_of(res.element_type)) if isinstance(res, VectorType) else dtype_of(res)(0)
+    if not isinstance(res, VectorType):
+        return dtype_of(res)(0)
+    vector: VectorType[Attribute] = res
+    return full(vector.get_shape(), 0, dtype_of(vector.element_type))
 
 
 def extractelement(vector: Any, position: Any) -> Any:
