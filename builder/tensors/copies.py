@@ -39,8 +39,9 @@ from .allocation import emit_copy
 from .coordinates import as_layout, as_tuple, check_static, tuples
 from .copy_atoms import CopyAtom, make_copy_atom
 from .fragments import Vec
-from .memory_attributes import CacheEvictionPriority
+from .memory_attributes import AccessOrder, CacheEvictionPriority
 from .modes import prepend, relaid
+from .ordered_copies import copy_ordered
 from .reduced_loads import load_reduced
 from .tensor_base import Elements, tensor_type
 from .tensors import Tensor, address_of
@@ -56,6 +57,7 @@ class TiledCopy(Displayed):
     type: TiledCopyType
     fills: bool = False
     reduces: str = ""
+    order: AccessOrder | None = None
 
     @property
     def threads(self) -> int:
@@ -85,7 +87,7 @@ class TiledCopy(Displayed):
     @property
     def atom(self) -> CopyAtom:
         """The copy instruction."""
-        return CopyAtom(self.type.atom, self.fills, self.reduces)
+        return CopyAtom(self.type.atom, self.fills, self.reduces, self.order)
 
     @property
     def displayed(self) -> algebra.TiledCopy:
@@ -298,6 +300,10 @@ def copy(
         message = "only a TMA copy has an mbarrier tma_bar_ptr, a mask of blocks and a tensor map, a bulk copy mbar_ptr"
         hint = "see cute.nvgpu.cpasync.make_tiled_tma_atom and CopyBulkG2SOp; both take a cache_policy"
         raise TilefoldError(Code.BUILD_VALUE, message, hint)
+    if isinstance(tiled, TiledCopy | CopyAtom) and tiled.order is not None:  # pyright: ignore[reportUnnecessaryIsInstance]
+        attribute = tiled.type.atom if isinstance(tiled, TiledCopy) else tiled.attribute
+        copy_ordered(attribute, tiled.order, as_tensor(src), as_tensor(dst), pred)
+        return
     if pred is not None and getattr(tiled, "fills", False):
         filling = _zero_filling_atom(tiled.attribute if isinstance(tiled, CopyAtom) else tiled.type.atom)
         tiled = (
@@ -379,7 +385,7 @@ def wrap_tiled(made: algebra.TiledCopy, atom: CopyAtom) -> TiledCopy:
     """A tiled copy of the algebra as one for kernels."""
     with checked():
         type = TiledCopyType(atom.attribute, LayoutAttr(made.layout_tv), TilerAttr(made.tiler))
-    return TiledCopy(type, atom.fills, atom.reduces)
+    return TiledCopy(type, atom.fills, atom.reduces, atom.order)
 
 
 def _plain(layout: object) -> Layout:

@@ -12,7 +12,7 @@ from ...layout.atoms.copy_names import copy_atom
 from ..scalars.dtypes import DType, as_dtype, dtype_of
 from ..tracing.state import checked
 from . import nvgpu
-from .memory_attributes import cache_hints
+from .memory_attributes import AccessOrder, access_order, cache_hints
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,6 +25,8 @@ class CopyAtom(Displayed):
     fills: bool = False
     reduces: str = ""
     """How a load from tensor memory also reduces its values, "max" for example; empty for others."""
+    order: AccessOrder | None = None
+    """The memory order of its load or store; None for a weak one."""
     op: "nvgpu.CopyOp | None" = field(default=None, compare=False)
     """The instruction that `make_copy_atom` was given; None for an atom by its name, or of a tiled copy."""
 
@@ -80,18 +82,20 @@ def make_copy_atom(
     `num_bits_per_copy` is the width of one execution, where the instruction leaves it open. `load` and `store` are
     cache hints in PTX's words: `load="L1::no_allocate"`. For `CopyG2ROp` and `CopyR2GOp` they are named by attributes:
     `l1c_evict_priority=CacheEvictionPriority.NO_ALLOCATE`, `load_cache_mode`, `l2_prefetch_size`, `invariant` (nothing
-    writes the data while the kernel runs), `memory_order`, `memory_scope`. Raises TilefoldError for an unknown atom or
-    attribute.
+    writes the data while the kernel runs), `memory_order`, `memory_scope`. A copy with an order accesses each word of
+    32 bits, or wider element, by itself. Raises TilefoldError for an unknown atom or attribute.
     """
     if not isinstance(op, nvgpu.CopyOp | str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a copy instruction, got {op!r}", "such as cute.nvgpu.CopyUniversalOp()"
         )
+    order = None
     if attributes:
         load, store = cache_hints(op, attributes)
+        order = access_order(op, attributes)
     with checked():
         value_type = as_dtype(copy_internal_type).in_memory
         record = copy_atom(op) if isinstance(op, str) else op.atom(num_bits_per_copy)
         made = CopyAtomAttr.of(record, value_type, load, store)
     fills = isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None
-    return CopyAtom(made, fills, getattr(op, "reduction", ""), None if isinstance(op, str) else op)
+    return CopyAtom(made, fills, getattr(op, "reduction", ""), order, None if isinstance(op, str) else op)

@@ -5,6 +5,7 @@ The enumerations are named as in the public API reference of CuTe's Python inter
 that of the modifiers of ld and st in the PTX ISA.
 """
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -13,7 +14,9 @@ from .nvgpu import CopyG2ROp, CopyOp, CopyR2GOp, LoadCacheMode
 
 
 class MemoryOrder(Enum):
-    """The order of an access. Copies are weak; `cute.arch.load` and `store` have the others, by name."""
+    """The order of an access. A load is weak, relaxed, acquiring or volatile, a store weak, relaxed, releasing or
+    volatile. `VOLATILE` is relaxed among the threads of all devices, `SYS` (PTX ISA, ld.volatile).
+    """
 
     WEAK = "weak"
     RELAXED = "relaxed"
@@ -57,9 +60,52 @@ _TAKEN = {
 _STORES = ("memory_order", "memory_scope", "l1c_evict_priority")
 
 
+@dataclass(frozen=True, slots=True)
+class AccessOrder:
+    """The memory order of a copy's load, or of its store, and its scope in PTX's word."""
+
+    loads: bool
+    word: str
+    scope: str
+
+    @property
+    def is_relaxed(self) -> bool:
+        """Whether it orders no other accesses."""
+        return self.word in ("relaxed", "volatile")
+
+
+_ORDERS = {
+    True: (MemoryOrder.WEAK, MemoryOrder.RELAXED, MemoryOrder.ACQUIRE, MemoryOrder.VOLATILE),
+    False: (MemoryOrder.WEAK, MemoryOrder.RELAXED, MemoryOrder.RELEASE, MemoryOrder.VOLATILE),
+}
+
+
+def access_order(op: CopyOp | str, attributes: dict[str, Any]) -> AccessOrder | None:
+    """The memory order of a copy, whose attributes `cache_hints` has checked; None for a weak one. A volatile one has
+    the scope `sys`. Raises TilefoldError (E5002) for an order that a load or a store does not have, for one without a
+    scope, and for one with caches.
+    """
+    order, loads = attributes.get("memory_order", MemoryOrder.WEAK), isinstance(op, CopyG2ROp)
+    if order not in _ORDERS[loads]:
+        hint = f"it is {', '.join(each.value for each in _ORDERS[loads][:-1])} or {_ORDERS[loads][-1].value}"
+        text = f"a {'load' if loads else 'store'} is not {order.value}"
+        raise TilefoldError(Code.BUILD_VALUE, text, hint)
+    if order is MemoryOrder.WEAK:
+        return None
+    if any(cache_hints(op, attributes)):
+        text = f"a copy with the order {order.value} takes no attributes of caches"
+        raise TilefoldError(Code.BUILD_VALUE, text, "leave out one of them")
+    if order is MemoryOrder.VOLATILE:
+        return AccessOrder(loads, order.value, MemoryScope.SYS.value)
+    if "memory_scope" not in attributes:
+        text = f"a copy with the order {order.value} needs a scope"
+        raise TilefoldError(Code.BUILD_VALUE, text, "give make_copy_atom one, such as cute.nvgpu.MemoryScope.GPU")
+    return AccessOrder(loads, order.value, attributes["memory_scope"].value)
+
+
 def cache_hints(op: CopyOp | str, attributes: dict[str, Any]) -> tuple[str, str]:
     """The cache hints of a copy's load and store in PTX's words. Raises TilefoldError (E5009) for an attribute that the
-    copy does not have, and (E5002) for another value or an order that copies do not have.
+    copy does not have, and (E5002) for another value.
     """
     taken = _TAKEN if isinstance(op, CopyG2ROp) else _STORES if isinstance(op, CopyR2GOp) else ()
     for name, value in attributes.items():
@@ -69,10 +115,6 @@ def cache_hints(op: CopyOp | str, attributes: dict[str, Any]) -> tuple[str, str]
         if not isinstance(value, _TAKEN[name]):
             kind = _TAKEN[name].__name__
             raise TilefoldError(Code.BUILD_VALUE, f"{name} is {value!r}", f"write one of cute.nvgpu.{kind}")
-    order = attributes.get("memory_order", MemoryOrder.WEAK)
-    if order is not MemoryOrder.WEAK:
-        hint = "use cute.arch.load or cute.arch.store with sem= and scope=, or cute.arch.inline_ptx"
-        raise TilefoldError(Code.BUILD_VALUE, f"copies are weak, not {order.value}", hint)
     priority = attributes.get("l1c_evict_priority", CacheEvictionPriority.EVICT_NORMAL).value
     mode = "cg" if attributes.get("load_cache_mode") is LoadCacheMode.GLOBAL else ""
     prefetch = attributes.get("l2_prefetch_size", L2PrefetchSize.NONE).value
