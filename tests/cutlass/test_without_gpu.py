@@ -238,6 +238,7 @@ def fill(x: torch.Tensor) -> None:
 
 fill(made[1])
 assert (made[1] == 3).all()
+assert torch.vmap(lambda x: x.new_zeros(3) + x)(torch.arange(2, device="cuda")).tolist() == [[0, 0, 0], [1, 1, 1]]
 """
 
 _DEVICE = """

@@ -177,6 +177,21 @@ _QUACK: Mapping[str, tuple[str, ...]] = {
 }
 """The cases of quack that run: the name of a file of `tests`, of its function, and the arguments."""
 
+_VARIABLE = (
+    "(c := torch.tensor([0, 40, 64], dtype=torch.int32), "
+    "x := [torch.randn(64, h, 64, dtype=torch.bfloat16) for h in (2, 1, 1)], "
+    "o := flash_attn_varlen_func(*x, cu_seqlens_q=c, cu_seqlens_k=c, max_seqlen_q=40, max_seqlen_k=40, causal=True), "
+    "o := o[0] if isinstance(o, tuple) else o, "
+    "r := torch.cat([attention_ref(*[y[None, a:b] for y in x], causal=True)[0][0] for a, b in ((0, 40), (40, 64))]), "
+    "torch.allclose(o.float(), r.float(), atol=0.03))[-1]"
+)
+"""Attention of two sequences of other lengths."""
+_CACHE = (
+    "has_batch_idx=False has_leftpad=False rotary_fraction=0.0 rotary_interleaved=True has_rotary_seqlens=False "
+    "seqlen_new_eq_seqlen_q=True new_kv=False mha_type='mqa' dtype=torch.bfloat16"
+)
+_ROWS = "flash_fwd.py counts the rows of LSE by the columns (taccOgLSE.shape[1]): it reads lse beyond its end"
+
 CASES: tuple[Case, ...] = (
     *(
         Case(library, f"tests/{file}.py", function, " ".join(arguments))
@@ -245,6 +260,55 @@ CASES: tuple[Case, ...] = (
         "dtype=torch.float32 d=64 seqlen=16 num_splits=3",
     ),
     *(
+        Case("flash-attention", f"tests/cute/test_{file}.py", *test)
+        for file, *test in (
+            (
+                "flash_attn_combine",
+                "test_flash_attn_combine_varlen",
+                "varlen_mode='cu_seqlens' num_splits=2 seqlen=8 d=64 dtype=torch.float32",
+            ),
+            (
+                "flash_attn_combine",
+                "test_flash_attn_combine_virtual_batch_idx",
+                "num_splits=2 seqlen=8 d=64 dtype=torch.bfloat16",
+            ),
+            ("flash_attn_fast", _VARIABLE),
+            (
+                "flash_attn",
+                "test_flash_attn_kvcache",
+                f"seqlen_q=3 seqlen_k=32 d=64 varlen_q=True page_size=None causal=False local=True {_CACHE} "
+                "has_learnable_sink=True",
+            ),
+            (
+                "flash_attn",
+                "test_flash_attn_kvcache",
+                f"seqlen_q=1 seqlen_k=32 d=64 varlen_q=False page_size=4 causal=True local=False {_CACHE} "
+                "has_learnable_sink=False",
+                "E3216",
+                "no proxy fence stands between cp.async of pages and the warpgroup that multiplies them",
+            ),
+            (
+                "block_sparsity",
+                "test_fixed_length_masks",
+                "seqlen_q=40 seqlen_k=40 tile_m=64 tile_n=64 batch_size=1 nheads=1 mask_name='mini_causal'",
+            ),
+            ("block_sparsity", "test_edge_cases", "seqlen_q=1 seqlen_k=40 tile_m=64 tile_n=64"),
+            (
+                "block_sparsity",
+                "test_fast_sampling",
+                "seqlen_q=64 seqlen_k=64 tile_m=64 tile_n=64 nheads=1 mask_name='block_diagonal'",
+            ),
+            ("mask_mod", "test_mask_mod_ima_partial_block", "", "E3202", _ROWS),
+            (
+                "flash_attn",
+                "test_flash_attn_small_head_dim",
+                "seqlen_q=64 seqlen_k=64 d=32 causal=True dtype=torch.bfloat16",
+                "E3202",
+                _ROWS,
+            ),
+        )
+    ),
+    *(
         Case(
             "flash-attention",
             "tests/cute/test_flash_attn_fast.py",
@@ -293,7 +357,7 @@ CASES: tuple[Case, ...] = (
         "test_flash_attn_output",
         "seqlen_q=64 seqlen_k=64 d=64 causal=True num_splits=1 mha_type='mha' dtype=torch.bfloat16",
         ends="E3202",
-        reason="flash_fwd.py counts the rows of LSE by the columns (taccOgLSE.shape[1]): it reads lse beyond its end",
+        reason=_ROWS,
     ),
     Case(
         "flash-attention",

@@ -44,7 +44,10 @@ def _aligned(tensor: Any, torch: Any) -> Any:
     is_plain = type(tensor) is torch.Tensor and tensor.device.type == "cpu" and tensor.layout is torch.strided
     if not is_plain or tensor.requires_grad or tensor.storage_offset():
         return tensor
-    storage = tensor.untyped_storage()
+    try:
+        storage = tensor.untyped_storage()
+    except NotImplementedError:  # within torch.vmap, a part of a tensor stands for all parts
+        return tensor
     if storage.data_ptr() % ALIGN == 0:
         return tensor
     room = np.empty(storage.nbytes() + ALIGN, np.uint8)
