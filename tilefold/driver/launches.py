@@ -20,8 +20,6 @@ from tilefold.runtime.errors import Dim3
 if TYPE_CHECKING:
     from tilefold.runtime.engine import NumPyArray
 
-    pass
-
 
 @dataclass(frozen=True)
 class Expression:

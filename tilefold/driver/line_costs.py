@@ -19,9 +19,9 @@ SECTORS = 2
 
 @dataclass(frozen=True, slots=True)
 class AccessRow:
-    """The accesses by one instruction at one line to one memory: those of a launch together, with the
-    fields of `AccessCount`. `distinct` are the bytes of global memory that they concern, each counted once; `waste`
-    says in words which lanes meet in which bank, and how sectors are wasted.
+    """The accesses by one instruction at one line to one memory: those of a launch together, with the fields of
+    `AccessCount`. `distinct` are the bytes of global memory that they concern, each counted once; `waste` says in words
+    which lanes meet in which bank, and how sectors are wasted.
     """
 
     mnemonic: str

@@ -36,6 +36,17 @@ def wavefronts(addresses: NumPyArray, lanes: NumPyArray, width: int) -> tuple[in
     return _wavefronts((addresses - start).tobytes(), lanes.astype(np.int64).tobytes(), width)
 
 
+def count_matrix(access: Access, rows: NumPyArray, width: int) -> None:
+    """Counts the access of an instruction on matrices to rows of `width` bytes at these addresses. Its threads share
+    it; a wavefront serves a core matrix of eight rows.
+    """
+    total, least = wavefronts(rows, np.arange(len(rows)), width)
+    access.requests += 1
+    access.threads += len(rows)
+    access.transactions += total
+    access.minimum += least
+
+
 @lru_cache(maxsize=4096)
 def _wavefronts(addresses: bytes, lanes: bytes, width: int) -> tuple[int, int]:
     numbers = np.frombuffer(lanes, np.int64)

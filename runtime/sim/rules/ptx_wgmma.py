@@ -27,7 +27,7 @@ from ..memory.arena import IN_FLIGHT, UNWRITTEN
 from ..memory.boxes import swizzle_text
 from ..memory.local import TOUCHED
 from ..memory.matrices import ROW, Matrix, descriptor_at, matrix_of
-from ..memory.space_state import wavefronts
+from ..memory.space_state import count_matrix
 from ..ordering import wgmma
 from ..ordering.asynchronous import InFlight
 from ..ordering.knowledge import executed
@@ -113,17 +113,8 @@ class WgmmaRule:
             text = f"{subject} leads to {where}, outside the block's shared memory"
             hint = "check its address, its strides, and the major of the atom"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
-        self._count(matrix)
+        count_matrix(self.access, matrix.core_matrices.ravel(), ROW)
         return (offsets + warp.block.rank * space.arena.span) // ROW
-
-    def _count(self, matrix: Matrix) -> None:
-        """Counts the access to a matrix. The four warps share it; a wavefront serves a core matrix of eight rows."""
-        rows = matrix.core_matrices.ravel()
-        total, least = wavefronts(rows, np.arange(len(rows)), ROW)
-        self.access.requests += 1
-        self.access.threads += len(rows)
-        self.access.transactions += total
-        self.access.minimum += least
 
     def _check_swizzle(self, warp: Warp, name: str, matrix: Matrix, rows: NumPyArray) -> None:
         """A fault for a matrix that a TMA copy has written by another swizzle."""

@@ -20,7 +20,7 @@ from ....layout.tmem.scales import BLOCK_ROWS, CELL_FACTORS
 from ..atoms.sparse import invalid, say_invalid, selected
 from ..faults import site_of
 from ..memory import bulk
-from ..memory.space_state import wavefronts
+from ..memory.space_state import count_matrix
 from ..translate import Translator
 from ..warp import Block, Warp
 from .arithmetic import TensorArithmetic
@@ -269,22 +269,13 @@ class Tcgen05MmaRule:
                 warp, lane, text, "check its address, its strides, and the majors of the instruction descriptor"
             )
         at = (offsets + block.rank * space.arena.span) // ROW
-        self._count(matrix.addresses)
+        count_matrix(self.access, matrix.addresses.T.ravel(), ROW)
         self._check_swizzle(warp, lane, letter, at, matrix.swizzle_bits)
         if (narrow := BY_PTX[element].bits) < 8:
             self._check_packing(warp, lane, letter, at, -narrow if given.kind.is_dense_fp4 else narrow)
         content = bulk.read(space, warp, self.access, lane, at)
         rows.append(at)
         return arithmetic.elements(element, content.reshape(matrix.addresses.shape[0], -1), mn_major)
-
-    def _count(self, addresses: NDArray[np.int64]) -> None:
-        """Counts the access to a matrix of rows of 16 bytes; a wavefront serves a core matrix of eight rows."""
-        rows = addresses.T.ravel()
-        total, least = wavefronts(rows, np.arange(len(rows)), ROW)
-        self.access.requests += 1
-        self.access.threads += len(rows)
-        self.access.transactions += total
-        self.access.minimum += least
 
     def _check_halves(self, warp: Warp, lane: int, letter: str, rows: Sequence[NDArray[np.int64]]) -> None:
         """A fault where TMA copies have brought the same rows of an operand to both blocks of a pair, of which each

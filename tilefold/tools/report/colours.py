@@ -7,10 +7,8 @@ from pathlib import PurePath
 from typing import Any, TypeAlias, cast
 
 from pygments import lexers
-from pygments.lexer import Lexer
-from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token
-
-from tilefold.tools.report.machine_code_lexer import MachineCodeLexer
+from pygments.lexer import Lexer, RegexLexer
+from pygments.token import Comment, Keyword, Name, Number, Operator, String, Text, Token
 
 Span: TypeAlias = tuple[int, int, str]
 """A part of a line, from a column to another, and its class on the page."""
@@ -20,6 +18,22 @@ _CLASSES: tuple[tuple[Any, str], ...] = (
     (Name.Builtin, "fn"), (Name.Label, "fn"), (Name.Decorator, "fn"), (Name.Variable, "va"), (Operator.Word, "kw"),
 )  # fmt: skip
 _BY_SUFFIX = {".py": "python", ".cu": "cuda", ".ptx": "ptx"}
+
+
+class MachineCodeLexer(RegexLexer):
+    """Machine code as nvdisasm prints it, of which Pygments has no lexer: its `sass` is a language of style sheets."""
+
+    name = "Machine code of NVIDIA GPUs"
+    tokens = {
+        "root": [
+            (r"/\*[0-9a-f]+\*/", Comment),
+            (r"`\([^)]*\)|^\S+:$", Name.Label),
+            (r"\b(?:U?R(?:\d+|Z)|U?P(?:\d+|T)|SR_[\w.]+|B\d+)\b", Name.Variable),
+            (r"-?0x[0-9a-f]+\b|-?\b\d+(?:\.\d+)?(?:e[+-]?\d+)?\b", Number),
+            (r"\b[A-Z][A-Z0-9_]+(?:\.[\w:]+)*", Keyword),
+            (r"\s+|.", Text),
+        ]
+    }  # fmt: skip
 
 
 def _class_of(token: object) -> str:
