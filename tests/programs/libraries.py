@@ -190,6 +190,7 @@ _CACHE = (
     "has_batch_idx=False has_leftpad=False rotary_fraction=0.0 rotary_interleaved=True has_rotary_seqlens=False "
     "seqlen_new_eq_seqlen_q=True new_kv=False mha_type='mqa' dtype=torch.bfloat16"
 )
+_RUNS = "", ""
 _ROWS = "flash_fwd.py counts the rows of LSE by the columns (taccOgLSE.shape[1]): it reads lse beyond its end"
 
 CASES: tuple[Case, ...] = (
@@ -260,24 +261,27 @@ CASES: tuple[Case, ...] = (
         "dtype=torch.float32 d=64 seqlen=16 num_splits=3",
     ),
     *(
-        Case("flash-attention", f"tests/cute/test_{file}.py", *test)
-        for file, *test in (
+        Case("flash-attention", f"tests/cute/test_{file}.py", function, arguments, ends, reason)
+        for file, function, arguments, ends, reason in (
             (
                 "flash_attn_combine",
                 "test_flash_attn_combine_varlen",
                 "varlen_mode='cu_seqlens' num_splits=2 seqlen=8 d=64 dtype=torch.float32",
+                *_RUNS,
             ),
             (
                 "flash_attn_combine",
                 "test_flash_attn_combine_virtual_batch_idx",
                 "num_splits=2 seqlen=8 d=64 dtype=torch.bfloat16",
+                *_RUNS,
             ),
-            ("flash_attn_fast", _VARIABLE),
+            ("flash_attn_fast", _VARIABLE, "", *_RUNS),
             (
                 "flash_attn",
                 "test_flash_attn_kvcache",
                 f"seqlen_q=3 seqlen_k=32 d=64 varlen_q=True page_size=None causal=False local=True {_CACHE} "
                 "has_learnable_sink=True",
+                *_RUNS,
             ),
             (
                 "flash_attn",
@@ -291,12 +295,14 @@ CASES: tuple[Case, ...] = (
                 "block_sparsity",
                 "test_fixed_length_masks",
                 "seqlen_q=40 seqlen_k=40 tile_m=64 tile_n=64 batch_size=1 nheads=1 mask_name='mini_causal'",
+                *_RUNS,
             ),
-            ("block_sparsity", "test_edge_cases", "seqlen_q=1 seqlen_k=40 tile_m=64 tile_n=64"),
+            ("block_sparsity", "test_edge_cases", "seqlen_q=1 seqlen_k=40 tile_m=64 tile_n=64", *_RUNS),
             (
                 "block_sparsity",
                 "test_fast_sampling",
                 "seqlen_q=64 seqlen_k=64 tile_m=64 tile_n=64 nheads=1 mask_name='block_diagonal'",
+                *_RUNS,
             ),
             ("mask_mod", "test_mask_mod_ima_partial_block", "", "E3202", _ROWS),
             (

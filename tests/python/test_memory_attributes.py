@@ -77,7 +77,7 @@ def handing(x: cute.Tensor, y: cute.Tensor, slots: cute.Tensor, order: cute.Cons
     """One warp hands four values a lane to another, which waits until none of them is 0."""
     t, _, _ = cute.arch.thread_idx()
     lane = t % 32
-    way = {"memory_order": order, "memory_scope": MemoryScope.GPU}
+    way: Any = {"memory_order": order, "memory_scope": MemoryScope.GPU}
     load = cute.make_copy_atom(CopyG2ROp(), cute.Float32, num_bits_per_copy=128, **way)
     store = cute.make_copy_atom(CopyR2GOp(), cute.Float32, num_bits_per_copy=64, **way)
     tiled = cute.make_tiled_copy_tv(load, cute.make_layout(32), cute.make_layout(4)).get_slice(lane)

@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute
@@ -82,7 +82,7 @@ def mlir_zero(res: Any) -> Any:
     """Zero of a type: a number, or a vector of zeros."""
     if not isinstance(res, VectorType):
         return dtype_of(res)(0)
-    vector: VectorType[Attribute] = res
+    vector = cast("VectorType[Attribute]", res)
     return full(vector.get_shape(), 0, dtype_of(vector.element_type))
 
 
