@@ -194,7 +194,7 @@ class FieldConstants:
         """The argument of a call with its constants replaced by these, as CuTe ignores a call's own. A plain tuple of
         as many parts stands for the NamedTuple, which TVM FFI passes as one; other values are returned.
         """
-        kind: object = type(value)
+        kind = value.__class__
         if kind is not self.kind and (kind is not tuple or len(value) != len(self.kind._fields)):
             return value
         parts = [self.constants.get(place, part) for place, part in enumerate(value)]
