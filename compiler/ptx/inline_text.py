@@ -38,12 +38,13 @@ def read_texts(module: ModuleOp, is_known: Callable[[InlineOp], bool]) -> Module
     Texts that are known stay. So does one with branches, or with an instruction that is not supported: the operation
     then says why, `InlineOp.refusal`.
     """
-    if all(is_known(op) for op in _texts(module)):
+    known = [is_known(op) for op in _texts(module)]
+    if all(known):
         return module
     result = module.clone()
     read: dict[tuple[object, ...], Region | str] = {}
-    for op in _texts(result):
-        if is_known(op):
+    for op, stays in zip(_texts(result), known, strict=True):
+        if stays:
             continue
         types = [value.type for value in (*op.res, *op.args)]
         key = op.text, op.constraints, *types, *map(_constant, op.args)
