@@ -138,7 +138,7 @@ def _elect(copies: list[Operation], threads: ThreadValues) -> None:
         if block is None or threads.chosen(op):
             continue
         if block not in elected:
-            active = [] if threads.together(op) else [ActivemaskOp()]
+            active = [] if threads.execute_uniformly(op) else [ActivemaskOp()]
             election = ElectSyncOp(*(mask.result for mask in active))
             for made in (*active, election):
                 made.location = op.location

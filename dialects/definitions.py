@@ -136,7 +136,7 @@ class _Argument:
     kw_only: bool
 
 
-def _kept(definition: Any, converter: Callable[[Any], Any] | None, default: object, kw_only: bool = False) -> Any:
+def _recorded(definition: Any, converter: Callable[[Any], Any] | None, default: object, kw_only: bool = False) -> Any:
     """A definition of xDSL that remembers its argument."""
     definition.row = _Argument(converter, default, kw_only)
     return definition
@@ -144,22 +144,22 @@ def _kept(definition: Any, converter: Callable[[Any], Any] | None, default: obje
 
 def operand(constraint: Any = Attribute, *, converter: Callable[[Any], object] | None = None) -> Any:
     """The field of an operand; a `converter` tells the type checker which types the constructor takes."""
-    return _kept(operand_def(constraint), None, _REQUIRED)
+    return _recorded(operand_def(constraint), None, _REQUIRED)
 
 
 def optional_operand(constraint: Any = Attribute, *, default: None) -> Any:
     """The field of an operand that may be missing."""
-    return _kept(opt_operand_def(constraint), None, default)
+    return _recorded(opt_operand_def(constraint), None, default)
 
 
 def prop(*, converter: Callable[[Any], object], default: object = _REQUIRED) -> Any:
     """The field of a property, which `converter` makes of an argument."""
-    return _kept(prop_def(_CONSTRAINTS[converter]), converter, default)
+    return _recorded(prop_def(_CONSTRAINTS[converter]), converter, default)
 
 
 def optional_prop(*, converter: Callable[[Any], object], default: object = _REQUIRED, kw_only: bool = False) -> Any:
     """The field of a property that may be missing."""
-    return _kept(opt_prop_def(_CONSTRAINTS[converter]), converter, default, kw_only)
+    return _recorded(opt_prop_def(_CONSTRAINTS[converter]), converter, default, kw_only)
 
 
 if TYPE_CHECKING:

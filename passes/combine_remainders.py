@@ -74,12 +74,14 @@ class _Combination:
             return
         written = self._quotients.sum_of(result, bits)
         quotients = write_in_quotients(written, bits)
-        kept = {digit for product in written for digit in product if self._is_kept(digit)}
+        shared = {digit for product in written for digit in product if self._is_shared(digit)}
         best = write_in_digits(quotients, bits)
         is_address = all(isinstance(use.operation, PtrAddOp) and use.index == 1 for use in result.uses)
-        if is_address and _cost(quotients, kept) + 1 < _cost(best, kept):  # a mask less is worth less than known bits
+        if is_address and _cost(quotients, shared) + 1 < _cost(
+            best, shared
+        ):  # a mask less is worth less than known bits
             best = quotients
-        saved = _cost(written, kept) - _cost(best, kept)
+        saved = _cost(written, shared) - _cost(best, shared)
         # of equal cost, the form in which every address is written, unless LLVM has only bits to move
         if saved > 0 or (saved == 0 and is_address and not _is_flat(result) and not _is_bits(written)):
             emitter = Emitter(op)
@@ -88,7 +90,7 @@ class _Combination:
             result.replace_all_uses_with(new)
             _erase(op)
 
-    def _is_kept(self, digit: Digit) -> bool:
+    def _is_shared(self, digit: Digit) -> bool:
         """Whether a digit is computed for something other than sums, too."""
         return any(_has_other_use(value) for value in self._quotients.written.get(digit, ()))
 
@@ -217,7 +219,7 @@ def _depth(value: SSAValue) -> int:
     return depth
 
 
-def _cost(terms: Sum, kept: Set[Digit]) -> int:
+def _cost(terms: Sum, shared: Set[Digit]) -> int:
     """About how many instructions a sum takes: one for each factor of its products, and those of its digits, each
     once, but for existing ones.
     """
@@ -234,7 +236,7 @@ def _cost(terms: Sum, kept: Set[Digit]) -> int:
             steps[digit] = 1
         if not (digit.mod and _is_power(digit.mod) and _is_power(digit.div)):  # that is one extraction of bits
             _divide(steps, quotient)
-    return sum(count for digit, count in steps.items() if digit not in kept) + sum(
+    return sum(count for digit, count in steps.items() if digit not in shared) + sum(
         max(1, len(product)) for product in terms
     )
 

@@ -11,7 +11,7 @@ from xdsl.traits import Pure
 
 from ...dialects.ptx.warp import ElectSyncOp
 from ..scalars.values import Bool, is_scalar
-from ..tensors.fragments import Home, Vec
+from ..tensors.fragments import CarriedFragment, Vec
 from ..tracing.state import current
 from .building import (
     CONTAINERS_DIFFER,
@@ -32,7 +32,7 @@ from .building import (
     shown,
     taken,
 )
-from .decompose import Roots, Way
+from .decompose import Roots, Strategy
 from .objects import is_made_anew
 from .variables import MISSING, Tree, Variable, is_same
 
@@ -126,7 +126,7 @@ def _select(condition: Bool, blocks: tuple[Block, Block]) -> list[SSAValue]:
     return selected
 
 
-_Merged: TypeAlias = CarriedType | Home | Literal[True] | None
+_Merged: TypeAlias = CarriedType | CarriedFragment | Literal[True] | None
 """How a leaf of two paths becomes one: see `_Merge`."""
 
 
@@ -160,9 +160,9 @@ class _Merge:
                 self.problem = "has a value on one path only"
             return
         self._join(then, other)
-        ways: list[Way] = [roots, "distance", "coordinates"]
-        while self.problem and ways:
-            self._join_apart(ways.pop(), blocks)
+        strategies: list[Strategy] = [roots, "distance", "coordinates"]
+        while self.problem and strategies:
+            self._merge_decomposed(strategies.pop(), blocks)
 
     def _join(self, then: Tree, other: Tree) -> None:
         if then.shape != other.shape:
@@ -172,13 +172,13 @@ class _Merge:
         if self.problem:
             self.merged = []
 
-    def _join_apart(self, way: Way, blocks: tuple[Block, Block]) -> None:
+    def _merge_decomposed(self, strategy: Strategy, blocks: tuple[Block, Block]) -> None:
         """Joins the paths' values by the parts of their views, where these have the same ones."""
         problem, whole, parts = self.problem, self.whole, list[Tree]()
         for tree, block in zip(whole, blocks, strict=True):
             assert tree is not None
             with current().body(block):  # which computes the distances of its views
-                parts.append(tree.apart(way))
+                parts.append(tree.decompose(strategy))
         then, other = parts
         if then.shape == other.shape and whole[0] is not None and then.shape != whole[0].shape:
             self.paths, self.problem = (then, other), ""
@@ -191,7 +191,7 @@ class _Merge:
             return None
         if is_made_anew(a, b):
             return True
-        if isinstance(a, Vec) and isinstance(b, Vec) and (home := Home(a)).holds(b):
+        if isinstance(a, Vec) and isinstance(b, Vec) and (home := CarriedFragment(a)).holds(b):
             return home
         if is_scalar(a) and is_scalar(b):
             dtype = common_dtype(a, b)
@@ -211,7 +211,7 @@ class _Merge:
             return []
         pairs: list[tuple[Any, _Merged]] = list(zip(tree.leaves, self.merged, strict=bool(self.merged)))
         for leaf, home in pairs:
-            if isinstance(home, Home):
+            if isinstance(home, CarriedFragment):
                 home.write(leaf)
         return [kind.ssa(leaf) for leaf, kind in pairs if isinstance(kind, CarriedType)]
 
@@ -239,4 +239,4 @@ class _Merge:
 def _merge(leaf: object, kind: _Merged, values: Iterator[SSAValue]) -> object:
     if kind is None or isinstance(kind, bool):
         return copy.copy(leaf) if kind else leaf
-    return kind.left() if isinstance(kind, Home) else kind.value(next(values))
+    return kind.left() if isinstance(kind, CarriedFragment) else kind.value(next(values))

@@ -22,7 +22,7 @@ from ..scalars.values import Bool, Int, Scalar, Value, check_numbers, common_typ
 from ..tensors.fragments import Vec, full
 from ..tracing.source import RESULT, user_place
 from ..tracing.state import current
-from .variables import MISSING, PENDING, Box, Tree, Variable, tree_of
+from .variables import MISSING, PENDING, Temporary, Tree, Variable, tree_of
 
 _COUNTED = 5 << 59
 """The limit of loop counters, far above the numbers that programs write down."""
@@ -163,7 +163,7 @@ def _zero(leaf: object) -> object:
     return full(leaf.shape, zero, leaf.dtype) if isinstance(leaf, Vec) else zero
 
 
-def result_of(box: Box) -> object:
+def result_of(box: Temporary) -> object:
     """The value that paths leave in a variable. Raises TilefoldError (E5006) where their values cannot become one."""
     if box.value is MISSING:
         reason, hint = current().unbound.get(box.name, (f"{box.name} has no value", ""))

@@ -15,7 +15,7 @@ from ..tracing.state import host_number
 from .branches import branch
 from .building import result_of, truth
 from .loop_range import Range, make_range
-from .variables import Box, Variable, reachable_variables
+from .variables import Temporary, Variable, reachable_variables
 
 STANDS_FOR_PYTHON = True
 """Functions of this module stand for Python's own: errors in them count as Python's."""
@@ -57,7 +57,7 @@ def _join(value: object, rest: Sequence[Thunk], stop_at: bool, result_from: Call
         return value
     if not isinstance(value, Value):
         return value if bool(value) == stop_at else _join(rest[0](), rest[1:], stop_at, result_from)
-    result = Box("the value of 'or'" if stop_at else "the value of 'and'")
+    result = Temporary("the value of 'or'" if stop_at else "the value of 'and'")
     is_known = isinstance(value, Bool) or result_from is _true  # a predicate decides by itself
 
     def stay() -> None:
@@ -119,7 +119,7 @@ def choose(test: object, then: Thunk, otherwise: Thunk) -> Any:
     """`then if test else otherwise`."""
     if not isinstance(test, Value):
         return then() if test else otherwise()
-    result = Box("the value of 'A if C else B'")
+    result = Temporary("the value of 'A if C else B'")
     variables: list[Variable] = [result, *reachable_variables((), then, otherwise)]
     branch(truth(test), lambda: result.set(then()), lambda: result.set(otherwise()), variables)
     return result_of(result)

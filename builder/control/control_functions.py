@@ -14,7 +14,7 @@ from .branches import branch
 from .building import result_of, truth
 from .loop_range import Range, make_range
 from .loops import conditional_loop, counted_loop
-from .variables import Box
+from .variables import Temporary
 
 
 def if_(condition: object, then: Callable[[], object], otherwise: Callable[[], object] = lambda: None) -> Any:
@@ -25,7 +25,7 @@ def if_(condition: object, then: Callable[[], object], otherwise: Callable[[], o
     _check_functions(then, otherwise)
     if not isinstance(condition, Value):
         return then() if condition else otherwise()
-    result = Box("the result of if_")
+    result = Temporary("the result of if_")
     branch(truth(condition), lambda: result.set(then()), lambda: result.set(otherwise()), [result])
     return result_of(result)
 
@@ -39,7 +39,7 @@ def for_(counts: "Range | Int | int", body: Callable[..., object], *carried: obj
     """
     _check_functions(body)
     range = counts if isinstance(counts, Range) else make_range(counts)
-    state = Box("the state of for_", _as_single(carried))
+    state = Temporary("the state of for_", _as_single(carried))
     counted_loop(range, lambda i: state.set(_drop_unless_carried(body(i, *_many(state, carried)), carried)), [state])
     return result_of(state)
 
@@ -49,7 +49,7 @@ def while_(condition: Callable[..., Any], body: Callable[..., object], *carried:
     values for the next iteration.
     """
     _check_functions(condition, body)
-    state = Box("the state of while_", _as_single(carried))
+    state = Temporary("the state of while_", _as_single(carried))
     conditional_loop(
         lambda: condition(*_many(state, carried)),
         lambda: state.set(_drop_unless_carried(body(*_many(state, carried)), carried)),
@@ -70,7 +70,7 @@ def _as_single(carried: tuple[object, ...]) -> Any:
     return carried[0] if len(carried) == 1 else carried or None
 
 
-def _many(state: Box, carried: tuple[object, ...]) -> tuple[Any, ...]:
+def _many(state: Temporary, carried: tuple[object, ...]) -> tuple[Any, ...]:
     value: Any = result_of(state)
     return (value,) if len(carried) == 1 else tuple(value or ())
 

@@ -31,7 +31,7 @@ from ..tensors.tensors import CoordPointer, Pointer, aligned_after
 from ..tensors.tiled_mma import ThrMma
 from ..tracing.state import current, emit, insert_value
 
-HOLDERS: Any = (Layout, ComposedLayout, Pointer, CoordPointer, ThrCopy, ThrMma)
+COMPOSITES: Any = (Layout, ComposedLayout, Pointer, CoordPointer, ThrCopy, ThrMma)
 """Classes whose fields are values, or hold some."""
 _VIEWS = (LayoutViewOp, MakeTensorOp, RecastOp, ViewOp, IdentityOp)
 _SOURCE, _COORDS = "source", "coords"
@@ -81,7 +81,7 @@ class _Step:
 
 
 @dataclass(frozen=True)
-class _Moved:
+class _OffsetTensor:
     """A plain tensor that begins somewhere in another one: that tensor, and its own layout."""
 
     root: SSAValue
@@ -146,14 +146,14 @@ def _drop_alignment(tensor: SSAValue) -> TensorType:
     return type.with_layout(type.layout.data, max(1, type.element_bits // 8))
 
 
-Way: TypeAlias = "Literal['coordinates', 'distance'] | Roots"
+Strategy: TypeAlias = "Literal['coordinates', 'distance'] | Roots"
 """The parts of a view: its coordinates, or how far it is from the tensor that it is a view of, or, beside the
 coordinates, the number of this tensor among others.
 """
 
 
 @dataclass(frozen=True, eq=False)
-class Apart:
+class Decomposed:
     """A value's parts, and the rest of it: two values with equal rests differ only in their parts."""
 
     value: Any
@@ -161,23 +161,23 @@ class Apart:
     parts: tuple[Any, ...]
 
     @classmethod
-    def of(cls, value: Any, way: Way = "coordinates") -> "Apart | None":
+    def of(cls, value: Any, strategy: Strategy = "coordinates") -> "Decomposed | None":
         """The parts of a value; None for a value without parts."""
-        if isinstance(value, HOLDERS):
+        if isinstance(value, COMPOSITES):
             names = tuple([field.name for field in fields(value)])
             return cls(value, names, tuple([getattr(value, name) for name in names]))
         if not isinstance(value, AnyTensor):
             return None
-        return _move(value) if way == "distance" else _view(value, way)
+        return _move(value) if strategy == "distance" else _view(value, strategy)
 
     def rebuilt(self, parts: Sequence[Any]) -> object:
         """The value with other parts: itself if they are the same and it can be used here."""
         value = self.value
         if all(map(is_, self.parts, parts)) and (not isinstance(value, AnyTensor) or current().sees(value.ssa)):
             return value
-        if isinstance(value, HOLDERS):
+        if isinstance(value, COMPOSITES):
             return type(value)(*parts)
-        if isinstance(self.key, _Moved):
+        if isinstance(self.key, _OffsetTensor):
             return value.like(self.key.taken(parts))
         root, *steps = self.key
         rest = list(parts)
@@ -228,7 +228,7 @@ class _AtNumber:
         return emit(TensorAtOp(at, self.type)).results[0]
 
 
-def _view(tensor: AnyTensor, way: Way) -> Apart | None:
+def _view(tensor: AnyTensor, strategy: Strategy) -> Decomposed | None:
     """A view as the tensor from which views lead to it, and these views; the parts are the integers of their
     coordinates, after the number of the tensor where there are several, or its address where that is a number.
     """
@@ -254,16 +254,16 @@ def _view(tensor: AnyTensor, way: Way) -> Apart | None:
         steps.insert(0, _Step(type(op), operands, properties, pattern, kept))
         leaves[:0] = given
         ssa = getattr(op, _SOURCE, None)
-    if isinstance(way, Roots) and isinstance(tensor, Elements) and ssa is not None:
-        number = way.number_of(ssa)
-        choice = _Choice(way, _drop_alignment(ssa), tensor.element_type)
-        return None if number is None else Apart(tensor, (choice, *steps), (number, *leaves))
+    if isinstance(strategy, Roots) and isinstance(tensor, Elements) and ssa is not None:
+        number = strategy.number_of(ssa)
+        choice = _Choice(strategy, _drop_alignment(ssa), tensor.element_type)
+        return None if number is None else Decomposed(tensor, (choice, *steps), (number, *leaves))
     if ssa is not None and (at := _AtNumber.of(ssa)) is not None:
-        return Apart(tensor, (at, *steps), (at.number, *leaves))
-    return Apart(tensor, (ssa, *steps), tuple(leaves)) if steps else None
+        return Decomposed(tensor, (at, *steps), (at.number, *leaves))
+    return Decomposed(tensor, (ssa, *steps), tuple(leaves)) if steps else None
 
 
-def _move(tensor: AnyTensor) -> Apart | None:
+def _move(tensor: AnyTensor) -> Decomposed | None:
     """A plain tensor in memory as one that begins a number of elements after another."""
     type, ssa, distance = tensor.ir_type, tensor.ssa, 0
     if not isinstance(type, TensorType) or type.is_swizzled:
@@ -280,7 +280,7 @@ def _move(tensor: AnyTensor) -> Apart | None:
             distance += Int(op.offset, Index)
         ssa = source
     values = [x for x in integers(tensor.layout) if isinstance(x, Int)]
-    return Apart(tensor, _Moved(ssa, type.layout), (distance, *values))
+    return Decomposed(tensor, _OffsetTensor(ssa, type.layout), (distance, *values))
 
 
 def _group(operand: object) -> Any:

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ..scalars.casts import weak_type
 from ..scalars.values import Value, is_scalar
-from ..tensors.fragments import Home, Vec
+from ..tensors.fragments import CarriedFragment, Vec
 from ..tracing.state import current
 from .building import (
     CONTAINERS_DIFFER,
@@ -31,7 +31,7 @@ from .building import (
     shown,
     taken,
 )
-from .decompose import Roots, Way
+from .decompose import Roots, Strategy
 from .objects import is_made_anew
 from .variables import MISSING, Tree, Variable, is_same
 
@@ -50,7 +50,7 @@ class _Slot:
     start: object
     kind: CarriedType | None = None
     changes: int = 0
-    home: Home | None = None  # of a fragment that the loop changes
+    home: CarriedFragment | None = None  # of a fragment that the loop changes
     entered: object = None  # the fragment as the iteration found it
     anew: bool = False  # whether it is an object that the loop makes anew
 
@@ -71,14 +71,16 @@ class _Carried:
         self.lost: tuple[str, str] | None = None  # why it has no value when an iteration begins
         self.kept = True  # the body changes the container and makes no new one
         self.before = self.tree
-        self.whole: tuple[str, str] | None = None  # why views are taken apart: how they differ as a whole, and a hint
-        self.ways: list[Way] = [roots, "distance", "coordinates"]  # not tried yet, the last one first
-        self.way: Way = "coordinates"
+        self.whole: tuple[str, str] | None = (
+            None  # why views are taken decomposed: how they differ as a whole, and a hint
+        )
+        self.strategies: list[Strategy] = [roots, "distance", "coordinates"]  # not tried yet, the last one first
+        self.strategy: Strategy = "coordinates"
         self.slots = self._slots()
 
     def _slots(self) -> list[_Slot]:
         leaves = () if self.tree is None else self.tree.leaves
-        if self.variable.watched or self.whole:  # few of a view's coordinates change
+        if self.variable.is_stable or self.whole:  # few of a view's coordinates change
             return [_Slot(leaf) for leaf in leaves]
         return [_Slot(leaf, kind_of(leaf, leaf.dtype).in_loop if isinstance(leaf, Value) else None) for leaf in leaves]
 
@@ -128,7 +130,7 @@ class _Carried:
         for slot, leaf in zip(slots, now.leaves, strict=True):
             right &= self._learn_leaf(slot, leaf)
             if self.slots is not slots:
-                break  # its views are taken apart from now on
+                break  # its views are taken decomposed from now on
         return right
 
     def _learn_leaf(self, slot: _Slot, leaf: object) -> bool:
@@ -140,7 +142,7 @@ class _Carried:
         if isinstance(slot.start, Vec) and isinstance(leaf, Vec):
             known = slot.home is not None
             if slot.home is None:
-                slot.home = Home(slot.start)
+                slot.home = CarriedFragment(slot.start)
                 slot.home.write(slot.start)
             if slot.home.holds(leaf):
                 return known
@@ -172,16 +174,16 @@ class _Carried:
         if now is None or self.before is None:
             return now
         now = shared(now, self.before, f"in an iteration of the loop at {current_line()}")
-        return now.apart(self.way) if self.whole else now
+        return now.decompose(self.strategy) if self.whole else now
 
     def _lose(self, problem: str, hint: str = _ONE_TYPE) -> bool:
-        """Leaves the variable without a value, unless its views, taken apart, have one."""
+        """Leaves the variable without a value, unless its views, taken decomposed, have one."""
         assert self.before is not None
         problem, hint = self.whole = self.whole or (problem, hint)
-        while self.ways:
-            self.way = self.ways.pop()
-            if (apart := self.before.apart(self.way)).shape != self.before.shape:
-                self.tree = apart
+        while self.strategies:
+            self.strategy = self.strategies.pop()
+            if (decomposed := self.before.decompose(self.strategy)).shape != self.before.shape:
+                self.tree = decomposed
                 self.slots = self._slots()
                 return False
         self.lost = f"{shown(self.variable)} has no value here: it {problem} of the loop at {current_line()}", hint

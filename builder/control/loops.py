@@ -18,7 +18,7 @@ from ..tracing.state import current
 from .building import annotate_errors, built, drop, name_value, truth
 from .loop_range import Range
 from .loop_variables import LoopVariables
-from .variables import Box, Variable
+from .variables import Temporary, Variable
 
 Watcher = Callable[[str, Sequence[Variable]], object]
 """Observes each loop after it is built: `for` or `while`, and the variables that it may change."""
@@ -99,7 +99,7 @@ def conditional_loop(test: Callable[[], Scalar], body: Callable[[], object], var
         types = carried.types
         before, after = Block(arg_types=types), Block(arg_types=types)
         carried.enter(before, before.args)
-        box = Box("the condition")
+        box = Temporary("the condition")
         with annotate_errors("the condition of a loop"):
             built(lambda box=box: box.set(truth(test())), before)
         right = carried.learn()
@@ -142,7 +142,7 @@ def write_bounded_loop(
             "a loop with 'break' or 'return' cannot be unrolled",
             "leave out unroll, or write the rest of the body under an 'if'",
         )
-    count = Box("the counter of the loop", convert(0, Index))
+    count = Temporary("the counter of the loop", convert(0, Index))
 
     def more() -> Scalar:
         flag = stopped.get()
@@ -158,7 +158,7 @@ def write_bounded_loop(
     conditional_loop(more, iteration, [*variables, count])
 
 
-def _counter(count: Box) -> Int:
+def _counter(count: Temporary) -> Int:
     value = count.get()
     assert isinstance(value, Int)
     return Int(value.ssa, Index, value.known, (0, MOST))

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, cast
 from ...base.errors import Code, TilefoldError
 from ..scalars.values import Value
 from ..tensors.tensor_base import AnyTensor
-from .decompose import HOLDERS, Apart, Way
+from .decompose import COMPOSITES, Decomposed, Strategy
 from .objects import attributes_of, is_ours, set_attributes
 
 
@@ -43,7 +43,7 @@ MAX_DEPTH = 16
 
 
 class Variable(Protocol):
-    """A place that control flow may change. `watched` marks one that it is not expected to change."""
+    """A place that control flow may change. `is_stable` marks one that it is not expected to change."""
 
     @property
     def name(self) -> str:
@@ -51,7 +51,7 @@ class Variable(Protocol):
         ...
 
     @property
-    def watched(self) -> bool:
+    def is_stable(self) -> bool:
         """Whether its name is assigned nowhere in the paths: calls may change it all the same."""
         ...
 
@@ -70,7 +70,7 @@ class Cell:
 
     name: str
     cell: CellType
-    watched: bool = False
+    is_stable: bool = False
 
     def get(self) -> object:
         """Its value; MISSING without one."""
@@ -88,12 +88,12 @@ class Cell:
 
 
 @dataclass
-class Box:
+class Temporary:
     """A variable without a name in Python: the result of a function, or the counter of a loop."""
 
     name: str
     value: object = MISSING
-    watched: bool = False
+    is_stable: bool = False
 
     def get(self) -> object:
         """Its value; MISSING without one."""
@@ -110,7 +110,7 @@ class Global:
 
     name: str
     names: dict[str, Any]
-    watched: bool = False
+    is_stable: bool = False
 
     def get(self) -> object:
         """Its value."""
@@ -158,7 +158,7 @@ def reachable_variables(names: Sequence[str], *functions: Callable[..., object])
             if isinstance(inner, FunctionType):
                 pending.append((inner, True))
             elif is_helper or (not isinstance(value, tuple) and _parts(value) is not None):
-                variables.append(Cell(name, cell, watched=True))
+                variables.append(Cell(name, cell, is_stable=True))
     return variables
 
 
@@ -185,7 +185,7 @@ class _Node:
 
 @dataclass(frozen=True)
 class Tree:
-    """The value of a variable, taken apart into containers and leaves."""
+    """The value of a variable, taken decomposed into containers and leaves."""
 
     node: _Node | None
     leaves: tuple[object, ...]
@@ -210,10 +210,10 @@ class Tree:
         """
         return _named(self.node, list(reversed(self.leaves)))
 
-    def apart(self, way: Way = "coordinates") -> "Tree":
-        """The same with views, layouts and parts of threads taken apart too (`Apart.of`)."""
+    def decompose(self, strategy: Strategy = "coordinates") -> "Tree":
+        """The same with views, layouts and parts of threads taken decomposed too (`Decomposed.of`)."""
         leaves: list[object] = []
-        return Tree(_take_apart(self.node, list(reversed(self.leaves)), leaves, way), tuple(leaves))
+        return Tree(_decompose(self.node, list(reversed(self.leaves)), leaves, strategy), tuple(leaves))
 
     def shared(self, other: "Tree") -> "tuple[Tree, list[str]]":
         """The same without the attributes of objects that `other` lacks, and the names of these attributes."""
@@ -250,28 +250,28 @@ def _named(node: _Node | None, leaves: list[object]) -> object:
     return dict(zip(node.keys, parts, strict=True)) if has_keys else parts
 
 
-def _take_apart(node: _Node | None, given: list[object], leaves: list[object], way: Way) -> _Node | None:
+def _decompose(node: _Node | None, given: list[object], leaves: list[object], strategy: Strategy) -> _Node | None:
     if node is None or _is_object(node.container):
         leaf = given.pop()
         if node is None:
-            return _split(leaf, leaves, way)
+            return _split(leaf, leaves, strategy)
         leaves.append(leaf)
-    return replace(node, parts=tuple([_take_apart(part, given, leaves, way) for part in node.parts]))
+    return replace(node, parts=tuple([_decompose(part, given, leaves, strategy) for part in node.parts]))
 
 
-def _split(value: object, leaves: list[object], way: Way) -> _Node | None:
-    """A leaf taken apart, with all that it holds."""
-    apart = Apart.of(value, way)
-    if apart is None and not isinstance(value, tuple):
+def _split(value: object, leaves: list[object], strategy: Strategy) -> _Node | None:
+    """A leaf taken decomposed, with all that it holds."""
+    decomposed = Decomposed.of(value, strategy)
+    if decomposed is None and not isinstance(value, tuple):
         leaves.append(value)
         return None
-    parts = apart.parts if apart else cast("tuple[object, ...]", value)
-    keys = (type(cast("object", value)), apart.key) if apart else ()
-    return _Node(apart or cast("object", value), keys, tuple([_split(part, leaves, way) for part in parts]))
+    parts = decomposed.parts if decomposed else cast("tuple[object, ...]", value)
+    keys = (type(cast("object", value)), decomposed.key) if decomposed else ()
+    return _Node(decomposed or cast("object", value), keys, tuple([_split(part, leaves, strategy) for part in parts]))
 
 
 def tree_of(value: object) -> Tree:
-    """Takes apart the value of a variable. Raises TilefoldError (E5006) for containers that nest too deeply."""
+    """Takes decomposed the value of a variable. Raises TilefoldError (E5006) for containers that nest too deeply."""
     leaves: list[object] = []
     return Tree(_node(value, leaves, 0, []), tuple(leaves))
 
@@ -319,7 +319,7 @@ def _rebuilt(node: _Node | None, leaves: list[object], fresh: bool) -> object:
         return leaves.pop()
     made: Any = node.container
     kind = node.kind
-    if isinstance(made, Apart):
+    if isinstance(made, Decomposed):
         return made.rebuilt([_rebuilt(part, leaves, fresh) for part in node.parts])
     if _is_object(made):
         itself = leaves.pop()
@@ -363,7 +363,7 @@ def is_same(a: object, b: object) -> bool:
     if isinstance(a, tuple) and isinstance(b, tuple):
         first, second = cast("tuple[object, ...]", a), cast("tuple[object, ...]", b)
         return len(first) == len(second) and all(map(is_same, first, second))
-    if isinstance(a, HOLDERS) and (left := Apart.of(a)) and (right := Apart.of(b)):
+    if isinstance(a, COMPOSITES) and (left := Decomposed.of(a)) and (right := Decomposed.of(b)):
         return is_same(left.parts, right.parts)
     try:
         return bool(a == b)

@@ -122,7 +122,7 @@ def at_start(make: Callable[[], T]) -> T:
     """The result of `make`, which is called as if at the beginning of the kernel."""
     root = current().root
     assert root is not None, "a kernel is being built"
-    result, ops = _apart(make)
+    result, ops = _detached(make)
     Rewriter.insert_op(ops, InsertPoint.at_start(root))
     return result
 
@@ -139,12 +139,12 @@ def once_defined(tensor: Tensor, make: Callable[[], T]) -> T:
             "each warp would write the map of this tensor, whose address the kernel computes",
             "call cute.make_tensor in the branch of the warp that loads",
         )
-    result, ops = _apart(make)
+    result, ops = _detached(make)
     Rewriter.insert_op(ops, InsertPoint.at_start(owner) if is_argument else InsertPoint.after(owner))
     return result
 
 
-def _apart(make: Callable[[], T]) -> tuple[T, list[Operation]]:
+def _detached(make: Callable[[], T]) -> tuple[T, list[Operation]]:
     """The result of a function, and the operations that it adds, which are in no block."""
     block = Block()
     with current().inside(block):

@@ -23,7 +23,7 @@ from ..tensors.operand_copies import make_tiled_tma_atom_A, make_tiled_tma_atom_
 from ..tensors.tensors import Address, CoordTensor, Tensor
 from ..tensors.tiled_mma import TiledMma
 from ..tensors.tma import TmaInfo, create_tma_multicast_mask, make_tiled_tma_atom, tma_copy, tma_partition
-from ..tensors.views import on_coordinates, whole_of, zipped_divide
+from ..tensors.views import on_coordinates, viewed_tensor, zipped_divide
 from ..tracing.state import current
 from .maps_in_memory import LoadedMap, is_computed, once_defined, place_of_map, write_map
 
@@ -119,12 +119,12 @@ def _load(
         mask, place, cluster_shape = create_tma_multicast_mask(layout, coord, mode), coord[mode], layout.shape
         blocks = make_layout(size(layout[mode]))
     make = make_tiled_tma_atom_A if tile.operand in ("A", "SFA") else make_tiled_tma_atom_B
-    whole = whole_of(src)
+    whole = viewed_tensor(src)
 
     def info_of_map() -> TmaInfo:
         return make(op, whole, _from_0(dst.ir_type.layout.data), tile.tiler, tile.tiled_mma, cluster_shape)
 
-    map = _map_in_memory(whole, info_of_map, size(whole_of(dst)) // size(dst)) if is_computed(whole) else None
+    map = _map_in_memory(whole, info_of_map, size(viewed_tensor(dst)) // size(dst)) if is_computed(whole) else None
     info = info_of_map() if map is None else map.info
     rows, depth = (size(part) for part in dst.layout.shape[0])
     tiles = zipped_divide(on_coordinates(src, info.tma_tensor), (rows, depth))
@@ -172,7 +172,7 @@ class StoreMap:
     @classmethod
     def of(cls, src: Tensor, dst: Tensor, cta_v_map: object) -> "StoreMap":
         """The map for a view of a tensor and a tile in shared memory."""
-        whole = whole_of(dst)
+        whole = viewed_tensor(dst)
         info = make_tiled_tma_atom(CopyBulkTensorTileS2GOp(), whole, _from_0(src.ir_type.layout.data), cta_v_map)
         return cls(info, place_of_map() if is_computed(whole) else None)
 

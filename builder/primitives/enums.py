@@ -3,7 +3,7 @@
 
 from enum import Enum
 
-from ..tracing.cuda_names import ByName
+from ..tracing.cuda_names import NamedEnum
 
 
 class MemScope(Enum):
@@ -185,7 +185,7 @@ class LoadSrcFormat(Enum):
     B8X16_B4X16_P64 = "b8x16.b4x16_p64"
 
 
-class Proxy(ByName):
+class Proxy(NamedEnum):
     """The way by which memory is accessed."""
 
     ALIAS = "alias"

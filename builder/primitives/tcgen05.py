@@ -22,7 +22,7 @@ from ..scalars.values import Int, convert, wrap
 from ..tensors.fragments import load
 from ..tensors.tensor_base import registers
 from ..tensors.tensors import Tensor
-from ..tracing.cuda_names import ByName
+from ..tracing.cuda_names import NamedEnum
 from ..tracing.state import emit, insert_value
 from .barriers import address
 from .enums import CTAGroup
@@ -51,7 +51,7 @@ class Tcgen05SmemSwizzle(Enum):
     SWIZZLE_32B = Swizzling.BYTES_32.value
 
 
-class Tcgen05Wait(ByName):
+class Tcgen05Wait(NamedEnum):
     """The work that a wait waits for."""
 
     LOAD = "ld"

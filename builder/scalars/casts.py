@@ -19,7 +19,7 @@ from ...dialects.gpu import CoordinateOp
 from ...dialects.ptx import CvtOp
 from ..tracing.state import insert_value
 from .dtypes import Boolean, DType, Float32, Int32, Int64, promote
-from .operators import Compared
+from .operators import Comparable
 
 Number: TypeAlias = "int | float | bool"
 
@@ -31,14 +31,14 @@ def is_number(x: object) -> TypeGuard[Number]:
 
 def number_of(x: Any) -> Any:
     """A NumPy scalar as a Python number; anything else as it is."""
-    if isinstance(x, int | float | Compared) or not hasattr(x, "__array_interface__"):
+    if isinstance(x, int | float | Comparable) or not hasattr(x, "__array_interface__"):
         return x
     return x.item() if x.shape == () else x
 
 
 def check_operand(x: object) -> None:
     """Raises TilefoldError (E5002) for anything but fragments, values and numbers."""
-    if not isinstance(x, Compared) and not is_number(x):
+    if not isinstance(x, Comparable) and not is_number(x):
         raise TilefoldError(
             Code.BUILD_VALUE,
             f"expected a fragment, a value or a number, got {type(x).__name__}",

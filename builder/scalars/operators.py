@@ -67,7 +67,7 @@ def _equality(predicate: str) -> Binary:
     return compare
 
 
-class Compared:
+class Comparable:
     """Comparison of two values of the kernel; the result is a predicate, or a fragment of predicates."""
 
     __slots__ = ()
@@ -87,7 +87,7 @@ class Compared:
     __eq__, __ne__ = _equality("eq"), _equality("ne")
 
 
-class Ordered(Compared):
+class Arithmetic(Comparable):
     """A value that can be compared and computed with."""
 
     __slots__ = ()
@@ -138,7 +138,7 @@ class Ordered(Compared):
         return self._unary(rounding).to(Int32) if self.dtype.kind == "float" else self
 
 
-class Bits(Compared):
+class Bitwise(Comparable):
     """A value whose bits can be combined."""
 
     __slots__ = ()

@@ -38,14 +38,14 @@ from .casts import (
     weak_type,
 )
 from .dtypes import Boolean, DType, Index, as_dtype, dtype_of
-from .operators import Bits, Compared, Operand, Ordered, not_combined
+from .operators import Arithmetic, Bitwise, Comparable, Operand, not_combined
 from .power import floor_divide, power
 
 Scalar: TypeAlias = "Value | int | float | bool"
 """An operand of arithmetic: a value of the kernel, or a Python number."""
 
 
-class Value(Compared):
+class Value(Comparable):
     """A run-time value of the kernel: `ssa` in the IR, of type `dtype`."""
 
     __slots__ = ("dtype", "ssa")
@@ -124,13 +124,13 @@ class Value(Compared):
         return unary(name, self)
 
 
-class Float(Ordered, Value):
+class Float(Arithmetic, Value):
     """A floating-point value."""
 
     __slots__ = ()
 
 
-class Bool(Ordered, Bits, Value):
+class Bool(Arithmetic, Bitwise, Value):
     """A predicate. `&`, `|`, `^` and `~` combine predicates, other arithmetic treats it as the Int32 0 or 1; `and`,
     `or` and `not` need the rewriting of a kernel.
     """
@@ -138,7 +138,7 @@ class Bool(Ordered, Bits, Value):
     __slots__ = ()
 
 
-class Int(Ordered, Bits, Value):
+class Int(Arithmetic, Bitwise, Value):
     """An integer. Arithmetic wraps at its width; `//` and `%` round down, as in Python.
 
     `known` has its divisor, `range` its limits; both follow the arithmetic, prove the alignment

@@ -187,7 +187,7 @@ class ThrCopy:
     retile = retile_S
 
 
-def whole_copy(copy: TiledCopy | ThrCopy) -> TiledCopy:
+def as_tiled_copy(copy: TiledCopy | ThrCopy) -> TiledCopy:
     """The tiled copy of a thread's part, which stands for it where another copy is made from it."""
     return copy.tiled_copy if isinstance(copy, ThrCopy) else copy
 
@@ -246,12 +246,12 @@ def make_tiled_copy_C_atom(atom: CopyAtom, mma: TiledMma) -> TiledCopy:
 
 def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy | ThrCopy) -> TiledCopy:
     """The tiled copy of the parts that another tiled copy reads."""
-    return wrap_tiled(algebra.make_tiled_copy_S(_record(atom), whole_copy(tiled_copy).type.tiled_copy), atom)
+    return wrap_tiled(algebra.make_tiled_copy_S(_record(atom), as_tiled_copy(tiled_copy).type.tiled_copy), atom)
 
 
 def make_tiled_copy_D(atom: CopyAtom, tiled_copy: TiledCopy | ThrCopy) -> TiledCopy:
     """The tiled copy of the parts that another tiled copy writes."""
-    return wrap_tiled(algebra.make_tiled_copy_D(_record(atom), whole_copy(tiled_copy).type.tiled_copy), atom)
+    return wrap_tiled(algebra.make_tiled_copy_D(_record(atom), as_tiled_copy(tiled_copy).type.tiled_copy), atom)
 
 
 def copy(
@@ -280,7 +280,7 @@ def copy(
     the mbarrier `mbar_ptr`. An atom of `nvgpu.tcgen05.LdRed32x32bOp` has two fragments as `dst`: the values, and their
     reductions, one for each execution.
     """
-    tiled = whole_copy(atom) if isinstance(atom, ThrCopy) else atom
+    tiled = as_tiled_copy(atom) if isinstance(atom, ThrCopy) else atom
     if isinstance(tiled, TmaAtom):
         if pred is not None:
             hint = "it skips elements outside its tensor by itself"

@@ -23,7 +23,7 @@ from ...layout.algebra.inttuple import (
 from ..scalars.arithmetic import binary_type, unary_type
 from ..scalars.casts import check_cast, check_operand, common_type
 from ..scalars.dtypes import Boolean, DType, as_dtype
-from ..scalars.operators import Bits, Operand, Ordered, not_combined
+from ..scalars.operators import Arithmetic, Bitwise, Operand, not_combined
 from ..scalars.power import power
 from ..scalars.values import Scalar, binary, compare, is_scalar, unary
 from ..tracing.state import current, emit
@@ -34,7 +34,7 @@ from .numpy_methods import NumpyMethods
 from .tensor_base import AnyTensor, Elements, registers, tensor_type
 
 
-class Vec(Ordered, Bits, NumpyMethods):
+class Vec(Arithmetic, Bitwise, NumpyMethods):
     """The elements of a fragment in registers, of a static shape and one type.
 
     Arithmetic, comparisons and the functions of `tilefold.cute` work element by element; shapes are broadcast as NumPy
@@ -135,7 +135,7 @@ class Vec(Ordered, Bits, NumpyMethods):
         elements in colexicographic order. The type is that of the elements; convert to a wider one before.
         """
         op = reduction(op)
-        left = _kept_leaves(reduction_profile, self.shape)
+        left = _unreduced_leaves(reduction_profile, self.shape)
         over = {mode for mode, kept in enumerate(left) if not kept}
         if any(0 < len(kept) < len(flatten_to_tuple(part)) for kept, part in zip(left, self.shape, strict=True)):
             return self._reduce_parts(op, init_val, left, keepdims)
@@ -280,7 +280,7 @@ def store(tensor: Elements, value: Operand) -> None:
         expression.borrow(tensor)
 
 
-class Home:
+class CarriedFragment:
     """Registers in which control flow passes on a fragment: one path writes it, the next reads it."""
 
     def __init__(self, like: Vec) -> None:
@@ -335,7 +335,7 @@ def empty_like(a: Vec | Elements, dtype: object = None) -> Vec:
     return full_like(a, 0, dtype)
 
 
-def _kept_leaves(profile: object, shape: Shape) -> list[tuple[int, ...]]:
+def _unreduced_leaves(profile: object, shape: Shape) -> list[tuple[int, ...]]:
     """The leaves of each mode that a reduction keeps, by their numbers in the shape.
 
     Raises TilefoldError: E0201 for the profile of another shape, E5002 for anything else.

@@ -14,7 +14,7 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ...layout.tma.tensor_map import SHARED_ALIGNMENT
 from ..scalars.dtypes import DType, as_dtype
-from ..scalars.operators import Bits, Ordered
+from ..scalars.operators import Arithmetic, Bitwise
 from .coordinates import as_tuple
 from .pointers import alias, in_elements
 from .tensors import Pointer, Tensor
@@ -126,7 +126,7 @@ class StructView:
 
 
 @dataclass(frozen=True, eq=False)
-class ScalarMember(Ordered, Bits):
+class ScalarMember(Arithmetic, Bitwise):
     """A member of one element: `ptr` points to it, and it is an address where one is expected. Operators and conditions
     raise TilefoldError (E5002).
     """

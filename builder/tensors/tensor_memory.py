@@ -23,7 +23,7 @@ from ...layout.tiling import tmem_copies
 from ...layout.tmem.cells import count_columns
 from ..scalars.dtypes import dtype_of
 from .coordinates import as_layout, tuples
-from .copies import ThrCopy, TiledCopy, whole_copy, wrap_tiled
+from .copies import ThrCopy, TiledCopy, as_tiled_copy, wrap_tiled
 from .copy_atoms import CopyAtom
 from .nvgpu import CopyOp, CtaGroup
 from .pointers import recast_tensor
@@ -269,7 +269,7 @@ def get_s2t_smem_desc_tensor(atom: TiledCopy, smem_tensor: Tensor) -> Tensor:
     descriptor (CuTe's get_utccp_smem_desc_tensor). A descriptor has no element type: other elements of as many bits
     are taken for those of the copy.
     """
-    element = dtype_of(whole_copy(atom).atom.attribute.value_type)
+    element = dtype_of(as_tiled_copy(atom).atom.attribute.value_type)
     if smem_tensor.element_type != element and smem_tensor.element_type.bits == element.bits:
         return recast_tensor(smem_tensor, element)
     return smem_tensor
@@ -310,7 +310,7 @@ def get_tmem_copy_properties(atom: CopyAtom | TiledCopy | ThrCopy) -> tuple[int,
 
 
 def _record(atom: CopyAtom | TiledCopy | ThrCopy) -> CopyRecord:
-    return (atom if isinstance(atom, CopyAtom) else whole_copy(atom).atom).attribute.atom
+    return (atom if isinstance(atom, CopyAtom) else as_tiled_copy(atom).atom).attribute.atom
 
 
 def tile_to_mma_shape(atom: LayoutLike, mma_tile_shape: object, order: object = None) -> LayoutLike:

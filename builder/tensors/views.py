@@ -219,13 +219,13 @@ def inside(view: Tensor) -> Tensor | None:
     """Predicates that say of which elements of a view the original tensor has storage; None if no tile reaches beyond
     the tensor.
     """
-    whole = whole_of(view)
+    whole = viewed_tensor(view)
     if not any("ragged" in step.properties for step in _steps(view)):
         return None
     return bounds(on_coordinates(view, make_identity_tensor(whole)), whole.shape)
 
 
-def whole_of(view: Tensor) -> Tensor:
+def viewed_tensor(view: Tensor) -> Tensor:
     """The tensor that a view was made from."""
     steps = _steps(view)
     return Tensor(steps[-1].source, view.element_type) if steps else view

@@ -14,12 +14,12 @@ from ...layout.atoms.numbers import MmaOperation
 from ...layout.atoms.wgmma import wgmma
 from ...layout.atoms.wgmma_smem import wgmma_smem_atom
 from ..scalars.dtypes import DTYPES, DType, as_dtype
-from ..tracing.cuda_names import ByName
+from ..tracing.cuda_names import NamedEnum
 from ..tracing.state import emit
 from .nvgpu import MatrixOp, ptx_name
 
 
-class OperandMajorMode(ByName):
+class OperandMajorMode(NamedEnum):
     """The contiguous mode of an operand in shared memory: K, or M of A and N of B."""
 
     K = "K"

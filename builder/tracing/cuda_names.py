@@ -107,7 +107,7 @@ CUDA_NAMES = _by_name()
 """The forms here by the names elsewhere, as a user writes them."""
 
 
-class ByName(Enum):
+class NamedEnum(Enum):
     """The base of enumerations whose members programs also give by their names in small letters."""
 
     @classmethod

@@ -190,7 +190,7 @@ class AlgebraOp(CuteOp):
     def verify_(self) -> None:
         with refusing():
             expected = self.infer(self.operand_types, self.properties)
-        if list(map(_settle_strides, self.result_types)) != list(map(_settle_strides, expected)):
+        if list(map(_canonical_strides, self.result_types)) != list(map(_canonical_strides, expected)):
             should, written = (", ".join(map(str, types)) for types in (expected, self.result_types))
             refuse(undefined_error(f"the result is of type {should}, but the text says {written}"))
 
@@ -201,21 +201,21 @@ class PureOp(AlgebraOp):
     traits = traits_def(Pure())
 
 
-def _settle_strides(kind: Attribute) -> Attribute:
+def _canonical_strides(kind: Attribute) -> Attribute:
     """A type with stride 0 for static extents of 1, whose strides no coordinate ever meets.
 
     Types that differ only in these count as equal: implementations of CuTe disagree on them.
     """
     match kind:
         case LayoutType():
-            return LayoutType(_settled_layout(kind.data))
+            return LayoutType(_canonical_layout(kind.data))
         case ComposedLayoutType():
-            outer = _settled_layout(kind.data.outer)
+            outer = _canonical_layout(kind.data.outer)
             return ComposedLayoutType(ComposedLayout(kind.data.inner, kind.data.offset, outer))
         case _:
             return kind
 
 
-def _settled_layout(layout: Layout) -> Layout:
+def _canonical_layout(layout: Layout) -> Layout:
     strides = [0 if type(s) is int and s == 1 else d for s, d in flat_modes(layout)]
     return Layout(layout.shape, unflatten(strides, layout.shape))

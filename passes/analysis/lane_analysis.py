@@ -77,12 +77,12 @@ class WarpValues(Memoised[LaneValue | None]):
                     lanes = [lane for lane in lanes if bool(known[lane] & 1) == wanted]
                 elif not condition.is_uniform:
                     return None
-            elif not self._together(outer):
+            elif not self._exits_uniformly(outer):
                 return None
             inner, outer = outer, outer.parent_op()
         return tuple(lanes)
 
-    def _together(self, loop: Operation) -> bool:
+    def _exits_uniformly(self, loop: Operation) -> bool:
         """Whether all lanes leave a loop at the same time."""
         match loop:
             case scf.ForOp():

@@ -36,7 +36,7 @@ class ThreadValues:
             for op in operations:
                 self._visit(op)
 
-    def together(self, op: Operation) -> bool:
+    def execute_uniformly(self, op: Operation) -> bool:
         """Whether warps execute an operation as a whole, as far as the branches around it show: no condition selects
         threads of a warp.
         """

@@ -24,7 +24,7 @@ from .emitter import Emitter
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _FragmentRegisters:
     """The registers of an operand in its fragment: their type, width in bytes, and where each begins."""
 
     type: Attribute
@@ -97,7 +97,9 @@ def _widen(emitter: Emitter, value: SSAValue, to: Attribute, name: str) -> SSAVa
     return emitter.value(extend(value, cast("IntegerType", to)))
 
 
-def _load_registers(emitter: Emitter, atom: MmaAtom, operand: str, tensor: TensorType, pointer: SSAValue) -> _Held:
+def _load_registers(
+    emitter: Emitter, atom: MmaAtom, operand: str, tensor: TensorType, pointer: SSAValue
+) -> _FragmentRegisters:
     """The registers of an operand, the first of whose values is at `pointer`."""
     layout = tensor.layout.data
     count = size(layout)
@@ -108,4 +110,4 @@ def _load_registers(emitter: Emitter, atom: MmaAtom, operand: str, tensor: Tenso
         type, bytes, per_register = REGISTER_TYPES[held.kind], held.bytes, held.values
     starts = [layout(i) * tensor.element_bits // 8 for i in range(0, count, per_register)]
     pair = tensor.element_type if float_bits(tensor.element_type) == 16 and per_register == 2 else None
-    return _Held(type, bytes, [emitter.moved(pointer, start) for start in starts], pair)
+    return _FragmentRegisters(type, bytes, [emitter.moved(pointer, start) for start in starts], pair)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from tilefold.builder.scalars.operators import Bits, Ordered
+from tilefold.builder.scalars.operators import Arithmetic, Bitwise
 
 
 class UndefinedError(Exception):
@@ -69,7 +69,7 @@ def computed(name: str) -> str:
     return "Int32" if 1 < TYPES[name].bits < 32 else name
 
 
-class Number(Ordered, Bits):
+class Number(Arithmetic, Bitwise):
     """An integer of a type."""
 
     __slots__ = ("type", "value")

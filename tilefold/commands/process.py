@@ -22,7 +22,7 @@ _ENDINGS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "hung up
 """The signals that ask the process to end, of those that the system has, and the word for each."""
 
 
-class Ending(KeyboardInterrupt):
+class Terminated(KeyboardInterrupt):
     """The exception of a signal that asks the process to end; `signal` is its number."""
 
     def __init__(self, signal: int) -> None:
@@ -50,7 +50,7 @@ def _report_uncaught(kind: type[BaseException], error: BaseException, trace: "Tr
 def _signal_of(interrupt: KeyboardInterrupt) -> int:
     from signal import SIGINT
 
-    return interrupt.signal if isinstance(interrupt, Ending) else SIGINT
+    return interrupt.signal if isinstance(interrupt, Terminated) else SIGINT
 
 
 sys.excepthook = _report_uncaught
@@ -108,7 +108,7 @@ def _watch_interrupts() -> None:
     def interrupt(number: int, _: object) -> None:
         for other in endings:
             signal.signal(other, signal.SIG_IGN)  # cleaning up is not to be interrupted
-        raise Ending(number)
+        raise Terminated(number)
 
     endings = _endings()
     for number in endings:

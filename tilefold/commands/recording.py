@@ -31,7 +31,7 @@ def record(args: argparse.Namespace, execute: Callable[[argparse.Namespace], int
     """
     if args.file == "-":
         raise TilefoldError(Code.CLI_VALUE, "--repro: the program is on the standard input", "name a file")
-    with _overheard() as output:
+    with _copied_output() as output:
         try:
             status = execute(args)
         except Exception as error:
@@ -110,7 +110,7 @@ class _Both(StringIO):
 
 
 @contextmanager
-def _overheard() -> Generator[StringIO, None, None]:
+def _copied_output() -> Generator[StringIO, None, None]:
     """Keeps the text that is printed meanwhile."""
     kept, streams = StringIO(), (sys.stdout, sys.stderr)
     sys.stdout, sys.stderr = (_Both(stream, kept) for stream in streams)

@@ -53,7 +53,7 @@ class BoundCall(Protocol):
 
 
 @dataclass(frozen=True)
-class Rehearsal:
+class RepeatableLaunch:
     """A launch of a call that can be repeated on copies of its arguments."""
 
     call: BoundCall

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tilefold.tools.report.page import Page
 
     from .compiled_kernel import CompiledKernel
-    from .debugging import Rehearsal
+    from .debugging import RepeatableLaunch
     from .specialise import BoundArguments
 
 P = ParamSpec("P")
@@ -120,8 +120,8 @@ class DebuggableCall(ABC):
 
         The result prints as a report; `passed` is whether the kernel has no fault and no pass changes it.
         """
-        rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options))
-        return rehearsal.bisect(stores=stores, gpu=device == "cuda")
+        launch = self._repeatable_launch(grid, block, cluster, SimOptions.of(options))
+        return launch.bisect(stores=stores, gpu=device == "cuda")
 
     @untraced
     @showing
@@ -160,11 +160,11 @@ class DebuggableCall(ABC):
 
         chosen = SimOptions.of(options, CheckKeywords)
         calls = [(AS_GIVEN, self), *further_inputs(self, inputs, fuzz, ranges or {}, chosen.seed)]
-        rehearsals = [
-            (name, call._rehearsal(grid(call.arguments) if callable(grid) else grid, block, cluster, chosen))
+        launches = [
+            (name, call._repeatable_launch(grid(call.arguments) if callable(grid) else grid, block, cluster, chosen))
             for name, call in calls
         ]
-        return check_all(rehearsals, outputs, stages)
+        return check_all(launches, outputs, stages)
 
     @untraced
     @showing
@@ -182,8 +182,8 @@ class DebuggableCall(ABC):
         The result is a table when it is printed; `lines` has its rows (docs/profiling.md). Raises the errors of
         `launch`.
         """
-        rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options))
-        return rehearsal.costs()
+        launch = self._repeatable_launch(grid, block, cluster, SimOptions.of(options))
+        return launch.costs()
 
     @untraced
     @showing
@@ -206,8 +206,8 @@ class DebuggableCall(ABC):
         """
         from pathlib import Path
 
-        rehearsal = self._rehearsal(grid, block, cluster, SimOptions(seed=seed))
-        rehearsal.reproduction(command, outputs).write(Path(folder))
+        launch = self._repeatable_launch(grid, block, cluster, SimOptions(seed=seed))
+        launch.reproduction(command, outputs).write(Path(folder))
         return Path(folder) / "repro.py"
 
     @untraced
@@ -233,8 +233,8 @@ class DebuggableCall(ABC):
         from .reproducing import reduce_folder
 
         options = SimOptions(seed=seed)
-        rehearsal = self._rehearsal(grid, block, cluster, options)
-        return reduce_folder(Path(folder), rehearsal.reproduction("bisect", outputs), options, seconds)
+        launch = self._repeatable_launch(grid, block, cluster, options)
+        return reduce_folder(Path(folder), launch.reproduction("bisect", outputs), options, seconds)
 
     @untraced
     @showing
@@ -251,11 +251,13 @@ class DebuggableCall(ABC):
 
         The result is the text of the page (docs/profiling.md). Raises the errors of `check`.
         """
-        rehearsal = self._rehearsal(grid, block, cluster, SimOptions.of(options, CheckKeywords))
-        return rehearsal.report_html()
+        launch = self._repeatable_launch(grid, block, cluster, SimOptions.of(options, CheckKeywords))
+        return launch.report_html()
 
-    def _rehearsal(self, grid: Size, block: Size, cluster: Size | None, options: SimOptions) -> "Rehearsal":
-        from .debugging import Rehearsal
+    def _repeatable_launch(
+        self, grid: Size, block: Size, cluster: Size | None, options: SimOptions
+    ) -> "RepeatableLaunch":
+        from .debugging import RepeatableLaunch
 
         attributes = launch_attributes(cluster) if cluster is not None else ()
-        return Rehearsal(self, grid, block, attributes, options)
+        return RepeatableLaunch(self, grid, block, attributes, options)

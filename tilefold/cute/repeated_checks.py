@@ -20,7 +20,7 @@ from tilefold.tools.checking.check import reported
 from tilefold.tools.checking.draws import Draw, Geometry
 from tilefold.tools.reproduction.replay import replay_of
 
-from .debugging import BoundCall, Outputs, Rehearsal
+from .debugging import BoundCall, Outputs, RepeatableLaunch
 from .specialise import BoundArguments
 
 
@@ -53,11 +53,11 @@ def further_inputs(
         yield f"draw {number}: {', '.join(draw.words) or 'other values'}", call.kernel(**made)
 
 
-def check_all(rehearsals: Sequence[tuple[str, Rehearsal]], outputs: Outputs, stages: Sequence[str]) -> Report:
+def check_all(launches: Sequence[tuple[str, RepeatableLaunch]], outputs: Outputs, stages: Sequence[str]) -> Report:
     """The report on launches with several sets of arguments, each with its description."""
-    checks = [rehearsal.examine(outputs, stages, name) for name, rehearsal in rehearsals]
-    options = rehearsals[0][1].options
-    whole = all(rehearsal.is_repeatable for _, rehearsal in rehearsals)
+    checks = [launch.examine(outputs, stages, name) for name, launch in launches]
+    options = launches[0][1].options
+    whole = all(launch.is_repeatable for _, launch in launches)
 
     def replay() -> Mapping[str, Any]:
         return replay_of([repeated() for _, repeated in checks], seed=options.seed, resident=options.resident)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tilefold.cute.debugging import Rehearsal
+from tilefold.cute.debugging import RepeatableLaunch
 from tilefold.cute.repeated_checks import check_all
 from tilefold.driver.devices import devices_of_process
 from tilefold.driver.faults import AS_GIVEN, Report
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _BuiltCall:
-    """A kernel that is built, and its arguments, as `Rehearsal` takes them."""
+    """A kernel that is built, and its arguments, as `RepeatableLaunch` takes them."""
 
     built: "CompiledKernel"
     bound: "BoundArguments"
@@ -43,8 +43,8 @@ def watching(stages: Sequence[str] = STAGES) -> Generator[list[Report], None, No
     ) -> None:
         call = _BuiltCall(built, bound)
         block = built.traced.bounds.threads
-        rehearsal = Rehearsal(call, grid, block, request.attributes, options)
-        reports.append(check_all([(AS_GIVEN, rehearsal)], None, stages))
+        launch = RepeatableLaunch(call, grid, block, request.attributes, options)
+        reports.append(check_all([(AS_GIVEN, launch)], None, stages))
 
     outer, devices.watch = devices.watch, watch
     try:

@@ -32,7 +32,7 @@ class _Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class _Meeting:
+class _Rendezvous:
     name: str
     value: Any
 
@@ -96,7 +96,7 @@ class World:
 
     def meet(self, name: str, value: object = None) -> list[Any]:
         """Waits for the programs of all devices, which meet by the same name; their values, by rank."""
-        return self._ask(_Meeting(name, value))
+        return self._ask(_Rendezvous(name, value))
 
     def launch(
         self, engine: "SimEngine", program: "SimProgram", config: LaunchConfig, args: Mapping[str, Argument]

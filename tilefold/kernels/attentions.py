@@ -178,7 +178,7 @@ ATTENTION = Operator(
     "attention",
     "(Tensor q, Tensor k, Tensor v, bool causal, float scale, int window, float softcap, Tensor? starts,"
     " Tensor? starts_k, str device, str? target, bool deterministic) -> (Tensor, Tensor)",
-    _places, _launch, Gradient(_keep, _gradient), spare=lambda *_: (1,),
+    _places, _launch, Gradient(_keep, _gradient), gradient_only=lambda *_: (1,),
 )  # fmt: skip
 
 

@@ -74,7 +74,7 @@ def _gradient(ctx: Any, grad: Any, _: Any) -> Any:
 CROSS_ENTROPY = Operator(
     "cross_entropy",
     '(Tensor logits, Tensor target, int ignore_index, str device) -> (Tensor, Tensor)',
-    _places, _launch, Gradient(_keep, _gradient), spare=lambda *_: (1,),
+    _places, _launch, Gradient(_keep, _gradient), gradient_only=lambda *_: (1,),
 )  # fmt: skip
 CROSS_ENTROPY_BACKWARD = Operator(
     "cross_entropy_backward",

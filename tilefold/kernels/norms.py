@@ -133,11 +133,11 @@ def _rms(
     return _norm(x, residual, weight, None, y, total, None, scale, eps, False)
 
 
-def _spare_rms(x: Array, weight: Any, residual: Array | None, *_: Any) -> tuple[int, ...]:
+def _rms_results(x: Array, weight: Any, residual: Array | None, *_: Any) -> tuple[int, ...]:
     return (1, 2) if residual is None else (2,)
 
 
-def _spare_layer(
+def _layer_results(
     x: Array, weight: Array | None, bias: Array | None, residual: Array | None, *_: Any
 ) -> tuple[int, ...]:
     return (1, 2, 3) if residual is None else (2, 3)
@@ -239,13 +239,13 @@ def _norm_gradient(ctx: Any, dy: Any, dh: Any, *_: Any) -> Any:
 RMS_NORM = Operator(
     "rms_norm",
     '(Tensor x, Tensor? weight, Tensor? residual, float eps, str device) -> (Tensor, Tensor, Tensor)',
-    _rms_places, _rms, Gradient(_keep_norm, _norm_gradient), spare=_spare_rms,
+    _rms_places, _rms, Gradient(_keep_norm, _norm_gradient), gradient_only=_rms_results,
 )  # fmt: skip
 LAYER_NORM = Operator(
     "layer_norm",
     "(Tensor x, Tensor? weight, Tensor? bias, Tensor? residual, float eps, str device)"
     " -> (Tensor, Tensor, Tensor, Tensor)",
-    _layer_places, _layer, Gradient(_keep_norm, _norm_gradient), spare=_spare_layer,
+    _layer_places, _layer, Gradient(_keep_norm, _norm_gradient), gradient_only=_layer_results,
 )  # fmt: skip
 NORM_BACKWARD = Operator(
     "norm_backward",

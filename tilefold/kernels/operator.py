@@ -33,16 +33,16 @@ class Gradient:
     backward: Callable[..., Any]
 
 
-Spare = Callable[..., tuple[int, ...]]
+GradientOnly = Callable[..., tuple[int, ...]]
 """The numbers of the results that only gradients read, for the arguments of a call."""
 
 
 @dataclass
 class Calls:
-    """Calls of an operator that leave out the results that are `spare`: they repeat launches where they can."""
+    """Calls of an operator that leave out the results that are `gradient_only`: they repeat launches where they can."""
 
     operator: "Operator"
-    spare: "Spare | None"
+    gradient_only: "GradientOnly | None"
     last: Replay = field(init=False)
     known: dict[Any, Replay] = field(default_factory=dict[Any, Replay])
 
@@ -67,8 +67,8 @@ class Calls:
     def first(self, args: tuple[Any, ...], key: Any) -> Any:
         """The same for the first of calls alike."""
         operator, steps = self.operator, list[Any]()
-        spare = () if self.spare is None else self.spare(*args)
-        places = tuple(None if i in spare else x for i, x in enumerate(operator.places(*args)))
+        gradient_only = () if self.gradient_only is None else self.gradient_only(*args)
+        places = tuple(None if i in gradient_only else x for i, x in enumerate(operator.places(*args)))
         device = args[operator.device_at]
         for step in operator.launch(places, *args):
             if isinstance(step, Launch):
@@ -90,7 +90,7 @@ def _nothing_yet(*_: Any) -> Any:
 @dataclass(frozen=True)
 class Operator:
     """A function by its name, its schema (PyTorch, native_functions.yaml, func), `places` for its results, and
-    `launch`, which writes them: it takes them first, then the arguments. Results that are `spare` serve
+    `launch`, which writes them: it takes them first, then the arguments. Results that are `gradient_only` serve
     gradients alone: where none is needed, they are None.
     """
 
@@ -99,7 +99,7 @@ class Operator:
     places: Callable[..., tuple[Array, ...]]
     launch: Callable[..., Launches]
     gradient: Gradient | None = None
-    spare: Spare | None = None
+    gradient_only: GradientOnly | None = None
 
     def __post_init__(self) -> None:
         _OPERATORS[self.name] = self
@@ -132,7 +132,7 @@ class Operator:
     @cached_property
     def lean(self) -> Calls:
         """Calls for the results that a caller without a gradient reads."""
-        return Calls(self, self.spare) if self.spare else self.run
+        return Calls(self, self.gradient_only) if self.gradient_only else self.run
 
     def fake(self, *args: Any) -> Any:
         """Places for the results, unwritten."""

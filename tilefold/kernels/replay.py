@@ -35,11 +35,11 @@ class Launch:
 
     def made(self, first: Any) -> tuple[Any, ...]:
         """The arguments, with those that each launch makes."""
-        return tuple([arg.make(first) if isinstance(arg, Late) else arg for arg in self.args])
+        return tuple([arg.make(first) if isinstance(arg, PerCallArgument) else arg for arg in self.args])
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class PerCallArgument:
     """An argument that each launch makes, from the first argument of the function."""
 
     make: Callable[[Any], Any]
@@ -176,7 +176,7 @@ class _Text:
         prepared, values, arrays = packed
         late = {
             id(y): f"{self.name(x.make)}(a0).data_ptr()"
-            for x, y in zip(launch.args, args, strict=True) if isinstance(x, Late)
+            for x, y in zip(launch.args, args, strict=True) if isinstance(x, PerCallArgument)
         }  # fmt: skip
         given, parts = iter(arrays), list[str]()
         for kind, value in zip(prepared.kernel.artifact.kinds, values, strict=True):

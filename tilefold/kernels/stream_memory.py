@@ -13,25 +13,25 @@ from tilefold.driver import devices
 from tilefold.runtime.streams import current_stream_of
 
 from .arguments import Array, is_torch, like
-from .replay import Late
+from .replay import PerCallArgument
 
 CAPTURES = 64
 """The graphs being captured whose memory is known; those before have been captured."""
 _CAPTURED: OrderedDict[tuple[Any, ...], Array] = OrderedDict()
 
 
-def zeros(count: int) -> Late:
+def zeros(count: int) -> PerCallArgument:
     """So many zeros of i32 in each launch, which leaves them as zeros."""
-    return Late(partial(_zeros, count))
+    return PerCallArgument(partial(_zeros, count))
 
 
-def scratch(count: int) -> Late:
+def scratch(count: int) -> PerCallArgument:
     """So many numbers of f32, of any value, which a launch may write."""
-    return Late(partial(_scratch, count))
+    return PerCallArgument(partial(_scratch, count))
 
 
 @lru_cache(maxsize=256)
-def _kept(device: int, stream: int, count: int, dtype: str) -> Array:
+def _allocated(device: int, stream: int, count: int, dtype: str) -> Array:
     torch: Any = sys.modules["torch"]
     return torch.zeros(count, dtype=getattr(torch, dtype), device=device)
 
@@ -44,7 +44,7 @@ def _of_stream(x: Array, count: int, dtype: str, captured: Callable[[Any, Any, i
         stream = current_stream_of(torch)(device)
         if torch.cuda.is_current_stream_capturing():
             return captured(x, torch, stream)
-        return _kept(device, stream, count, dtype)
+        return _allocated(device, stream, count, dtype)
     made = like(x, (count,), dtype)
     made[...] = 0
     return made

@@ -26,7 +26,7 @@ from ..softmax_parts import exp2
 from .attention_backward_rows import ADJACENT, CONSUMERS, NEVER, OWN, Backward, product_of_dq
 from .attention_tiles import ROWS as KEYS
 from .attention_tiles import WARPGROUP, load_stage, quarters
-from .parts import together
+from .parts import sync_consumer
 
 GROUP = 16
 """The heads of K that blocks go through at a time where causal, those of the most rows first: the L2 cache keeps Q and
@@ -255,12 +255,12 @@ def attention_backward_kernel(
             count = cute.size(accQ) // ADJACENT
             if t % WARPGROUP == 0:
                 cute.arch.cp_async_bulk_wait_group(0, read=True)
-            together(own)
+            sync_consumer(own)
             for j in cute.range_constexpr(count):
                 four = cute.local_tile(accQ, (ADJACENT,), (j,)).load().reshape((ADJACENT,))
                 cute.local_tile(sAcc[None, own], (ADJACENT,), (j * WARPGROUP + t % WARPGROUP,)).store(four)
             cute.arch.fence_proxy("async.shared", space="cta")
-            together(own)
+            sync_consumer(own)
             if t % WARPGROUP == 0:
                 to = mAcc[at * heads + head, config.tile_of(m, batch, starts), None]
                 place, bytes = to.ptr(own * count * WARPGROUP * ADJACENT), 4 * count * WARPGROUP * ADJACENT
@@ -320,7 +320,7 @@ def attention_backward_kernel(
             rD.store(accD.load().to(half))
             cute.copy(store, from_slopes, to_shared[None, None, None, CONSUMERS * buffer + own])
             cute.arch.fence_proxy("async.shared", space="cta")
-            together(own)
+            sync_consumer(own)
             cute.arch.mbarrier_arrive(ready.ptr(buffer, own))
             warpgroup.fence()
             multiply_sums(accK, aD, tQ, used_q.index)

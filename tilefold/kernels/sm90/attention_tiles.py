@@ -142,9 +142,9 @@ class Tiles:
             m, head = left % tiles, left // tiles
             if self.config.causal:
                 first = left // (tiles * group) * group
-                together = cute.math.min(self.all_heads - first, group)
+                heads = cute.math.min(self.all_heads - first, group)
                 left -= first * tiles
-                m, head = tiles - 1 - left // together, first + left % together
+                m, head = tiles - 1 - left // heads, first + left % heads
             start, rows, start_k, keys = self.length(self.sequence)
             tile = Tile(m, head % self.heads, head // self.heads, start, rows, keys, start_k)
         return tile

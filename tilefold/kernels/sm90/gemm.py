@@ -35,8 +35,8 @@ from .parts import (
     load_strips,
     pipe_of,
     stages_of,
+    sync_consumer,
     tiles_of,
-    together,
     warpgroup_mma,
 )
 from .skinny_model import is_skinny
@@ -299,7 +299,7 @@ def gemm_kernel(
                             by_columns(results[None, None, None, i]).store(result.to(type_d))
                         if warp % 4 == 0:
                             stores.producer_acquire()  # the buffer has been read
-                        together(own)
+                        sync_consumer(own)
                         if number == stored:
                             cute.copy(r2s, tRrD, tRsD[None, None, None, to])
                         else:
@@ -307,7 +307,7 @@ def gemm_kernel(
                                 part_of_rest = rest.retile(results[None, None, None, i])
                                 cute.copy(rest, part_of_rest, tRsRest[None, None, None, to * stored + i])
                         cute.arch.fence_proxy("async.shared", space="cta")
-                        together(own)
+                        sync_consumer(own)
                         if warp % 4 == 0:
                             with cute.arch.elect_one():
                                 column = config.n // columns * n + first

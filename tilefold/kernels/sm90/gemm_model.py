@@ -153,14 +153,14 @@ def _parts(config: Config, blocks: int, c: Constants) -> tuple[float, ...]:
     times of the beginning and the end.
     """
     (along_m, along_n), sums = config.cluster, config.m * config.n
-    together = along_m * along_n
+    cluster_size = along_m * along_n
     multiply = sums * 64e-6 * c.sums[config.m, config.n, config.takes_turns]
-    loads = (config.m / along_n + config.n / along_m) * 0.128 * c.loads * (1 if together == 1 else c.shared)
-    at_lines = (_together(multiply, loads * factor, c.overlap) for factor in (1, c.beside_lines, c.beside_sectors))
+    loads = (config.m / along_n + config.n / along_m) * 0.128 * c.loads * (1 if cluster_size == 1 else c.shared)
+    at_lines = (_overlapped(multiply, loads * factor, c.overlap) for factor in (1, c.beside_lines, c.beside_sectors))
     exchange = (config.splits - 1) * c.exchange_sums * sums / 1000 + c.exchange if config.splits > 1 else 0.0
-    slots = blocks // together
-    most = slots if min(config.m, config.n) <= NARROW or (together > 1 and sums < SMALL) else inf
-    if together > 2:  # parts of a GPU have multiprocessors left over
+    slots = blocks // cluster_size
+    most = slots if min(config.m, config.n) <= NARROW or (cluster_size > 1 and sums < SMALL) else inf
+    if cluster_size > 2:  # parts of a GPU have multiprocessors left over
         most = slots * 10 // 11
     shares = 0.0, inf, 0.0
     if config.splits > 1:
@@ -172,7 +172,7 @@ def _parts(config: Config, blocks: int, c: Constants) -> tuple[float, ...]:
     return *tiles, *at_lines, write, *unhidden, exchange + c.begin
 
 
-def _together(a: float, b: float, overlap: float) -> float:
+def _overlapped(a: float, b: float, overlap: float) -> float:
     """The time of two kinds of work that go on at the same time."""
     return (a**overlap + b**overlap) ** (1 / overlap)
 

@@ -52,10 +52,10 @@ class ScaledSums(Sums):
             of_tile = [scale_a[row, None] for row in rows], [scale_b[block, None] for block in blocks]
             scales = self.loaded(of_tile, 0)
         is_short = type(count) is int and count < 2 * AHEAD  # one turn is no loop, and spills
-        together = AHEAD if len(self.products) > 1 and not is_short else 1
-        for i in cute.range(count // together, unroll=1):
-            scales = self.add_blocks(together * i, together, of_tile, scales)
-        for k in cute.range(count // together * together, count, unroll=1):
+        step = AHEAD if len(self.products) > 1 and not is_short else 1
+        for i in cute.range(count // step, unroll=1):
+            scales = self.add_blocks(step * i, step, of_tile, scales)
+        for k in cute.range(count // step * step, count, unroll=1):
             scales = self.add_blocks(k, 1, of_tile, scales)
 
     def add_blocks(self, k: Int, number: int, of_tile: Any, scales: Any) -> Any:

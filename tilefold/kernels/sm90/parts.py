@@ -87,7 +87,7 @@ def load_of(blocks: int) -> Any:
 
 
 @cute.jit
-def together(group: Int):
+def sync_consumer(group: Int):
     """The threads of a consumer wait for each other."""
     if group == 0:
         cute.arch.barrier(barrier_id=1, number_of_threads=WARPGROUP)
@@ -261,10 +261,10 @@ class Writer:
         self.values.store(sums.load().to(self.type))
         if self.leads:
             self.stores.producer_acquire()  # the buffer has been read
-        together(self.own)
+        sync_consumer(self.own)
         cute.copy(self.r2s, self.from_values, self.to_shared[None, None, None, to])
         cute.arch.fence_proxy("async.shared", space="cta")
-        together(self.own)
+        sync_consumer(self.own)
         if self.leads:
             with cute.arch.elect_one():
                 if place[0] < cute.size(self.to, 1) and place[1] < cute.size(self.to, 2):

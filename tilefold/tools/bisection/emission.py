@@ -18,7 +18,7 @@ from tilefold.compiler.ptx.parser import parse_ptx
 from tilefold.compiler.ptx.syntax import PtxError
 from tilefold.compiler.ptx.translate import locations, translate
 from tilefold.dialects.ptx import EntryOp, MbarrierWaitOp, PtxOp
-from tilefold.tools.bisection.instructions import Graph, Instruction, Several, instruction_of
+from tilefold.tools.bisection.instructions import Graph, Instruction, InstructionGroup, instruction_of
 
 MAX_PATHS = 100_000
 """The most combinations of a place in the text and of states of the pattern that are looked at."""
@@ -72,7 +72,7 @@ def _kinds(
         for op, one in made
         if isinstance(one, Instruction) and (executed is None or (cast("PtxOp", op).mnemonic() or "") in executed)
     }
-    several = [one for _, one in made if isinstance(one, Several)]
+    several = [one for _, one in made if isinstance(one, InstructionGroup)]
     missing = [one for kind, one in wanted.items() if kind in needed and not any(x.is_like(one) for x, _ in written)]
     for one in sorted(missing, key=lambda one: one.name):
         yield Discrepancy(name, f"the PTX has no {one.name}, which the kernel executes")
@@ -91,7 +91,7 @@ class _Pattern:
 
     target: Target
     silent: list[list[int]] = field(default_factory=lambda: [[]])
-    after: list[dict[Instruction | Several, int]] = field(default_factory=lambda: [{}])
+    after: list[dict[Instruction | InstructionGroup, int]] = field(default_factory=lambda: [{}])
 
     def state(self) -> int:
         """A new state."""
@@ -131,7 +131,7 @@ class _Pattern:
         if wanted is None or (isinstance(wanted, Instruction) and not wanted.is_ordered):
             return start
         end = self.state()
-        if isinstance(wanted, Several):  # any number of them
+        if isinstance(wanted, InstructionGroup):  # any number of them
             self.silent[start].append(end)
             self.after[end][wanted] = end
         else:
@@ -182,8 +182,8 @@ def _order(name: str, text: Graph, pattern: _Pattern, last: int) -> Iterator[Dis
                 todo.append((following, states, before))
 
 
-def _fits(written: Instruction, wanted: Instruction | Several) -> bool:
-    return wanted.may_be(written) if isinstance(wanted, Several) else written.may_be(wanted)
+def _fits(written: Instruction, wanted: Instruction | InstructionGroup) -> bool:
+    return wanted.may_be(written) if isinstance(wanted, InstructionGroup) else written.may_be(wanted)
 
 
 def _listed(pattern: _Pattern, states: Container[int]) -> str:

@@ -8,7 +8,7 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.ptx.stage import read_back
 from tilefold.driver.trial import Difference, Outcome, Trial, difference
 from tilefold.runtime.sim.faults import Site
-from tilefold.tools.bisection.recording import Parting, parting, recorded
+from tilefold.tools.bisection.recording import Divergence, divergence, recorded
 from tilefold.tools.bisection.steps import Step
 
 MAX_FEEDING = 8
@@ -27,7 +27,7 @@ class PtxCulprit:
     operation: Site | None
     instruction: Site | None
     text: str = ""
-    parting: Parting | None = None
+    divergence: Divergence | None = None
     feeding: tuple[str, ...] = ()
     """The instructions that compute the operand that differs first, with their lines."""
 
@@ -39,18 +39,18 @@ class PtxCulprit:
             lines.append("  PTX: nothing writes it")
         else:
             lines.append(f"  PTX: line {self.instruction.line}: {self.text}")
-        if self.parting is not None:
-            lines += self._cause(self.parting)
+        if self.divergence is not None:
+            lines += self._cause(self.divergence)
         return "\n".join(lines)
 
-    def _cause(self, parting: Parting) -> list[str]:
+    def _cause(self, divergence: Divergence) -> list[str]:
         """Where the PTX first does something else."""
-        if parting.second is None:
-            return [f"the PTX parts from the operations where {parting} does not execute {parting.first}"]
-        what = "executes it" if parting.operand is None else f"has another '{parting.operand}'"
-        lines = [f"the PTX parts from the operations in {parting}, which {what}:"]
-        if parting.first is not None:
-            lines.append(f"  operation: {parting.first}")
+        if divergence.second is None:
+            return [f"the PTX parts from the operations where {divergence} does not execute {divergence.first}"]
+        what = "executes it" if divergence.operand is None else f"has another '{divergence.operand}'"
+        lines = [f"the PTX parts from the operations in {divergence}, which {what}:"]
+        if divergence.first is not None:
+            lines.append(f"  operation: {divergence.first}")
         return [*lines, *(f"  PTX: {text}" for text in self.feeding)]
 
 
@@ -86,7 +86,7 @@ def run_ptx(
         wrote, writes = (trial.writer(module, found) for module in (last.module, step.module))
         operation, instruction = (None if writer is None else writer.site for writer in (wrote, writes))
     first, second = (recorded(trial, module) for module in (last.module, step.module))
-    parted = parting(first, second)
+    parted = divergence(first, second)
     lines = text.splitlines()
     sites = () if parted is None or parted.second is None else (parted.second, *parted.feeding)
     feeding = tuple(

@@ -69,7 +69,7 @@ class Instruction:
 
 
 @dataclass(frozen=True)
-class Several:
+class InstructionGroup:
     """An operation that stands for several instructions: those of a text, or loads and stores."""
 
     text: str | None
@@ -84,7 +84,7 @@ class Several:
         return not written.is_known or written.kind[0] in (Act.READS, Act.WRITES)
 
 
-def instruction_of(op: Operation, target: Target) -> Instruction | Several | None:
+def instruction_of(op: Operation, target: Target) -> Instruction | InstructionGroup | None:
     """The instruction with effects that an operation stands for on a target, with the numbers that the program knows;
     None for an operation without effects, or on memory of the thread's own.
     """
@@ -93,7 +93,7 @@ def instruction_of(op: Operation, target: Target) -> Instruction | Several | Non
         return None
     name = op.test_on(target) if isinstance(op, MbarrierWaitOp) else op.mnemonic()
     if name is None:
-        return Several(op.text.data if isinstance(op, InlineOp) else None)
+        return InstructionGroup(op.text.data if isinstance(op, InlineOp) else None)
     of_lanes = all(effect.resource in _OF_LANES for effect in effects)
     kind = _access(op, effects[0]) if len(effects) == 1 else None
     may_move = agent_of(op) is Agent.WARP and (of_lanes or all(effect.act is Act.READS for effect in effects))

@@ -126,7 +126,7 @@ def _number(array: Any, bits: int | None) -> int:
 
 
 @dataclass(frozen=True)
-class Parting:
+class Divergence:
     """Where a thread of the second launch first does something else: the operations of both, None where one has none,
     the number of the first operand that differs, None for another number of executions, and the operations whose
     results lead to it in the second.
@@ -153,7 +153,7 @@ def recorded(trial: Trial, module: ModuleOp) -> Recorder:
     return recorder
 
 
-def parting(first: Recorder, second: Recorder) -> Parting | None:
+def divergence(first: Recorder, second: Recorder) -> Divergence | None:
     """The earliest execution of the second launch that differs from that of the first, in any thread; None if all are
     the same. Operations of a class that the first never executes come last: emission adds some, as shuffles of numbers
     that are the same in all lanes.
@@ -163,7 +163,7 @@ def parting(first: Recorder, second: Recorder) -> Parting | None:
     return min(found, key=lambda entry: entry[:2])[2] if found else None
 
 
-def _partings(first: Recorder, second: Recorder) -> Iterator[tuple[tuple[Thread, type[Operation]], int, Parting]]:
+def _partings(first: Recorder, second: Recorder) -> Iterator[tuple[tuple[Thread, type[Operation]], int, Divergence]]:
     """The first difference in each stream, with the stream and its time in the second launch."""
     for key in dict.fromkeys((*first.streams, *second.streams)):
         ours, theirs = first.streams.get(key, []), second.streams.get(key, [])
@@ -173,15 +173,15 @@ def _partings(first: Recorder, second: Recorder) -> Iterator[tuple[tuple[Thread,
                 names = _operand_names(b.op)
                 operand = names[index] if index is not None and index < len(names) else "another operand"
                 feeding = () if index is None else tuple(_feeding(_part(b.op.operands[index], a, b, index)))
-                yield key, b.time, Parting(key[0], site_of(a.op), site_of(b.op), operand, feeding)
+                yield key, b.time, Divergence(key[0], site_of(a.op), site_of(b.op), operand, feeding)
                 break
         else:
             if len(ours) > len(theirs):
                 a = ours[len(theirs)]
-                yield key, second.count, Parting(key[0], site_of(a.op), None, None)
+                yield key, second.count, Divergence(key[0], site_of(a.op), None, None)
             elif len(theirs) > len(ours):
                 b = theirs[len(ours)]
-                yield key, b.time, Parting(key[0], None, site_of(b.op), None)
+                yield key, b.time, Divergence(key[0], None, site_of(b.op), None)
 
 
 def _operand_names(op: Operation) -> list[str]:

@@ -37,7 +37,7 @@ GRIDS = re.compile(r"\bgrid\([^)]*\)")
 """The parts where it is a number of blocks."""
 
 
-class StuckError(Exception):
+class IrreducibleError(Exception):
     """An operation cannot be removed, since another operation that stays needs it."""
 
 
@@ -64,7 +64,7 @@ def _erase(op: Operation) -> None:
             continue
         for user in {use.operation for use in result.uses}:
             if _ends(user):
-                raise StuckError
+                raise IrreducibleError
             if user.parent is not None:
                 _erase(user)
     op.detach()

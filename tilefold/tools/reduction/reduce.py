@@ -20,7 +20,7 @@ from tilefold.compiler.pipeline import make_context
 from .edits import (
     GRIDS,
     NUMBERED,
-    StuckError,
+    IrreducibleError,
     bodies,
     drop_parameter,
     removable,
@@ -108,7 +108,7 @@ class Reducer:
         module = self._module()
         try:
             edit(module)
-        except StuckError:
+        except IrreducibleError:
             return False
         return self._try(print_program(module, header=True))
 

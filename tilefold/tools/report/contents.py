@@ -71,7 +71,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Beside:
+class LineCode:
     """Lines of PTX that stem from one line of the source, and the operations there; none if they stand above."""
 
     spot: Spot | None
@@ -98,7 +98,7 @@ class Contents:
     notes: dict[Spot, list[Note]] = field(default_factory=dict[Spot, list[Note]])
     missing: list[str] = field(default_factory=list[str])
 
-    def beside(self) -> Iterator[Beside]:
+    def beside(self) -> Iterator[LineCode]:
         """The PTX, line by line of the source, beside the operations at stage `instr` that it came from."""
         operations: dict[Spot, list[CodeLine]] = {}
         for line in self.code.forms["ir"]:
@@ -106,7 +106,7 @@ class Contents:
                 operations.setdefault(line.spot, []).append(line)
         for spot, lines in groupby(self.code.forms["ptx"], key=lambda line: line.spot):
             shown = [line for line in lines if line.text.strip() not in _FRAME]
-            yield Beside(spot, operations.pop(spot, []) if spot is not None else [], shown)
+            yield LineCode(spot, operations.pop(spot, []) if spot is not None else [], shown)
 
     @property
     def first(self) -> Spot | None:

@@ -34,7 +34,7 @@ Warp: TypeAlias = tuple[Dim3, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class Activity:
     """The activity of a warp, in words, and its line."""
 
     kind: str
@@ -67,7 +67,7 @@ class Row:
 class Loss:
     """A cause of waits or stalls at a line, with the cycles of all warps."""
 
-    act: Act
+    act: Activity
     cycles: int
     warps: int
 
@@ -80,7 +80,7 @@ class Chart:
     cycles: int
     warps: int
     rows: tuple[Row, ...]
-    acts: tuple[Act, ...]
+    acts: tuple[Activity, ...]
     losses: tuple[Loss, ...]
     cells: Markup | None
     """The picture of tensor memory, for a launch that allocates some."""
@@ -105,7 +105,7 @@ def chart_of(costs: Costs) -> Chart | None:
     if not shown:
         return None
     cycles = max(event.end for events in shown.values() for event in events)
-    acts: dict[Act, int] = {}
+    acts: dict[Activity, int] = {}
     roles = {block: roles_of(warps) for block, warps in blocks.items()}
     rows = tuple(_row(warp, roles[warp[0]][warp[1]], events, cycles, acts) for warp, events in shown.items())
     cells = column_picture(costs.label, costs.columns)
@@ -133,7 +133,7 @@ def roles_of(warps: Mapping[int, Sequence[Event]]) -> dict[int, str]:
     return {n: named.get(n, "") for n in warps}
 
 
-def _row(warp: Warp, role: str, events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Row:
+def _row(warp: Warp, role: str, events: Sequence[Event], cycles: int, acts: dict[Activity, int]) -> Row:
     spent = {kind: sum(e.end - e.begin for e in events if e.kind == kind) for kind in ("runs", "waits", "stalls")}
     spent["runs"] -= spent["stalls"]  # which are part of it
     shares = ", ".join(f"{kind} {100 * part // cycles} %" for kind, part in spent.items() if part > 0)
@@ -142,9 +142,9 @@ def _row(warp: Warp, role: str, events: Sequence[Event], cycles: int, acts: dict
     return Row(f"{name}: {role}" if role else name, tuple(drawn), shares)
 
 
-def _slices(events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Iterator[Slice]:
+def _slices(events: Sequence[Event], cycles: int, acts: dict[Activity, int]) -> Iterator[Slice]:
     """The activity with the most cycles in each column, equal neighbours together."""
-    columns: list[dict[Act, float]] = [{} for _ in range(COLUMNS)]
+    columns: list[dict[Activity, float]] = [{} for _ in range(COLUMNS)]
     for event in events:
         if event.kind != "copies":
             act = _act(event)
@@ -158,15 +158,15 @@ def _slices(events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Itera
     yield from _merge(most, acts)
 
 
-def _copies(events: Sequence[Event], cycles: int, acts: dict[Act, int]) -> Iterator[Slice]:
+def _copies(events: Sequence[Event], cycles: int, acts: dict[Activity, int]) -> Iterator[Slice]:
     """The copies in flight, by their number in each column."""
-    flying: list[list[Act]] = [[] for _ in range(COLUMNS)]
+    flying: list[list[Activity]] = [[] for _ in range(COLUMNS)]
     for event in events:
         if event.kind == "copies":
             act = _act(event)
             for column, _ in _parts(event, cycles):
                 flying[column].append(act)
-    counted = [Act("copies", f"{len(all)} in flight, the last by {all[-1].text}", all[-1].spot) if all else None
+    counted = [Activity("copies", f"{len(all)} in flight, the last by {all[-1].text}", all[-1].spot) if all else None
                for all in flying]  # fmt: skip
     yield from _merge(counted, acts)
 
@@ -178,7 +178,7 @@ def _parts(event: Event, cycles: int) -> Iterator[tuple[int, float]]:
         yield column, (min(end, (column + 1) * cycles) - max(begin, column * cycles)) / COLUMNS
 
 
-def _merge(columns: Iterable[Act | None], acts: dict[Act, int]) -> Iterator[Slice]:
+def _merge(columns: Iterable[Activity | None], acts: dict[Activity, int]) -> Iterator[Slice]:
     at = 0
     for act, group in groupby(columns):
         begin, at = at, at + len(list(group))
@@ -186,7 +186,7 @@ def _merge(columns: Iterable[Act | None], acts: dict[Act, int]) -> Iterator[Slic
             yield Slice(act.kind, begin, at, acts.setdefault(act, len(acts)), _label(act, at - begin))
 
 
-def _label(act: Act, columns: int) -> str:
+def _label(act: Activity, columns: int) -> str:
     """The name of a warp's operation, or a part of it, as far as there is room."""
     if act.kind not in ("runs", "stalls"):
         return ""
@@ -196,14 +196,14 @@ def _label(act: Act, columns: int) -> str:
     return next((text for text in (name, ".".join(parts[-2:]), parts[0], parts[-1]) if 1 < len(text) < room), "")
 
 
-def _act(event: Event) -> Act:
+def _act(event: Event) -> Activity:
     known = event.site is not None and event.site.file
-    return Act(event.kind, event.text, (event.site.file, event.site.line) if event.site and known else None)
+    return Activity(event.kind, event.text, (event.site.file, event.site.line) if event.site and known else None)
 
 
 def _losses(warps: Iterable[Sequence[Event]]) -> tuple[Loss, ...]:
     """The causes of waits and stalls, the longest first."""
-    lost: dict[Act, dict[int, int]] = {}
+    lost: dict[Activity, dict[int, int]] = {}
     for number, events in enumerate(warps):
         for event in events:
             if event.kind in ("waits", "stalls"):
