@@ -8,7 +8,7 @@ from typing import Any
 from tilefold.builder.control.branches import branch
 from tilefold.builder.control.loop_range import make_range
 from tilefold.builder.control.loops import conditional_loop, counted_loop
-from tilefold.builder.control.variables import MISSING, Box, Variable
+from tilefold.builder.control.variables import MISSING, Temporary, Variable
 from tilefold.builder.pipelines.groups import pipeline_error
 from tilefold.builder.scalars.dtypes import DType, Int32
 from tilefold.builder.scalars.values import convert, is_scalar
@@ -126,12 +126,12 @@ class Execution:
         self.context = context
         self.sides = sides
         self.loop: tuple[Any, Any, Any] | None = None
-        self.tile = Box("the tile")
+        self.tile = Temporary("the tile")
         self._task = task
         self._resources = resources
-        self._scheduler = Box("the scheduler of tiles")
-        self._skips = Box("whether a tile is skipped")
-        self._slots: dict[TaskLocalVariable, Box] = {}
+        self._scheduler = Temporary("the scheduler of tiles")
+        self._skips = Temporary("whether a tile is skipped")
+        self._slots: dict[TaskLocalVariable, Temporary] = {}
 
     def build(self) -> None:
         """Builds the code, in the branch of the task's warps."""
@@ -152,11 +152,11 @@ class Execution:
                 for result in _results(given):
                     self._slot(result)
 
-    def _slot(self, result: Result) -> Box:
+    def _slot(self, result: Result) -> Temporary:
         variable = result.variable
         assert isinstance(variable, TaskLocalVariable)
         if variable not in self._slots:
-            self._slots[variable] = Box(result.name, variable.initial())
+            self._slots[variable] = Temporary(result.name, variable.initial())
         return self._slots[variable]
 
     def _variables(self) -> list[Variable]:

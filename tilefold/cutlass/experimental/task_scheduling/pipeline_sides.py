@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from tilefold.builder.control.control_functions import if_
-from tilefold.builder.control.variables import Box
+from tilefold.builder.control.variables import Temporary
 from tilefold.builder.instructions import cluster
 from tilefold.builder.pipelines.groups import PipelineUserType
 from tilefold.builder.pipelines.pipelines import Stages
@@ -25,7 +25,7 @@ class PipelineSides:
     def __init__(self, pipelines: Mapping[MemoryResource, Stages], followers: Sequence[MemoryResource]) -> None:
         self._pipelines = pipelines
         self._followers = followers
-        self._states: dict[tuple[MemoryResource, str], Box] = {}
+        self._states: dict[tuple[MemoryResource, str], Temporary] = {}
         self._tokens: dict[tuple[MemoryResource, bool], object] = {}
 
     def pipeline(self, resource: MemoryResource) -> Stages | None:
@@ -40,13 +40,13 @@ class PipelineSides:
             return _state(self._position(resource, "read"))
         return _state(self._position(resource, "fill" if fills else "wait"))
 
-    def _position(self, resource: MemoryResource, kind: str) -> Box:
+    def _position(self, resource: MemoryResource, kind: str) -> Temporary:
         """The position by its kind: `fill`; `wait` and `read`, the last stage waited for; and `release`."""
         key = resource, kind
         if key not in self._states:
             side = PipelineUserType.Producer if kind == "fill" else PipelineUserType.Consumer
             state = make_pipeline_state(side, _config(resource).num_stages)
-            self._states[key] = Box(f"the stage of '{resource.name}'", state)
+            self._states[key] = Temporary(f"the stage of '{resource.name}'", state)
         return self._states[key]
 
     def prepare(self, resource: MemoryResource) -> None:
@@ -55,7 +55,7 @@ class PipelineSides:
             for kind in ("fill", "wait", "read", "release"):
                 self._position(resource, kind)
 
-    def positions(self) -> Iterator[Box]:
+    def positions(self) -> Iterator[Temporary]:
         """The positions so far."""
         yield from self._states.values()
 
@@ -136,7 +136,7 @@ def _config(resource: MemoryResource) -> PipelineConfig:
     return resource.pipeline_config
 
 
-def _state(position: Box) -> PipelineState:
+def _state(position: Temporary) -> PipelineState:
     state = position.get()
     assert isinstance(state, PipelineState)
     return state
