@@ -12,6 +12,7 @@ import argparse
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -65,6 +66,7 @@ int __tvm_ffi_nothing(void *self, const void *args, int count, long long *result
 }
 """
 """The function: its result, of 16 bytes, is None."""
+TVM_FFI_DRIVER = "TVM FFI, the driver's launch alone"
 TVM_FFI_LIMIT = 5.0
 """The most that a call of an exported function of eight tensors may take, in microseconds."""
 
@@ -98,20 +100,34 @@ OF_MAPS = 0.3
 WITH_MAPS = "tilefold, a tensor map of each"
 
 
-def driver_call(prepared: Prepared, tensors: Sequence[Any]) -> Callable[[], Any]:
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The arguments of a launch as cuLaunchKernel takes them: the address of an array of the values' addresses, and the
+    objects that must live as long as it.
+    """
+
+    address: int
+    owners: tuple[Any, ...]
+
+    @staticmethod
+    def of(prepared: Prepared, tensors: Sequence[Any]) -> "Packed":
+        """Those of a kernel whose arguments are tensors."""
+        from tilefold.runtime.cuda.packed_arguments import PackedArguments
+
+        kernel = prepared.kernel
+        packed = PackedArguments(kernel.driver, kernel.artifact, dict(zip(kernel.artifact.names, tensors, strict=True)))
+        values = [ctypes.create_string_buffer(value, len(value)) for value in packed.values]
+        places = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        return Packed(ctypes.addressof(places), (packed, values, places))
+
+
+def driver_call(prepared: Prepared, packed: Packed) -> Callable[[], Any]:
     """cuda-python's cuLaunchKernel with arguments that were packed once."""
-    from tilefold.runtime.cuda.packed_arguments import PackedArguments
+    launch: Any = prepared.kernel.driver.api.cuLaunchKernel
+    function: Any = prepared.kernel.driver.api.CUfunction(prepared.kernel.handle)
 
-    kernel = prepared.kernel
-    packed = PackedArguments(kernel.driver, kernel.artifact, dict(zip(kernel.artifact.names, tensors, strict=True)))
-    launch: Any = kernel.driver.api.cuLaunchKernel
-    values = [ctypes.create_string_buffer(value, len(value)) for value in packed.values]
-    places = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
-    addresses = ctypes.addressof(places)
-    function: Any = kernel.driver.api.CUfunction(kernel.handle)
-
-    def call(keep: Any = (packed, values, places)) -> None:
-        launch(function, 1, 1, 1, 32, 1, 1, 0, 0, addresses, 0)
+    def call() -> None:
+        launch(function, 1, 1, 1, 32, 1, 1, 0, 0, packed.address, 0)
 
     return call
 
@@ -133,19 +149,37 @@ def triton_call(count: int, tensors: Sequence[Any]) -> Callable[[], Any] | None:
     return lambda: kernel[(1,)](*tensors)
 
 
-def tvm_ffi_calls(count: int, tensors: Sequence[Any]) -> dict[str, Callable[[], Any]]:
-    """Calls through the package apache-tvm-ffi, where it is installed: of the host function as a library, and of a
-    function in C that does nothing, which is the part of the package itself.
+def launching_source(function: int, packed: Packed) -> str:
+    """A function in C for TVM FFI that reads none of its arguments and queues a launch whose arguments were packed
+    before. Its time is the least that an exported function can take on a machine.
+    """
+    launch = ctypes.cast(ctypes.CDLL("libcuda.so.1").cuLaunchKernel, ctypes.c_void_p).value
+    return f"""
+typedef int launch(void *, int, int, int, int, int, int, int, void *, void **, void **);
+int __tvm_ffi_alone(void *self, const void *args, int count, long long *result)
+{{
+    result[0] = result[1] = 0;
+    return ((launch *){launch}ul)((void *){function}ul, 1, 1, 1, 32, 1, 1, 0, 0, (void **){packed.address}ul, 0);
+}}
+"""
+
+
+def tvm_ffi_calls(
+    count: int, tensors: Sequence[Any], prepared: Prepared, packed: Packed
+) -> dict[str, Callable[[], Any]]:
+    """Calls through the package apache-tvm-ffi, where it is installed: of the host function as a library, and of two
+    functions in C, one that does nothing, which is the part of the package itself, and one that only launches.
     """
     try:
         tvm_ffi: Any = import_module("tvm_ffi")
     except ImportError:
         return {}
     with TemporaryDirectory() as folder:
-        made, nothing = Path(folder, "launch.o"), Path(folder, "nothing.c")
+        made, nothing, alone = (Path(folder, name) for name in ("launch.o", "nothing.c", "alone.c"))
         compiled = cute.compile(FUNCTIONS[count], *tensors, options="--enable-tvm-ffi")
         compiled.export_to_c(made)
         nothing.write_text(NOTHING)
+        alone.write_text(launching_source(prepared.kernel.handle, packed))
 
         def loaded(source: Path, name: str) -> Any:
             library = source.with_suffix(".so")
@@ -153,7 +187,11 @@ def tvm_ffi_calls(count: int, tensors: Sequence[Any]) -> dict[str, Callable[[], 
             run(["cc", "-O2", "-shared", "-fPIC", "-o", library, source, *needs], check=True)
             return tvm_ffi.load_module(str(library))[name]
 
-        functions = {TVM_FFI: loaded(made, "launch"), TVM_FFI_ALONE: loaded(nothing, "nothing")}
+        functions = {
+            TVM_FFI: loaded(made, "launch"),
+            TVM_FFI_DRIVER: loaded(alone, "alone"),
+            TVM_FFI_ALONE: loaded(nothing, "nothing"),
+        }
     return {name: partial(function, *tensors) for name, function in functions.items()}
 
 
@@ -168,8 +206,9 @@ def contenders(torch: Torch, count: int) -> dict[str, Callable[[], Any]]:
     ours()  # builds, loads and prepares
     engine = gpu_engine(0)
     prepared = engine.load(kernel.last.artifact(engine.driver.target.arch))
+    packed = Packed.of(prepared, tensors)
     launches: dict[str, Callable[[], Any]] = {
-        "driver, cuda-python": driver_call(prepared, tensors),
+        "driver, cuda-python": driver_call(prepared, packed),
         "driver, ctypes": direct_call(prepared),
         "tilefold": ours,
     }
@@ -178,7 +217,7 @@ def contenders(torch: Torch, count: int) -> dict[str, Callable[[], Any]]:
         launches["torch add_"] = lambda: one.add_(one)
         if engine.driver.capability >= (9, 0):
             launches[WITH_MAPS] = lambda: three_maps(*tensors).launch(grid=(1, 1, 1), block=(32, 1, 1))
-    launches |= tvm_ffi_calls(count, tensors)
+    launches |= tvm_ffi_calls(count, tensors, prepared, packed)
     triton = triton_call(count, tensors)
     if triton is not None:
         launches["Triton"] = triton
