@@ -67,8 +67,10 @@ int __tvm_ffi_nothing(void *self, const void *args, int count, long long *result
 """
 """The function: its result, of 16 bytes, is None."""
 TVM_FFI_DRIVER = "TVM FFI, the driver's launch alone"
-TVM_FFI_LIMIT = 5.0
-"""The most that a call of an exported function of eight tensors may take, in microseconds."""
+TVM_FFI_LIMIT, OF_EXPORT = 5.0, 0.3
+"""The most that a call of an exported function of eight tensors may take, in microseconds, and the most that it may add
+to the driver's launch alone on a machine where that takes longer.
+"""
 
 
 @cute.jit
@@ -95,6 +97,8 @@ def of_eight(
 FUNCTIONS = {3: of_three, 8: of_eight}
 LIMITS = {3: 2.0, 8: 4.0}
 """The most that a launch may take beyond the driver's own call, in microseconds."""
+OF_ADD = 1.05
+"""The most that a launch of three tensors may take of the time of torch's `add_`, which slows down with the machine."""
 OF_MAPS = 0.3
 """The most that three tensor maps may add to a launch of three tensors, in microseconds."""
 WITH_MAPS = "tilefold, a tensor map of each"
@@ -252,11 +256,11 @@ def measure(rounds: int, commit: str) -> Record:
         for name, microseconds in times.items():
             limit = bare + LIMITS[count] if name == "tilefold" else None
             if limit is not None and "torch add_" in times:
-                limit = min(limit, 1.1 * times["torch add_"])
+                limit = OF_ADD * times["torch add_"]
             if name == WITH_MAPS:
                 limit = times["tilefold"] + OF_MAPS
             if name == TVM_FFI and count == 8:
-                limit = TVM_FFI_LIMIT
+                limit = max(TVM_FFI_LIMIT, times[TVM_FFI_DRIVER] + OF_EXPORT)
             figures.append(Figure(f"{group}: {name}", microseconds, "us", target=limit, at_most=limit is not None))
     driver = gpu_engine(0).driver
     facts = {"torch": str(torch.__version__), "target": str(driver.target), "commit": commit}
