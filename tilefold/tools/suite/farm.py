@@ -7,6 +7,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing import get_context
+from socket import create_connection
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilefold.base.errors import Code, TilefoldError
@@ -76,9 +77,12 @@ class RayExecutor(Executor):
 @contextmanager
 def _ray(place: str, address: str) -> "Generator[Callable[[], Workers], None, None]":
     ray = _package(place, "ray")
+    host, colon, port = address.rpartition(":")
     try:
+        if colon and port.isdecimal():  # ray.init waits for minutes where nothing listens
+            create_connection((host.strip("[]"), int(port)), timeout=10).close()
         ray.init(address=address, log_to_driver=False)
-    except (ConnectionError, ValueError) as error:
+    except (OSError, OverflowError, ValueError) as error:
         raise TilefoldError(Code.CLI_READ, f"{address}: {error}", "start a cluster there: ray start --head") from None
     try:
         yield RayExecutor
