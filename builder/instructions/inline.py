@@ -62,7 +62,7 @@ def inline_ptx(
     text of the kernel lacks it, and `to_cute` warns. Without a function the simulator executes the instructions of the
     text one after the other, also under a predicate (`@p`), on special registers and on those that the text declares:
     `{ .reg .pred p; setp.lt.s32 p, $1, $2; selp.b32 $0, $1, $2, p; }`. So a text needs a function only if it has
-    branches, or an instruction that tilefold does not read from PTX either. Texts with `tcgen05.mma` may wait for an
+    branches, or an instruction that tilefold does not read from PTX. Texts with `tcgen05.mma` may wait for an
     mbarrier in a loop; a text without braces declares registers that later texts use.
     """
     if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]

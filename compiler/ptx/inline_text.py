@@ -4,10 +4,11 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from xdsl.dialects import arith, cf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...base.errors import TilefoldError
@@ -32,25 +33,20 @@ ret;
 """
 
 
-def read_texts(module: ModuleOp, is_known: Callable[[InlineOp], bool]) -> ModuleOp:
-    """A program with operations in place of its PTX as text, in a copy; the program itself if it has none to read.
+def read_texts(module: ModuleOp, stays: Callable[[InlineOp], bool]) -> ModuleOp:
+    """A program with operations in place of its PTX as text, but for texts that stay, in a copy; the program itself if
+    it has no others.
 
-    Texts that are known stay. So does one with branches, or with an instruction that is not supported: the operation
-    then says why, `InlineOp.refusal`.
+    A text with branches stays too, or one with an instruction that is not supported: the operation then says why,
+    `InlineOp.refusal`.
     """
-    known = [is_known(op) for op in _texts(module)]
-    if all(known):
+    if all(map(stays, _texts(module))):
         return module
     result = module.clone()
-    read: dict[tuple[object, ...], Region | str] = {}
-    for op, stays in zip(_texts(result), known, strict=True):
-        if stays:
+    for op in _texts(result):
+        if stays(op):
             continue
-        types = [value.type for value in (*op.res, *op.args)]
-        key = op.text, op.constraints, *types, *map(_constant, op.args)
-        body = read.get(key)
-        if body is None:
-            read[key] = body = _body(op)
+        body = _body(_Text.of(op))
         if isinstance(body, Region):
             _replace(op, body)
         else:
@@ -69,21 +65,64 @@ def _replace(op: InlineOp, body: Region) -> None:
         inner.location = op.location
     end = block.last_op
     assert end is not None, "the body yields the results"
-    results = list(end.operands)
-    end.detach()
-    end.erase()
     Rewriter.inline_block(block, InsertPoint.before(op), list(op.args))
+    results = list(end.operands)
+    Rewriter.erase_op(end)
     Rewriter.replace_op(op, [], results)
 
 
-def _body(op: InlineOp) -> Region | str:
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """A text with the letters of its registers, those of results first, the types of results and of operands, and the
+    numbers of operands that are integer constants, which may stand where PTX wants no register.
+    """
+
+    text: str
+    letters: tuple[str, ...]
+    results: tuple[Attribute, ...]
+    operands: tuple[Attribute, ...]
+    constants: tuple[int | None, ...]
+
+    @staticmethod
+    def of(op: InlineOp) -> "_Text":
+        """That of an operation."""
+        letters = [letter.strip().removeprefix("=") for letter in op.constraints.data.split(",") if letter.strip()]
+        results, operands = (tuple([value.type for value in values]) for values in (op.res, op.args))
+        return _Text(op.text.data, tuple(letters), results, operands, tuple(map(_constant, op.args)))
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the registers."""
+        return [f"%text{number}" for number in range(len(self.letters))]
+
+    def kernel(self) -> str:
+        """A kernel of the text whose parameters are the operands."""
+        registers = [(_TYPES[letter], name) for letter, name in zip(self.letters, self.names, strict=True)]
+        operands = registers[len(self.results) :]
+        declared = [f".reg .{type} {name};" for type, name in registers]
+        loaded = [f"ld.param.{type} {name}, [of_{name[1:]}];" for type, name in operands]
+        return _KERNEL.format(
+            parameters=", ".join(f".param .{type} of_{name[1:]}" for type, name in operands),
+            registers="\n".join([*declared, *loaded]),
+            text=_PLACE.sub(self._written, self.text) + ";",
+        )
+
+    def _written(self, place: re.Match[str]) -> str:
+        if place[1] == "$":
+            return "$"
+        at = int(place[1])
+        number = None if at < len(self.results) else self.constants[at - len(self.results)]
+        return self.names[at] if number is None else str(number)
+
+
+@lru_cache(maxsize=256)  # launches have the same texts again and again
+def _body(text: _Text) -> Region | str:
     """The operations of a text, in a block that takes the operands and yields the results; or why there are none."""
-    text = _Text.of(op)
     try:
         module = parse_ptx(text.kernel(), _FILE)
-        types, wanted = [value.type for value in op.args], [value.type for value in op.res]
-        results = dict(zip(text.results, wanted, strict=True))
-        body = translate(module, module.functions["text"], types, _FILE, locations({}, _FILE), results=results)
+        results = dict(zip(text.names, text.results, strict=False))
+        place = locations({}, _FILE)
+        body = translate(module, module.functions["text"], text.operands, _FILE, place, results=results)
     except TilefoldError as error:
         return error.problem if isinstance(error, PtxError) else error.message
     entry, *others = body.region.blocks
@@ -96,49 +135,6 @@ def _body(op: InlineOp) -> Region | str:
     Rewriter.erase_op(branch)
     Rewriter.inline_block(others[0], InsertPoint.at_end(entry))
     return body.region
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """A text with its registers: for each a name, its type, and the number of an integer constant, which may stand
-    where PTX wants no register.
-    """
-
-    text: str
-    names: Sequence[str]
-    types: Sequence[str]
-    constants: Sequence[int | None]
-    result_count: int
-
-    @staticmethod
-    def of(op: InlineOp) -> "_Text":
-        """That of an operation."""
-        letters = [letter.strip().removeprefix("=") for letter in op.constraints.data.split(",") if letter.strip()]
-        names = [f"%text{number}" for number in range(len(letters))]
-        constants = [*(None for _ in op.res), *map(_constant, op.args)]
-        return _Text(op.text.data, names, [_TYPES[letter] for letter in letters], constants, len(op.res))
-
-    @property
-    def results(self) -> Sequence[str]:
-        """The names of the registers of the results."""
-        return self.names[: self.result_count]
-
-    def kernel(self) -> str:
-        """A kernel of the text whose parameters are the operands."""
-        operands = list(zip(self.types, self.names, strict=True))[self.result_count :]
-        declared = [f".reg .{type} {name};" for type, name in zip(self.types, self.names, strict=True)]
-        loaded = [f"ld.param.{type} {name}, [of_{name[1:]}];" for type, name in operands]
-        return _KERNEL.format(
-            parameters=", ".join(f".param .{type} of_{name[1:]}" for type, name in operands),
-            registers="\n".join([*declared, *loaded]),
-            text=_PLACE.sub(self._written, self.text) + ";",
-        )
-
-    def _written(self, place: re.Match[str]) -> str:
-        if place[1] == "$":
-            return "$"
-        number = self.constants[int(place[1])]
-        return self.names[int(place[1])] if number is None else str(number)
 
 
 def _constant(value: SSAValue) -> int | None:

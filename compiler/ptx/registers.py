@@ -34,10 +34,11 @@ from ...dialects.ptx.base import (
     split_vector,
     value_bytes,
 )
+from ...dialects.ptx.inline import REGISTER_TEXTS
 from ...dialects.ptx.tcgen05.base import TENSOR
 from .inference import FLOAT_TYPES
 from .syntax import TYPE_BITS, Float, Instruction, Integer, Not, Operand, Place, PtxError, Register, Symbol, Vector
-from .variables import GRID_WORKSPACE, IN_TEXTS, RESERVED_SHARED
+from .variables import GRID_WORKSPACE, RESERVED_SHARED
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -261,16 +262,14 @@ class Registers:
                 address = self.convert(self.memory_of(GRID_WORKSPACE), i64)
                 upper = self.emit(arith.ShRUIOp(address, self.constant(32, i64)))
                 return self.resized(upper if register == "envreg1" else address, 32)
-            case "is_explicit_cluster":  # a predicate
-                text = "{.reg .pred p; mov.pred p, %is_explicit_cluster; selp.u32 $0, 1, 0, p;}"
-                return self.resized(self.emit(ptx.InlineOp(text, "=r", [], [i32])), 1)
             case "total_smem_size" | "aggr_smem_size":
                 return self.constant(self.shared_bytes, i32)
             case _ if name == RESERVED_SHARED and name in self.symbols:
                 return self.convert(self.symbols[name], i32)
-            case _ if (bits := IN_TEXTS.get(register)) is not None:
-                constraint = "=l" if bits == 64 else "=r"
-                return self.emit(ptx.InlineOp(f"mov.u{bits} $0, {name};", constraint, [], [IntegerType(bits)]))
+            case _ if (text := REGISTER_TEXTS.get(register)) is not None:
+                letter, type = ("l", i64) if text.startswith("mov.u64") else ("r", i32)
+                value = self.emit(ptx.InlineOp(text, f"={letter}", [], [type]))
+                return self.resized(value, 1) if register == "is_explicit_cluster" else value  # a predicate
             case _ if name in self.types:  # that no instruction writes
                 return self.undefined(type_of(self.types[name]))
             case _:

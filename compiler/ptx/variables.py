@@ -4,8 +4,6 @@ its text does not declare: special registers and variables of the driver.
 """
 
 import struct
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from ...base.errors import Code
 from .constants import MAX_DEPTH, ConstantParser
@@ -124,15 +122,6 @@ HEAP = "%heap"
 """The variable in global memory that malloc takes memory from, and gives it back to by free."""
 HEAP_BYTES = 8 << 20
 """Its size: cudaLimitMallocHeapSize, unless a program sets it."""
-IN_TEXTS: Mapping[str, int] = MappingProxyType({
-    "clock64": 64, "globaltimer": 64, "gridid": 64, "current_graph_exec": 64,
-    **{f"envreg{number}": 32 for number in (0, *range(3, 32))},
-    **dict.fromkeys(
-        ("clock", "clock_hi", "globaltimer_lo", "globaltimer_hi", "warpid", "nwarpid", "smid", "nsmid",
-         "dynamic_smem_size"), 32
-    ),
-})  # fmt: skip
-"""The bits of special registers that the simulator reads in texts."""
 
 
 def variables_of_driver(place: Place) -> tuple[Variable, ...]:

@@ -27,6 +27,21 @@ Programming Guide, Dynamic Global Memory Allocation and Operations).
 DISCARD = "discard.global.L2 [$0], 128;"
 """The text that makes 128 bytes of global memory undefined (PTX ISA, discard)."""
 
+REGISTER_TEXTS: Mapping[str, str] = MappingProxyType({
+    "is_explicit_cluster": "{.reg .pred p; mov.pred p, %is_explicit_cluster; selp.u32 $0, 1, 0, p;}",
+    **{
+        name: f"mov.u64 $0, %{name};" for name in ("clock64", "globaltimer", "gridid", "current_graph_exec")
+    },
+    **{
+        name: f"mov.u32 $0, %{name};"
+        for name in (
+            "clock", "clock_hi", "globaltimer_lo", "globaltimer_hi", "warpid", "nwarpid", "smid", "nsmid",
+            "dynamic_smem_size", *(f"envreg{number}" for number in (0, *range(3, 32))),
+        )
+    },
+})  # fmt: skip
+"""The texts that read special registers without an operation, as integers (PTX ISA, Special Registers)."""
+
 _REFUSAL = "refusal"
 _PLACES = re.compile(r"\$(\d+|\$)?")
 
@@ -38,8 +53,8 @@ class InlineOp(PtxOp):
 
     `$0` and so on stand for the registers of the results, then of the operands; `$$` for a dollar sign. Constraints are
     CUDA's, one for each register, `=` before those of results: h, r, l for 16, 32 and 64 bits, f and d for f32 and f64.
-    The text may read and write memory. The simulator executes its instructions one after the other; it refuses a text
-    with branches or with an instruction that it does not know, unless it has a function that computes the same.
+    The text may read and write memory. The simulator executes the operations of its instructions; it refuses a text
+    with branches or with an instruction that is not supported, unless it has a function that computes the same.
     """
 
     name = "ptx.inline"

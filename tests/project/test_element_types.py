@@ -40,7 +40,7 @@ ALLOWED = {
     "tilefold/cutlass/storage_types.py": "public names",
     "builder/tensors/narrow_mma.py": "the types that instructions have",
     "builder/scalars/dtypes.py": "names for the builder's own use",
-    "runtime/sim/rules/inline_instructions.py": "the types that instructions have",
+    "runtime/sim/rules/named_instructions.py": "the types that instructions have",
     "tilefold/cutlass/without_gpu/scaled_products.py": "the types of scales of torch",
     "tilefold/kernels/attentions.py": "the types that its functions take",
     "tilefold/kernels/products.py": "the types that its functions take",

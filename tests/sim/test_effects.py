@@ -210,7 +210,7 @@ ptx.printf "%d"(%t) : i32
 %policy = ptx.createpolicy "L2::evict_first"
 %number = ptx.ptrtoint %A : !ptx.ptr<global> -> i64
 %pointer = ptx.inttoptr %number align 16 : i64 -> !ptx.ptr<global>
-%lop = ptx.inline "lop3.b32 $0, $1, $2, $3, 0x96;" constraints "=r,r,r,r"(%t, %t, %t) : (i32, i32, i32) -> (i32)
+%nth = ptx.inline "fns.b32 $0, $1, $2, $3;" constraints "=r,r,r,r"(%t, %t, %t) : (i32, i32, i32) -> (i32)
 %named = arith.constant 0x44444444 : i32
 %sparse:4 = ptx.mma.sync.sp "SM80_SPARSE_16x8x16_F32F16F16F32_TN"
   (%t, %t), (%t, %t), (%x, %x, %x, %x) metadata %named select 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Instructions of texts on halves, conversions to integers, and predicates, by the function of each."""
+"""Instructions of texts on halves and pairs, conversions to integers, and predicates, as launches execute them."""
 
 import operator
 from collections.abc import Callable
@@ -8,9 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from tilefold.runtime.sim.faults import Site
-from tilefold.runtime.sim.rules.inline_instructions import instruction_of
-from tilefold.runtime.sim.rules.ptx_inline import meaning_of
+from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
 
@@ -19,18 +17,33 @@ def multiply_add(a: Any, b: Any, c: Any) -> Any:
     return a * b + c
 
 
-SITE, WARP = Site("a text"), None
 SUMS: dict[str, Callable[..., Any]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "fma.rn": multiply_add,
     "max": np.maximum, "min": np.minimum,
 }  # fmt: skip
-WORDS: Any = np.dtype(np.uint32)
+LETTERS = {2: "h", 4: "r", 8: "l"}
 
 
-def run(word: str, *given: Any) -> Any:
-    instruction = instruction_of(word, SITE)
-    assert instruction is not None
-    return instruction.run(WARP, *given)  # pyright: ignore[reportArgumentType]
+@cute.kernel(preprocessor=False)
+def executing(
+    A: cute.Tensor, B: cute.Tensor, C: cute.Tensor, Out: cute.Tensor, text: cute.Constexpr, letters: cute.Constexpr
+) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    given = [X[t] for X in (A, B, C)][: letters.count(",")]
+    Out[t] = cute.arch.inline_ptx(text, letters, *given, results=Out.element_type)
+
+
+def run(text: str, *given: Any, result: Any = None) -> Any:
+    """The result of an instruction, or of a text, in the threads of a block: as unsigned words of the operands' size,
+    or as such a type.
+    """
+    text = text if " " in text else f"{text} {', '.join(f'${n}' for n in range(len(given) + 1))};"
+    given = tuple(x.view(f"u{max(x.itemsize, 2)}") if x.itemsize > 1 else x.astype(np.uint16) for x in given)
+    out = np.zeros(len(given[0]), given[0].dtype if result is None else result)
+    letters = "=" + ",".join(LETTERS[x.itemsize] for x in (out, *given))
+    operands = [*given, *[out] * (3 - len(given))]
+    executing(*operands, out, text, letters).launch(grid=1, block=len(out), device="sim")
+    return out
 
 
 @pytest.mark.parametrize("name", SUMS)
@@ -40,7 +53,7 @@ def test_halves_are_rounded_once(name: str, dtype: Any) -> None:
     numbers = [rng.standard_normal((64, 2)).astype(dtype) for _ in range(3 if name == "fma.rn" else 2)]
     expected = SUMS[name](*[x.astype(np.float64) for x in numbers])
     suffix = "f16" if dtype == np.float16 else "bf16"
-    found = run(f"{name}.{suffix}x2", *[x.view(np.uint32)[:, 0] for x in numbers])
+    found = run(f"{name}.{suffix}x2", *[x.view(np.uint32)[:, 0].copy() for x in numbers])
     assert np.array_equal(found.view(dtype).reshape(-1, 2), expected.astype(np.float32).astype(dtype))
     one = run(f"{name}.{suffix}", *[x[:, 0].copy().view(np.uint16) for x in numbers])
     assert np.array_equal(one.view(dtype), found.view(dtype).reshape(-1, 2)[:, 0])
@@ -62,44 +75,46 @@ def test_pairs_of_singles() -> None:
     assert run("add.rm.f32x2", large, np.full(1, 0x3300000033000000, np.uint64)).view(np.float32)[0] == 1.0
 
 
-@pytest.mark.parametrize(("word", "given", "expected"), [
-    ("cvt.u16.u32", np.array([0x12345], np.uint32), 0x2345),
-    ("cvt.u32.u8", np.array([0xF0], np.uint8), 0xF0),
-    ("cvt.s32.s8", np.array([-3], np.int8), -3),
-    ("cvt.sat.s8.s32", np.array([300], np.int32), 127),
-    ("cvt.sat.u8.s32", np.array([-300], np.int32), 0),
-    ("cvt.rpi.s32.f32", np.array([1.25], np.float32).view(np.uint32), 2),
-    ("cvt.rzi.s32.f32", np.array([-1e12], np.float32).view(np.uint32), -(1 << 31)),
-    ("cvt.rni.u32.f32", np.array([np.nan], np.float32).view(np.uint32), 0),
-    ("cvt.rni.s64.f32", np.array([1e30], np.float32).view(np.uint32), (1 << 63) - 1),
-    ("cvt.rni.s64.f32", np.array([np.nan], np.float32).view(np.uint32), -(1 << 63)),
-    ("cvt.rn.bf16.s8", np.array([-7], np.int8), -7),
-    ("prmt.b32", np.array([0x03020100], np.uint32), 0x00010203),
+@pytest.mark.parametrize(("word", "given", "expected", "result"), [
+    ("cvt.u16.u32", np.array([0x12345], np.uint32), 0x2345, np.uint16),
+    ("cvt.u32.u8", np.array([0xF0], np.uint8), 0xF0, np.uint32),
+    ("cvt.s32.s8", np.array([-3], np.int8), -3, np.int32),
+    ("cvt.sat.s8.s32", np.array([300], np.int32), 127, np.int32),
+    ("cvt.sat.u8.s32", np.array([-300], np.int32), 0, np.int32),
+    ("cvt.rpi.s32.f32", np.array([1.25], np.float32), 2, np.int32),
+    ("cvt.rzi.s32.f32", np.array([-1e12], np.float32), -(1 << 31), np.int32),
+    ("cvt.rni.u32.f32", np.array([np.nan], np.float32), 0, np.uint32),
+    ("cvt.rni.s64.f32", np.array([1e30], np.float32), (1 << 63) - 1, np.int64),
+    ("cvt.rni.s64.f32", np.array([np.nan], np.float32), -(1 << 63), np.int64),
+    ("prmt.b32", np.array([0x03020100], np.uint32), 0x00010203, np.uint32),
+    ("mov.b32", np.array([7], np.uint32), 7, np.uint32),
+    ("fma.rn.oob.bf16", np.array([0x3F80], np.uint16), 0x3F80, np.uint16),
+    ("fma.rn.oob.bf16", np.array([0x7FF7], np.uint16), 0, np.uint16),
+    ("fns.b32", np.array([5], np.uint32), 2, np.uint32),
 ])  # fmt: skip
-def test_conversions_and_bytes(word: str, given: Any, expected: int) -> None:
-    more = (given, np.array([0x0123], np.uint32)) if word == "prmt.b32" else ()
-    assert run(word, given, *more).tolist() == [expected]
+def test_conversions_and_bytes(word: str, given: Any, expected: int, result: Any) -> None:
+    more = {
+        "prmt.b32": (given, np.array([0x0123], np.uint32)),
+        "fns.b32": (np.array([1], np.uint32), np.array([1], np.int32)),
+        "fma.rn.oob.bf16": (given, np.array([0], np.uint16)),
+    }
+    assert run(word, given, *more.get(word, ()), result=result).tolist() == [expected]
 
 
-@pytest.mark.parametrize(
-    "word", ["add.ftz.f16x2", "fma.bf16x2", "max.abs.f32", "cvt.u8.f32", "max.rn.f32x2", "add.relu.f16"]
-)
+@pytest.mark.parametrize("word", ["cvt.u8.f32", "max.rn.f32x2", "add.frob.f16"])
 def test_what_is_no_instruction(word: str) -> None:
-    assert instruction_of(word, SITE) is None
+    with pytest.raises(TilefoldError, match=f"E3201.*{word}"):
+        run(word, *[np.zeros(1, np.uint64 if "f32x2" in word else np.uint32)] * (1 + (word[0] != "c")))
 
 
 def test_predicates_decide_about_instructions() -> None:
     text = (
         "{ .reg .pred p; .reg .b32 v; setp.eq.s32 p, $2, 0; @p mov.b32 v, $1; @!p shr.b32 v, $1, 16; mov.b32 $0, v; }"
     )
-    meaning = meaning_of(text, 2, [WORDS], SITE)
-    assert meaning is not None
     words, halves = np.full(2, 0x00070005, np.uint32), np.array([0, 1], np.int32)
-    (found,) = meaning(WARP, words, halves)
-    assert found.tolist() == [0x00070005, 7]
-    unwritten = text.replace("@!p", "@p")
-    assert meaning_of(unwritten, 2, [WORDS], SITE) is None
-    assert meaning_of("{ .reg .pred p; @p mov.b32 $0, $1; }", 1, [WORDS], SITE) is None
+    assert run(text, words, halves).tolist() == [0x00070005, 7]
+    with pytest.raises(TilefoldError, match="E3204"):
+        run(text.replace("@!p", "@p"), words, halves)
 
 
 @cute.kernel

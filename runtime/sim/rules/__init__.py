@@ -49,8 +49,8 @@ MODULES: Mapping[str, tuple[str, ...]] = MappingProxyType({
 
 _IN_STEP = frozenset((
     "arithmetic", "casts", "math_functions", "scf", "vector", "calls", "structs", "cute", "gpu",
-    "ptx_memory", "ptx_sync", "ptx_compute", "ptx_lanes", "ptx_matrix", "mma", "tile_views", "tile_coordinates",
-    "tile_maps", "tile_memory", "tile_copies",
+    "ptx_memory", "ptx_sync", "ptx_compute", "ptx_inline", "ptx_lanes", "ptx_matrix", "mma", "tile_views",
+    "tile_coordinates", "tile_maps", "tile_memory", "tile_copies",
 ))  # fmt: skip
 """The modules here whose operations the warps of a block may execute in step. Others depend on the order of the warps,
 or are of some warps of a block.

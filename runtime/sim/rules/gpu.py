@@ -77,10 +77,6 @@ _REGISTERS: Mapping[str, Coordinates] = MappingProxyType(
 Reader = Callable[[Warp], Value]
 
 
-def _lane(warp: Warp) -> Value:
-    return _number(warp) % WARP
-
-
 def _number(warp: Warp) -> Value:
     """The number of each lane's thread in its block."""
     return (warp.first_thread + np.arange(warp.lanes)) % warp.launch.config.threads
@@ -97,35 +93,19 @@ def _time(warp: Warp) -> Value:
 
 _OTHERS: Mapping[str, Reader] = MappingProxyType(
     {
-        "laneid": _lane,
-        "lanemask_eq": lambda warp: 1 << _lane(warp),
-        "lanemask_lt": lambda warp: (1 << _lane(warp)) - 1,
-        "lanemask_le": lambda warp: (2 << _lane(warp)) - 1,
-        "lanemask_gt": lambda warp: -(2 << _lane(warp)),
-        "lanemask_ge": lambda warp: -(1 << _lane(warp)),
         "warpid": lambda warp: _number(warp) // WARP,
         "nwarpid": lambda warp: 64,
-        **dict.fromkeys(("smid", "gridid", *(f"envreg{number}" for number in range(32))), lambda warp: 0),
-        "current_graph_exec": lambda warp: 0,
         "nsmid": lambda warp: 1,
         "is_explicit_cluster": lambda warp: prod(warp.launch.config.cluster) > 1,
         **dict.fromkeys(("clock", "clock64", "globaltimer", "globaltimer_lo"), _time),
-        **dict.fromkeys(("clock_hi", "globaltimer_hi"), lambda warp: 0),
-        "dynamic_smem_size": lambda warp: 0,
     }
 )
-"""Those that only texts read. The simulator has one multiprocessor; all shared memory of a block is static."""
+"""Those that only texts read. The simulator has one multiprocessor, and static shared memory only: the others are 0."""
 
 
-def register_of(name: str) -> Reader | None:
-    """The function that reads the special register of a PTX name, such as `%tid.x`; None for another name."""
-    known, _, axis = name.removeprefix("%").partition(".")
-    if not name.startswith("%") or (axis and axis not in "xyz"):
-        return None
-    coordinates = _REGISTERS.get(known)
-    if coordinates is None:
-        return None if axis else _OTHERS.get(known)
-    return lambda warp: coordinates(warp)["xyz".index(axis or "x")]
+def register_of(name: str) -> Reader:
+    """The function that reads a special register of `REGISTER_TEXTS`."""
+    return _OTHERS.get(name, lambda warp: 0)
 
 
 def _rule(op: CoordinateOp | SregOp, t: Translator) -> Step:

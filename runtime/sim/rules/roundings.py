@@ -32,7 +32,7 @@ def rounded_instruction(
     mode = next((word for word in modifiers if word in ("rz", "rm", "rp")), "")
     if mode and above is None:
         return None
-    if dtype != _SINGLE:
+    if mode and dtype != _SINGLE:
         above = _by_fractions(opcode)
 
     def run(*given: Value) -> Value:
