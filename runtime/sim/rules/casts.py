@@ -136,17 +136,13 @@ def _to_integer(*, is_signed: bool) -> Callable[[Value, ValueKind, ValueKind], V
         high = (1 << (after.bits - 1 if is_signed else after.bits)) - 1
         invalid = (-1 if is_signed else 1) << (max(after.bits, 32) - 1) if 64 in (before.bits, after.bits) else 0
 
-        def round_one(number: float) -> int:
-            if number != number:
-                return wrap_signed(min(max(invalid, low), high), after.bits)
-            limited = min(max(number, float(low)), float(high))  # float(high) may be one too large
-            return wrap_signed(min(int(limited), high), after.bits)
-
-        if varies(value):
-            numbers = [round_one(float(x)) for x in value.ravel()]
-            return np.array(numbers, np.int64).astype(after.dtype).reshape(value.shape)
-        number = round_one(float(value))
-        return bool(number) if after.bits == 1 else number
+        word = np.int64 if is_signed else np.uint64
+        whole = np.trunc(np.asarray(value).astype(np.float64))
+        inside = (whole > low) & (whole < float(high))  # float(high) may be one too large
+        bounded = np.where(whole >= float(high), word(high), word(low))
+        made = np.where(inside, np.where(inside, whole, 0.0).astype(word), bounded)
+        made = np.where(np.isnan(whole), word(min(max(invalid, low), high)), made).astype(after.dtype)
+        return made if varies(value) else made[()].item()
 
     return convert
 
