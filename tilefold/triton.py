@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tilefold.base.element_types import ELEMENTS
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import DEFAULT_ARCH, WARP, Target
 from tilefold.compiler.frontend.source import read_text
@@ -20,7 +21,6 @@ from tilefold.cute.loaded_ptx import PtxKernel, PtxKernelCall
 from tilefold.driver.faults import Report
 from tilefold.driver.ptx_module import PtxModule, PtxSource
 from tilefold.runtime.arrays.array import array_of, is_array
-from tilefold.runtime.arrays.library_types import ELEMENTS
 from tilefold.runtime.engine import RunResult
 from tilefold.runtime.errors import argument_error
 

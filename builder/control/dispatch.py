@@ -70,7 +70,6 @@ def if_statement(test: object, then: Thunk, otherwise: Thunk, names: Sequence[st
 
 def ends_thread(function: object) -> bool:
     """Whether a function that a kernel calls is `primitives.exit`."""
-    from .exits import exit
 
     return function is exit
 
@@ -143,3 +142,15 @@ def _kernel_loop(
         counted_loop(range, body, variables)
     else:
         write_bounded_loop(range, flag, body, variables)
+
+
+def exit() -> None:
+    """Ends the thread (PTX ISA, exit): a barrier of the block counts it as having arrived from then on.
+
+    It is a statement of the kernel's own function. Raises TilefoldError (E5005) anywhere else.
+    """
+    raise TilefoldError(
+        Code.BUILD_FORM,
+        "'exit' ends a thread only in the kernel's own function",
+        "return whether to end, and exit there",
+    )

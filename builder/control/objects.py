@@ -7,8 +7,8 @@ from enum import Enum
 from functools import lru_cache
 from types import MemberDescriptorType, SimpleNamespace
 
+from ..tracing.attributes import Stateful
 from ..tracing.source import package_of
-from ..tracing.stateful import Stateful
 
 _DEFINED_IN_PYTHON = 1 << 9
 """Py_TPFLAGS_HEAPTYPE (Python/C API, Type Objects)."""

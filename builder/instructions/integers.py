@@ -4,10 +4,12 @@ fields of bits, products of other widths, sums that saturate, functions of three
 """
 
 from ...base.errors import Code, TilefoldError
+from ...layout.algebra.inttuple import unflatten
 from ..scalars.casts import common_type
 from ..scalars.dtypes import DTYPES, DType, Int32, Int64, Uint32
 from ..scalars.operators import Operand
 from ..scalars.values import Int, Value, as_value, convert
+from ..tensors.tuples import flatten_to_tuple
 from .arch import lane_idx
 from .bits import bitcast, clz, mulhi
 from .inline import inline_ptx
@@ -151,3 +153,17 @@ def lanemask_gt() -> Operand:
 def lanemask_ge() -> Operand:
     """A Uint32 with the bits of the thread's lane and of those after."""
     return ~lanemask_lt()
+
+
+def increment_coord(coord: Operand, shape: object) -> Operand:
+    """The coordinate after another one of a congruent shape: the first mode counts first, and all but the last start
+    anew at their extent (CuTe's `increment`, stride.hpp).
+    """
+    *inner, last = zip(flatten_to_tuple(coord), flatten_to_tuple(shape), strict=True)
+    carry: Operand = True
+    made: list[Operand] = []
+    for place, extent in inner:
+        ends = carry & (place == extent - 1)
+        made.append(where(ends, 0, where(carry, place + 1, place)))
+        carry = ends
+    return unflatten((*made, where(carry, last[0] + 1, last[0])), coord)

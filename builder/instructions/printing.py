@@ -12,7 +12,7 @@ from ...base.errors import Code, TilefoldError
 from ...dialects.ptx import PrintfOp
 from ...dialects.ptx.sync import conversions
 from ...dialects.tile import PrintOp, PrintTensorOp
-from ...dialects.tile.printing import MAX_ELEMENTS, MAX_VALUES, elements_in_print_order
+from ...dialects.tile.types import MAX_ELEMENTS, MAX_VALUES, elements_in_print_order
 from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import leaves
 from ...layout.text.printing import plain_style, print_layout_lines

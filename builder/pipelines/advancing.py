@@ -10,7 +10,7 @@ from ..instructions import arch, cluster
 from ..instructions.mbarriers import mbarrier_arrive
 from ..instructions.warp import elect_one
 from ..tensors.tensors import Address
-from ..tracing.stateful import Stateful
+from ..tracing.attributes import Stateful
 from . import barriers
 from .groups import Agent, CooperativeGroup, PipelineUserType
 from .pipelines import Stages

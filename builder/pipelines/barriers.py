@@ -19,7 +19,7 @@ from ..tensors.allocation import make_smem_tensor
 from ..tensors.layouts import size
 from ..tensors.pointers import make_tensor
 from ..tensors.tensors import Address, Pointer, Tensor
-from ..tracing.stateful import Stateful
+from ..tracing.attributes import Stateful
 from .groups import Agent, CooperativeGroup, pipeline_error
 from .states import PipelineState
 

@@ -11,7 +11,7 @@ from ..instructions.warp import elect_one
 from ..scalars.dtypes import Boolean
 from ..scalars.operators import Operand
 from ..tensors.tensors import Address, Pointer, address_of
-from ..tracing.stateful import Stateful
+from ..tracing.attributes import Stateful
 from .tile_scheduler import PersistentTileSchedulerParams, WorkTileInfo
 
 

@@ -14,7 +14,7 @@ from ..scalars.dtypes import Int32
 from ..scalars.operators import Operand
 from ..scalars.values import convert
 from ..tensors.tensors import Tensor
-from ..tracing.stateful import Stateful
+from ..tracing.attributes import Stateful
 from .tile_scheduler import PersistentTileSchedulerParams, StaticPersistentTileScheduler
 
 

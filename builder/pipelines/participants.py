@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from ..scalars.values import Bool
 from ..tensors.tensors import Address
-from ..tracing.stateful import Stateful
+from ..tracing.attributes import Stateful
 from .states import PipelineState
 
 

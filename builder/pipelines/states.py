@@ -7,7 +7,7 @@ from ...base.errors import TilefoldError
 from ..instructions.math import where
 from ..scalars.dtypes import Int32
 from ..scalars.values import NoStages, Value, convert
-from ..tracing.stateful import Stateful
+from ..tracing.attributes import Stateful
 from .groups import PipelineUserType, pipeline_error
 
 

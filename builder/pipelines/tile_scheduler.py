@@ -15,8 +15,8 @@ from ..scalars.dtypes import Boolean, Int32
 from ..scalars.operators import Operand
 from ..scalars.values import Bool, Value, check_integer, convert
 from ..tensors.views import rasterize
+from ..tracing.attributes import Stateful
 from ..tracing.state import host
-from ..tracing.stateful import Stateful
 from .groups import pipeline_error
 
 

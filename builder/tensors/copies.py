@@ -25,7 +25,7 @@ from ...layout.algebra.core import ComposedLayout, Layout
 from ...layout.algebra.display import Displayed
 from ...layout.algebra.inttuple import wrap
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.atoms.cp_async import cp_async
+from ...layout.atoms.bulk_copy import cp_async
 from ...layout.atoms.instructions import CpAsync
 from ...layout.atoms.universal import auto_vectorizing_copy
 from ...layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
@@ -41,8 +41,7 @@ from .copy_atoms import CopyAtom, make_copy_atom
 from .fragments import Vec
 from .memory_attributes import AccessOrder, CacheEvictionPriority
 from .modes import prepend, relaid
-from .ordered_copies import copy_ordered
-from .reduced_loads import load_reduced
+from .ordered_copies import copy_ordered, load_reduced
 from .tensor_base import Elements, tensor_type
 from .tensors import Tensor, address_of
 from .tiled_mma import TiledMma, partition, static_or_unknown

@@ -10,7 +10,7 @@ from ...base.errors import Code, TilefoldError
 from ...dialects.tile import MmaAtomAttr
 from ..scalars.dtypes import Boolean
 from ..scalars.values import convert
-from ..tracing.stateful import Stateful
+from ..tracing.attributes import Stateful
 from .tensors import Pointer, Tensor
 from .umma import SCALES, adds_at_first
 

@@ -18,8 +18,8 @@ from ...layout.algebra.inttuple import dice_tuple, slice_tuple, transform_leaves
 from ...layout.algebra.inttuple import flatten as flatten_tuple
 from ..scalars.values import Int, Value, check_integer, index_of
 from .coordinates import as_tuple, split_coordinate, tuples
-from .distances import index_in
 from .pointers import make_tensor
+from .raw_pointers import index_in
 from .tensor_base import AnyTensor
 from .tensors import CoordTensor, Tensor
 

@@ -10,9 +10,8 @@ from typing import ClassVar, Literal
 
 from ...base.element_types import BY_NAME, ElementType
 from ...base.errors import Code, TilefoldError
-from ...layout.atoms.bulk_copy import bulk_copy
+from ...layout.atoms.bulk_copy import bulk_copy, cp_async
 from ...layout.atoms.copy_atom import CopyAtom
-from ...layout.atoms.cp_async import cp_async
 from ...layout.atoms.ldmatrix import ldmatrix, movmatrix, stmatrix
 from ...layout.atoms.ldmatrix_bytes import ldmatrix_columns, ldmatrix_unpacked
 from ...layout.atoms.mma_atom import MmaAtom

@@ -33,8 +33,8 @@ from ...layout.text.printing import plain_style, thr_mma_lines, tiled_mma_lines
 from ...layout.tiling import tiled_mma as algebra
 from ..scalars.dtypes import Boolean, Int32, dtype_of
 from ..scalars.values import convert, index_of
+from ..tracing.attributes import Stateful
 from ..tracing.state import checked, current
-from ..tracing.stateful import Stateful
 from .allocation import make_rmem_tensor
 from .coordinates import as_layout, check_static, tuples
 from .descriptors import Descriptors

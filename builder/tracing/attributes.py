@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Attributes that objects of a kernel lack: where they are, and the forms here of NumPy's and torch's methods."""
+"""Attributes that objects of a kernel lack: where they are, and the forms here of NumPy's and torch's methods;
+and the base of objects whose attributes change.
+"""
 
 import sys
 from collections.abc import Mapping
@@ -84,3 +86,9 @@ def _result(kind: type, method: str) -> type | None:
     except NameError:
         return None
     return returned if isinstance(returned, type) else None
+
+
+class Stateful:
+    """The base of classes of this package whose attributes change, and are carried as those of a user's object."""
+
+    __slots__ = ()

@@ -17,9 +17,8 @@ from ...dialects.ptx import EntryOp, PtrType, RetOp, WgmmaMmaAsyncOp
 from ...layout.atoms.mma_sync import registers
 from ...passes.analysis.joined_loads import find_joined_loads
 from ...passes.analysis.loop_hints import own_copies, stays_a_loop
-from ...passes.analysis.machine_calls import multiplies_by_warpgroups
 from ...passes.analysis.ranges import register_ranges
-from ...passes.analysis.wgmma_fragments import find_warpgroup_fragments
+from ...passes.analysis.wgmma_fragments import find_warpgroup_fragments, multiplies_by_warpgroups
 from ...passes.check_target import check_target
 from ...passes.errors import LoweringError
 from .convert import find_fenced_roundings

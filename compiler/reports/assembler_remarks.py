@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 from ...base.assembler_warnings import AssemblerWarning, assembler_warnings
 from ...base.errors import Code
 from ...dialects.ptx import EntryOp
-from ...passes.analysis.machine_calls import find_calls
+from ...passes.analysis.wgmma_fragments import find_calls
 from ..emit.lineinfo import source_files
 from ..frontend.diagnostics import Diagnostic, Place, ProgramError, Severity, place_of
 from ..frontend.source import Source

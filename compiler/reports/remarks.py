@@ -32,7 +32,7 @@ from ...dialects.tile import StoreOp as TileStoreOp
 from ...dialects.tile import TileKernelOp
 from ...dialects.tile.threads import ThreadViewOp, is_thread_x
 from ...passes.analysis.loop_hints import cannot_unroll, trip_values, unroll_count
-from ...passes.analysis.machine_calls import find_calls
+from ...passes.analysis.wgmma_fragments import find_calls
 from ...passes.writing.emitter import remarks_in
 from ..frontend.diagnostics import Diagnostic, Place, Severity, place_of
 from ..frontend.source import Source

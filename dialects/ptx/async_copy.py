@@ -9,8 +9,8 @@ from xdsl.irdl import AttrSizedOperandSegments, traits_def
 from xdsl.utils.exceptions import VerifyException
 
 from ...base.target import Targets
+from ...layout.atoms.bulk_copy import CP_ASYNC_TARGETS
 from ...layout.atoms.cache_hints import PREFETCH_HINTS
-from ...layout.atoms.cp_async import CP_ASYNC_TARGETS
 from ...layout.atoms.instructions import CP_ASYNC_BYTES
 from ...layout.atoms.ptx_text import cp_async_mnemonic
 from ..definitions import (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Which tile a block works on."""
+"""Which tile a block works on: the operation, and the rasters of blocks."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,13 +9,31 @@ from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.algebra.integers import Unknown
+from ...layout.algebra.integers import Unknown, is_static, maximum, minimum
 from ...layout.algebra.inttuple import leaves
-from ...layout.tiling.rasterize import rasterize
 from ..cute import CoordAttr
 from ..definitions import irdl_op_definition
 from .assembly import check_operands, fill_coordinate
 from .directives import TileOp
+
+
+def rasterize(index: Any, grid_m: Any, grid_n: Any, group: int) -> tuple[Any, Any]:
+    """The tile (m, n) of the block `index` where tiles are taken in groups of `group` rows, column by column within a
+    group; the last group has the rows that remain.
+
+    `index`, `grid_m` and `grid_n` are integers of any kind, `0 <= index < grid_m * grid_n`; each tile has one index.
+
+        group 2 of a grid of 3 by 4:   0 2 4 6
+                                       1 3 5 7
+                                       8 9 10 11
+    """
+    band = grid_n * group
+    first = index // band * group
+    within = index % band
+    whole = is_static(grid_m) and grid_m % group == 0
+    rows = group if whole else maximum(minimum(grid_m - first, group), 1)  # the 1 only proves that it is not 0
+    return first + within % rows, within // rows
+
 
 MAX_GROUP = 1 << 16
 """The most rows of tiles in a group; a grid has hardly more."""

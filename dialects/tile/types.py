@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensors in memory as types of the IR. A type carries all that is known before the program runs."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from xdsl.dialects.builtin import IntAttr, i1
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -12,10 +15,12 @@ from ...base.errors import Code, LayoutError
 from ...base.spaces import RMEM, Allocation, Space, space_named
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
 from ...layout.algebra.integers import ScaledBasis, Unknown, divisor
-from ...layout.algebra.inttuple import leaves
+from ...layout.algebra.inttuple import leaves, product, rank
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.text.layouts import parse_layout, to_text
+from ...layout.text.printing import tensor_text
 from ..cute import LayoutAttr, parse_quoted
+from ..cute.values import with_scalars
 from ..definitions import refuse
 from ..element_types import PACKED_TYPES
 from ..ptx.base import SpaceAttr, parse_space, scalar_bits
@@ -201,3 +206,41 @@ def _check_packed(layout: LayoutLike, per_byte: int) -> None:
         offset = divisor(layout.offset)
         if offset % per_byte or (1 << layout.inner.base) % per_byte:
             raise VerifyException(f"the layout {layout} does not keep the {per_byte} elements of a byte together")
+
+
+MAX_ELEMENTS = 1024
+"""The most elements that one print_tensor prints: each becomes a load in the program."""
+MAX_VALUES = 16
+"""The most values of one call of printf; longer rows are printed in pieces."""
+
+
+def tensor_header(text: str, type: TensorType, pointer: str, scalars: Sequence[object] = ()) -> str:
+    """The line that names a tensor, as CuTe prints it: `gA: gmem_ptr[16b](0x7f...) o (128,32):(1,1024)`.
+
+    `scalars` stand for the `?` of its type.
+    """
+    kind = type.space.data.pointer
+    layout = to_text(with_scalars(type.layout.data, scalars))
+    return f"{text}: {tensor_text(kind, type.element_bits, pointer, layout)}"
+
+
+def elements_in_print_order(layout: LayoutLike) -> list[list[Any]]:
+    """The coordinates of a tensor's elements, row by row, as CuTe's print_tensor orders them.
+
+    A tensor of one mode has one element per row; one of two modes has a row for each coordinate of mode 0.
+    Further modes follow each other, the third fastest.
+    """
+    sizes = [product(mode) for mode in (layout.shape if isinstance(layout.shape, tuple) else (layout.shape,))]
+    if rank(layout.shape) == 1:
+        return [[i] for i in range(sizes[0])]
+    rows: list[list[Any]] = []
+    outer = 1
+    for n in sizes[2:]:
+        outer *= n
+    for place in range(outer):
+        rest: list[int] = []
+        for n in sizes[2:]:
+            rest.append(place % n)
+            place //= n
+        rows += [[(m, k, *rest) for k in range(sizes[1])] for m in range(sizes[0])]
+    return rows

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Bulk copies by one thread between global and shared memory (CuTe's copy_traits_sm90_tma.hpp, SM90_BULK_COPY_G2S,
-SM90_BULK_COPY_S2G and SM90_BULK_COPY_AUTO).
+"""Asynchronous copies without a tensor map: cp.async (CuTe's copy_traits_sm80.hpp), and bulk copies by one thread
+(copy_traits_sm90_tma.hpp, SM90_BULK_COPY_G2S, SM90_BULK_COPY_S2G and SM90_BULK_COPY_AUTO).
 """
 
 import re
@@ -9,16 +9,18 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from ...base.errors import Code, LayoutError
-from ...base.spaces import GMEM, SMEM
+from ...base.spaces import GMEM, RMEM, SMEM
 from ...base.target import targets
 from ..algebra.core import Layout
 from .contract import (
     ANY_BITS,
     BULK_GROUP,
     BULK_GROUP_READ,
+    CP_ASYNC_GROUP,
     Act,
     Agent,
     AsChosen,
+    AtOnce,
     Named,
     OnBytes,
     Operand,
@@ -28,7 +30,7 @@ from .contract import (
 )
 from .copy_atom import CopyAtom
 from .copy_of_thread import Side, copy_of_thread, other_operand
-from .instructions import BulkCopy
+from .instructions import CP_ASYNC_BYTES, Absent, BulkCopy, CpAsync
 from .numbers import Copied
 
 BULK_UNIT = 16
@@ -91,3 +93,37 @@ def bulk_copy_of_size(name: str) -> CopyAtom | None:
     """
     match = _SIZED.fullmatch(name)
     return None if match is None else bulk_copy(BULK_COPIES[match[1]], int(match[2]))
+
+
+CP_ASYNC_TARGETS = targets(80, 70)
+"""The targets that have cp.async and its groups (Target ISA Notes)."""
+_CACHE = {"ca": "CACHEALWAYS", "cg": "CACHEGLOBAL"}
+
+
+def cp_async_name(cache: str, size: int, zfill: bool) -> str:
+    """CuTe's name: `SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint128_t>`."""
+    return f"SM80_CP_ASYNC_{_CACHE[cache]}{'_ZFILL' if zfill else ''}<uint{8 * size}_t>"
+
+
+def cp_async(cache: str, size: int, zfill: bool = False) -> CopyAtom:
+    """One thread copies `size` bytes; `cache` "ca" keeps them in all cache levels, "cg" in L2 only.
+
+    With `zfill`, the thread may read nothing and fill with zeros instead. Of sizes that PTX does not have the atom has
+    layouts and no instruction. Raises `LayoutError` (E0302) for sizes other than 4, 8 and 16 bytes.
+    """
+    if size not in (4, 8, 16):
+        raise LayoutError(Code.ATOM_UNKNOWN, f"there is no cp.async of {8 * size} bits", "it copies 4, 8 or 16 bytes")
+    count = other_operand(Role.COUNT, "u32", RMEM, Named.VALUE, Act.READ, Whose.OWN, AtOnce(), Proxy.GENERIC, 4)
+    contract = copy_of_thread(
+        Agent.THREAD,
+        Layout((1, 8 * size), (0, 1)),
+        Side((GMEM,), Named.POINTER, Whose.OWN, CP_ASYNC_GROUP, size),
+        Side((SMEM,), Named.POINTER, Whose.OWN, CP_ASYNC_GROUP, size),
+        Proxy.GENERIC,
+        (count,) if zfill else (),
+        Copied(),
+        CP_ASYNC_TARGETS,
+        CpAsync(cache) if size in CP_ASYNC_BYTES[cache] else Absent(),
+        "PTX ISA, Data Movement and Conversion Instructions: cp.async",
+    )
+    return CopyAtom(cp_async_name(cache, size, zfill), contract)

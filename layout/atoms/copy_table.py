@@ -6,9 +6,8 @@ from functools import partial
 from itertools import product
 from types import MappingProxyType
 
-from .bulk_copy import BULK_COPIES, bulk_copy
+from .bulk_copy import BULK_COPIES, bulk_copy, cp_async, cp_async_name
 from .copy_atom import MOVE_BITS, CopyAtom
-from .cp_async import cp_async, cp_async_name
 from .instructions import CP_ASYNC_BYTES
 from .ldmatrix import MOVMATRIX_NAME, ldmatrix, ldmatrix_name, movmatrix, stmatrix, stmatrix_name
 from .ldmatrix_bytes import (

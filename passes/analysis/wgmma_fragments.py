@@ -5,11 +5,11 @@ protects the accumulators, and registers of A, of the multiplications that follo
 of these registers across.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, math, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...base.element_types import BY_PTX, ElementType
@@ -17,14 +17,17 @@ from ...base.errors import Code
 from ...dialects.ptx import (
     MAX_WGMMA_GROUPS,
     EntryOp,
+    InlineOp,
     LocalAllocOp,
+    PrintfOp,
     PtrAddOp,
     WgmmaCommitGroupOp,
     WgmmaFenceOp,
     WgmmaMmaAsyncOp,
     WgmmaWaitGroupOp,
 )
-from ...dialects.ptx.effects import Agent, agent_of
+from ...dialects.ptx.base import float_bits, split_vector
+from ...dialects.ptx.effects import Act, Agent, Group, agent_of, does
 from ..errors import LoweringError
 
 
@@ -162,3 +165,24 @@ def _find_alloc(op: WgmmaMmaAsyncOp, pointer: SSAValue) -> LocalAllocOp:
         op,
         "give an address in a fragment of ptx.local.alloc that does not depend on a branch or a loop",
     )
+
+
+def multiplies_by_warpgroups(entry: EntryOp) -> bool:
+    """Whether a kernel has `wgmma`, as an operation or in a text of its own."""
+    return any(
+        does(op, Act.ISSUES, Group.WGMMA) or (isinstance(op, InlineOp) and "wgmma" in op.text.data)
+        for op in entry.walk()
+    )
+
+
+def find_calls(entry: EntryOp) -> Iterator[Operation]:
+    """The operations of a kernel with multiplications by warpgroups that call the device's printf, or the
+    assembler's subroutines for f64. Emission writes other quotients and roots without a call.
+    """
+    if multiplies_by_warpgroups(entry):
+        yield from (op for op in entry.walk() if isinstance(op, PrintfOp) or _is_of_f64(op))
+
+
+def _is_of_f64(op: Operation) -> bool:
+    """Whether an operation is a quotient or root of f64."""
+    return isinstance(op, arith.DivfOp | math.SqrtOp) and float_bits(split_vector(op.result.type)[0]) == 64

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from ...base.errors import Code
 from ...dialects.ptx import PrintfOp
 from ...dialects.tile import PrintOp, PrintTensorOp, TensorType
-from ...dialects.tile.printing import MAX_ELEMENTS, MAX_VALUES, elements_in_print_order, tensor_header
+from ...dialects.tile.types import MAX_ELEMENTS, MAX_VALUES, elements_in_print_order, tensor_header
 from ..errors import LoweringError
 from .addresses import Address, Addresses
 from .emitter import Emitter

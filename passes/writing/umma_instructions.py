@@ -34,7 +34,7 @@ from ...layout.tiling.tmem_copies import values_descriptor
 from ...layout.tmem.cells import WITHIN_CELL
 from .addresses import Address, Addresses
 from .emitter import Emitter, extract_elements, join_vector
-from .matrix_descriptors import write_descriptor
+from .wgmma_instructions import write_descriptor
 
 
 def lower_umma_call(emitter: Emitter, addresses: Addresses, op: MmaCallOp, operands: Sequence[Address]) -> None:

@@ -14,11 +14,18 @@ from operator import index
 from struct import Struct, unpack
 from typing import Any, SupportsIndex, cast
 
-from ...base.element_types import ElementType
+from ...base.element_types import (
+    BY_DLPACK,
+    BY_LIBRARY_NAME,
+    BY_NAME_OF_PAIRS,
+    BY_TYPESTR,
+    ELEMENTS,
+    ELEMENTS_HINT,
+    ElementType,
+)
 from ...base.printable import shown
 from ...layout.algebra.core import Layout
 from ..errors import argument_error
-from .library_types import BY_DLPACK, BY_LIBRARY_NAME, BY_NAME_OF_PAIRS, BY_TYPESTR, ELEMENTS, ELEMENTS_HINT
 
 HOST = None
 """The device of an array in the host's memory."""

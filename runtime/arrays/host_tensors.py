@@ -16,11 +16,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
+from ...base.element_types import ELEMENTS
 from ...base.errors import Code
 from ..engine import Argument, NumPyArray, NumPyType, TensorArgument, numpy_type
 from ..errors import LaunchError
 from .array import Array
-from .library_types import ELEMENTS
 
 
 class HostTensors:

@@ -12,10 +12,9 @@ from ...base.limits import DEFAULT_LIMITS
 from ...dialects.run.grammar import OPERATORS, Expression, ExpressionError, Near, parse_expression
 from ..engine import NumPyArray
 from ..exact.number import nearest
-from .dtypes import is_floating, tolerance
 from .evaluate import Evaluator, Value
 from .functions import FUNCTIONS
-from .limits import Memory
+from .limits import Memory, is_floating, tolerance
 
 _SLAB = 2**22  # elements compared at a time, so that a comparison in float64 needs little memory
 

@@ -21,8 +21,17 @@ from ...base.errors import Code
 from ...base.limits import DEFAULT_LIMITS
 from ...dialects.run.grammar import OPERATORS, Expression, ExpressionError, Near
 from ..engine import NumPyArray, NumPyType
-from .dtypes import is_floating, widen
-from .limits import MORE_MEMORY, SMALLER_RESULT, CostError, Memory, UnfitError, check_elements, infer_common_shape
+from .limits import (
+    MORE_MEMORY,
+    SMALLER_RESULT,
+    CostError,
+    Memory,
+    UnfitError,
+    check_elements,
+    infer_common_shape,
+    is_floating,
+    widen,
+)
 
 MAX_PRODUCTS = 2**40
 """Most multiplications that one matrix product may take (8192 cubed is half of it)."""

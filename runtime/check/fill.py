@@ -19,10 +19,9 @@ from ...base.errors import Code
 from ...base.limits import DEFAULT_LIMITS
 from ...dialects.run.grammar import ExpressionError, parse_expression
 from ..engine import NumPyArray, NumPyType
-from .dtypes import is_floating
 from .evaluate import Evaluator, Function, Value
 from .functions import FUNCTIONS
-from .limits import Memory, UnfitError
+from .limits import Memory, UnfitError, is_floating
 
 
 @dataclass(frozen=True)

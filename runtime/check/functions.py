@@ -10,9 +10,8 @@ import numpy as np
 from ...base.element_types import ELEMENT_TYPES, ElementType
 from ..engine import NumPyArray, NumPyType, numpy_type
 from ..sim.values import narrow, round_to_tf32
-from .dtypes import is_floating, widen
 from .evaluate import Function, Value, product
-from .limits import UnfitError, infer_common_shape
+from .limits import UnfitError, infer_common_shape, is_floating, widen
 from .references import REFERENCES
 
 

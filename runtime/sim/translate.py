@@ -26,8 +26,7 @@ from ..engine import InstructionCount
 from .events import BODIES_BETWEEN_PAUSES, Event, Executions, Pause, Segment, Step, Suspending, Suspension
 from .faults import SimulationError, Site, site_of
 from .launch import LaunchState
-from .memory.access import Access
-from .memory.arena import Allocation, unnamed
+from .memory.arena import Access, Allocation, unnamed
 from .memory.memories import Memories
 from .memory.provenance import root
 from .values import Value, ValueKind, kind_of

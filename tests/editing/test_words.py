@@ -11,8 +11,7 @@ from pygments.token import Comment, Keyword, Name, String, Text
 
 from docs.generate import GRAMMAR
 from tests.kernels.harness import EXAMPLES
-from tilefold.tools.editing.highlighting import grammar
-from tilefold.tools.editing.pygments_lexer import CuteLexer
+from tilefold.tools.editing.highlighting import CuteLexer, grammar
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from tilefold.layout.tiling.rasterize import rasterize
+from tilefold.dialects.tile.rasterize import rasterize
 
 from tests.kernels.harness import STAGES, program_of, simulate
 from tilefold.driver.launches import Changes, read_launches

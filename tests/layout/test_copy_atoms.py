@@ -9,11 +9,11 @@ from tilefold.base.errors import Code, LayoutError
 from tilefold.base.spaces import GMEM, SMEM
 from tilefold.base.target import targets
 from tilefold.layout.algebra.core import Layout
+from tilefold.layout.atoms.bulk_copy import cp_async
 from tilefold.layout.atoms.cache_hints import LOAD_HINTS, split_policy, with_hints, with_policy
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
-from tilefold.layout.atoms.cp_async import cp_async
 from tilefold.layout.atoms.instructions import Absent, CpAsync, LdMatrix
 from tilefold.layout.atoms.ldmatrix import ldmatrix, of_warp, stmatrix
 from tilefold.layout.atoms.ldmatrix_bytes import ldmatrix_bytes, ldmatrix_columns, ldmatrix_unpacked, stmatrix_bytes

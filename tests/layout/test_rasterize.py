@@ -4,8 +4,8 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from tilefold.dialects.tile.rasterize import rasterize
 from tilefold.layout.algebra.scalars import RunTimeInt, value_of
-from tilefold.layout.tiling.rasterize import rasterize
 
 SIZES = st.integers(1, 12)
 

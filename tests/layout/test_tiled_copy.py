@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.algebra.core import ComposedLayout, Layout, make_layout, make_row_major_layout
 from tilefold.layout.algebra.product import raked_product
-from tilefold.layout.atoms.cp_async import cp_async
+from tilefold.layout.atoms.bulk_copy import cp_async
 from tilefold.layout.atoms.ldmatrix import ldmatrix
 from tilefold.layout.atoms.universal import universal_copy
 from tilefold.layout.tiling.partition import local_partition, local_tile, outer_partition

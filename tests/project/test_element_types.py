@@ -44,7 +44,7 @@ ALLOWED = {
     "tilefold/cutlass/without_gpu/scaled_products.py": "the types of scales of torch",
     "tilefold/kernels/attentions.py": "the types that its functions take",
     "tilefold/kernels/products.py": "the types that its functions take",
-    "tilefold/kernels/quantization.py": "the types that its functions take",
+    "tilefold/kernels/elementwise.py": "the types that its functions take",
     "tilefold/kernels/sm80/gemm.py": "the types that its functions take",
     "tilefold/kernels/sm90/parts.py": "the types that its functions take",
     "tilefold/tools/export/tvm_ffi.py": "the types of C",

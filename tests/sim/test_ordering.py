@@ -17,7 +17,7 @@ from tilefold.layout.atoms.contract import Proxy
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
 from tilefold.runtime.sim.launch import LaunchState
-from tilefold.runtime.sim.memory.access import Access
+from tilefold.runtime.sim.memory.arena import Access
 from tilefold.runtime.sim.memory.local import LocalSpace
 from tilefold.runtime.sim.memory.spaces import Space
 from tilefold.runtime.sim.ordering import asynchronous, knowledge

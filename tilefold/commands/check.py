@@ -222,7 +222,7 @@ def _cut_grids(args: argparse.Namespace, program: "Program", launches: "Sequence
 def _examine_host(args: argparse.Namespace, program: "Program", stages: tuple[str, ...]) -> "Examination":
     from tilefold.driver.devices import simulator
     from tilefold.driver.host_program import STAGES, Host
-    from tilefold.tools.checking.host import check_host
+    from tilefold.tools.checking.check import check_host
 
     check_limits(args)
     for option in ("launch", "grid", "block", "arg", "fill", "fuzz"):

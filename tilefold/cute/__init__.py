@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tilefold.builder.control.control_functions import for_, if_, while_
     from tilefold.builder.control.loop_range import Range, range_constexpr
     from tilefold.builder.control.loop_range import make_range as range
-    from tilefold.builder.instructions.coordinates import increment_coord
+    from tilefold.builder.instructions.integers import increment_coord
     from tilefold.builder.instructions.math import (
         absolute,
         all_,

@@ -5,7 +5,7 @@ from typing import Any
 
 from tilefold.builder.scalars.dtypes import Int32
 from tilefold.builder.scalars.values import Value
-from tilefold.builder.tracing.stateful import Stateful
+from tilefold.builder.tracing.attributes import Stateful
 
 
 class FastDivmodDivisor(Stateful):

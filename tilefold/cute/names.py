@@ -9,7 +9,7 @@ HOMES: Mapping[str, str] = MappingProxyType(
         "tilefold.builder.control.conditions": "const_expr",
         "tilefold.builder.control.control_functions": "for_ if_ while_",
         "tilefold.builder.control.loop_range": "Range range_constexpr range=make_range",
-        "tilefold.builder.instructions.coordinates": "increment_coord",
+        "tilefold.builder.instructions.integers": "increment_coord",
         "tilefold.builder.instructions.math": (
             "absolute absf=absolute all_ any_ argmax argmin ceil cos erf exp exp2 floor fma log log2 log10 ones_like "
             "round_even rsqrt sin sqrt tanh trunc where zeros_like"

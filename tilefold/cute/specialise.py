@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute
 
-from tilefold.base.element_types import BY_NAME
+from tilefold.base.element_types import BY_NAME, ELEMENTS, ELEMENTS_HINT
 from tilefold.base.errors import Code
 from tilefold.base.printable import shown
 from tilefold.base.spaces import GMEM
@@ -28,7 +28,6 @@ from tilefold.dialects.ptx import SpaceAttr
 from tilefold.dialects.tile import TensorType
 from tilefold.runtime.arrays.array import Array, array_of, is_array, is_numpy_scalar
 from tilefold.runtime.arrays.constants import constant_key
-from tilefold.runtime.arrays.library_types import ELEMENTS, ELEMENTS_HINT
 from tilefold.runtime.arrays.signature import (
     ArraySpec,
     Dynamic,

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from tilefold.base.element_types import ELEMENTS
 from tilefold.base.errors import Code, LayoutError
 from tilefold.layout.tma.recipe import MAP_ELEMENTS, PlacedMap, promotion_for
 from tilefold.layout.tma.tensor_map import TensorMap
 from tilefold.runtime.arrays.array import array_of
-from tilefold.runtime.arrays.library_types import ELEMENTS
 from tilefold.runtime.sim.memory.tensor_maps import encode
 
 

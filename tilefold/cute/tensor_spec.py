@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, cast
 
+from tilefold.base.element_types import ELEMENTS
 from tilefold.base.errors import Code
 from tilefold.base.printable import shown
 from tilefold.builder.scalars.dtypes import DType
@@ -18,7 +19,6 @@ from tilefold.runtime.arrays.array import (
     check_geometry,
     row_major,
 )
-from tilefold.runtime.arrays.library_types import ELEMENTS
 from tilefold.runtime.errors import LaunchError
 
 from .specialise import name_of_elements

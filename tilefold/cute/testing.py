@@ -7,10 +7,10 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tilefold.base.element_types import ELEMENTS
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.instructions.printing import assert_ as assert_
 from tilefold.runtime.arrays.array import Array, array_of
-from tilefold.runtime.arrays.library_types import ELEMENTS
 from tilefold.runtime.errors import LaunchError
 from tilefold.runtime.streams import handle_of
 

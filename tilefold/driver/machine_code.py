@@ -197,8 +197,7 @@ def _explaining_refusals(
     program: Program, ptx: str, target: "Target", assemble: "Callable[[str, Target, Sequence[str]], Cubin]"
 ) -> "Cubin":
     """The PTX assembled; a text of the program that the assembler refuses is named by its line."""
-    from tilefold.compiler.machine.assemble import AssembleError
-    from tilefold.compiler.machine.inline_ptx_errors import refusal
+    from tilefold.compiler.machine.assemble import AssembleError, inline_refusal
     from tilefold.dialects.ptx import CustomOp, InlineOp
 
     try:
@@ -210,7 +209,7 @@ def _explaining_refusals(
             raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, text, "--emit=ptx prints the PTX") from error
         texts = [op for op in ops if isinstance(op, InlineOp)]
         with program.explaining():
-            raise refusal(error, ptx, target, texts) from error
+            raise inline_refusal(error, ptx, target, texts) from error
 
 
 def _version(name: str) -> str:

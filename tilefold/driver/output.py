@@ -13,12 +13,18 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.printable import printable
-from tilefold.driver.style import base_style
+
+
+def base_style() -> str:
+    """The style sheet."""
+    return (Path(__file__).parent / "base.css").read_text()
+
 
 if TYPE_CHECKING:
     from tilefold.layout.drawing.scene import Picture

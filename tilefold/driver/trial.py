@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from tilefold.runtime.arrays.storage import element_indices
-from tilefold.runtime.check.dtypes import is_floating, tolerance, widen
+from tilefold.runtime.check.limits import is_floating, tolerance, widen
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.sim.faults import SimulationError
 from tilefold.runtime.sim.memory.journal import Journal, Sighting

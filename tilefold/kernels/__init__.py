@@ -4,11 +4,10 @@
 """
 
 from .attentions import attention, decode_attention
-from .elementwise import rope, swiglu
+from .elementwise import quantize, rope, swiglu
 from .losses import cross_entropy
 from .norms import layer_norm, rms_norm, softmax
 from .products import gemm, grouped_gemm, linear, scaled_gemm
-from .quantization import quantize
 
 __all__ = [
     "attention", "cross_entropy", "decode_attention", "gemm", "grouped_gemm", "layer_norm", "linear", "quantize",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""SwiGLU and rotary positions, with gradients."""
+"""SwiGLU and rotary positions, with gradients; and quantization of rows."""
 
 from typing import Any
 
@@ -25,10 +25,12 @@ from .rows.elementwise_kernels import (
     THREADS,
     UNROLL,
     Rotation,
+    quantize_kernel,
     rope_kernel,
     swiglu_backward_kernel,
     swiglu_kernel,
 )  # fmt: skip
+from .rows.tile import chosen_rows
 
 _TOKENS = Dynamic(modes=(0, 1))
 
@@ -168,4 +170,49 @@ ROPE = Operator(
     "(Tensor x, Tensor cos, Tensor sin, Tensor? positions, bool interleaved, bool back, str device)"
     " -> Tensor",
     _rope_places, _rope, Gradient(_keep_rope, _rope_gradient),
+)  # fmt: skip
+
+
+MOST = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0, "int8": 127.0}
+"""The greatest magnitude of each type that is used; -128 is not."""
+
+
+def quantize(
+    x: Array, dtype: str = "float8_e4m3fn", block: int | None = None, *, device: str = "auto"
+) -> tuple[Array, Array]:
+    """x / scale in 8 bits, rounded to the nearest, and the scales in f32, so that `result * scale` is about `x`.
+
+    `x` is (..., K) of f16, bf16 or f32, `dtype` "float8_e4m3fn", "float8_e5m2" or "int8". The scale of a row is its
+    greatest magnitude by that of the type: (...) of them; with a `block`, which divides K, each block of this many
+    elements has its own: (..., K / block). fp8 needs a GPU of sm_89 or later, or the simulator. LaunchError (E3106)
+    for other shapes and elements.
+    """
+    return QUANTIZE(x, dtype, 0 if block is None else block, device)
+
+
+def _places(x: Array, dtype: str, block: int, device: str) -> tuple[Array, ...]:
+    check_array("quantize", "x", x, FLOATS)
+    if dtype not in MOST:
+        refuse("quantize", f"dtype is {dtype!r}", f"one of: {', '.join(MOST)}")
+    if not len(x.shape) or not x.shape[-1]:
+        refuse("quantize", f"x has the shape {tuple(x.shape)}", "give it a last mode with elements")
+    if block < 0 or (block and x.shape[-1] % block):
+        refuse("quantize", f"block is {block}", f"give a divisor of the last mode's {x.shape[-1]} elements")
+    blocks = (*x.shape[:-1], x.shape[-1] // block) if block else x.shape[:-1]
+    return like(x, x.shape, dtype), like(x, blocks, "float32")
+
+
+def _launch(places: tuple[Array, ...], x: Array, dtype: str, block: int, device: str) -> Launches:
+    if 0 in x.shape:
+        return
+    q, scale = places
+    x, q = (contiguous(x).reshape(-1, block), q.reshape(-1, block)) if block else (matrix_of(x), matrix_of(q))
+    config = chosen_rows(x.shape[1], vector_for(x))
+    given = any_rows(x), any_rows(q), any_rows(scale.reshape(-1)), MOST[dtype], config
+    yield Launch(quantize_kernel, given, -(-x.shape[0] // config.rows), config.threads)
+
+
+QUANTIZE = Operator(
+    "quantize", '(Tensor x, str dtype, int block, str device) -> (Tensor, Tensor)', _places,
+    _launch,
 )  # fmt: skip

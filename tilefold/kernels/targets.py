@@ -17,7 +17,7 @@ MULTIPROCESSORS = 132
 
 KERNELS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "gemm": {HOPPER: "sm90.products:product", BLACKWELL: "sm100.products:product", "sm_80": "sm80.gemm:product"},
+        "gemm": {HOPPER: "sm90.products:product", BLACKWELL: "sm100.gemm:product", "sm_80": "sm80.gemm:product"},
         "grouped_gemm": {HOPPER: "sm90.products:grouped"},
         "scaled_gemm": {HOPPER: "sm90.products:scaled"},
         "attention": {

@@ -13,7 +13,7 @@ from tilefold.runtime.sim.faults import SimulationError
 from tilefold.tools.bisection.bisect import bisect, wrong_emission
 from tilefold.tools.bisection.emission import Discrepancy
 from tilefold.tools.checking.check import STAGES, Checked
-from tilefold.tools.editing.pygments_lexer import CuteLexer
+from tilefold.tools.editing.highlighting import CuteLexer
 from tilefold.tools.profiling.simulated_costs import costs_of
 from tilefold.tools.reduction.failure import Failure, FailureKind
 from tilefold.tools.report.contents import Observation

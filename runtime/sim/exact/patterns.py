@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.errors import Code
-from ...check.dtypes import is_floating
+from ...check.limits import is_floating
 from ...engine import Argument, NumPyArray, NumPyType, TensorArgument
 from ...exact.number import ExactArray, element_of, of_parts, parts
 from ..faults import SimulationError

@@ -18,8 +18,7 @@ from ..ordering.asynchronous import Operation
 from ..ordering.clocks import AGENT, PROXIED, SEVERAL, Conflict, Entries, first_conflict
 from ..ordering.knowledge import ProxyFences, known, times_of
 from ..warp import Warp
-from .access import Access, Bytes
-from .arena import READY, UNWRITTEN
+from .arena import READY, UNWRITTEN, Access, Bytes
 from .refusals import out_of_bounds, race
 from .spaces import Space
 

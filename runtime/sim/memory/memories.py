@@ -16,8 +16,7 @@ from ...engine import NumPyArray
 from ..faults import SimulationError, Site
 from ..launch import Loads
 from ..warp import Cluster, Warp
-from .access import Access
-from .arena import ABSENT, UNWRITTEN, Arena
+from .arena import ABSENT, UNWRITTEN, Access, Arena
 from .local import LocalSpace
 from .spaces import Space
 

@@ -14,8 +14,7 @@ from ..ordering.clocks import AGENT, ASYNC, BEYOND_WARP, Conflict
 from ..ordering.knowledge import known, times_of
 from ..ordering.releases import block_of, has_seen, missing_edge
 from ..warp import Warp
-from .access import Access
-from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN, Allocation
+from .arena import ABSENT, IN_FLIGHT, MBARRIER, READY, TAKEN, Access, Allocation
 from .provenance import HINT
 from .space_state import SpaceState
 

@@ -20,8 +20,7 @@ from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES, WARP
 from ...engine import NumPyArray
 from ..ordering.races import RaceShadow
 from ..warp import Warp
-from .access import Access, Bytes
-from .arena import Arena
+from .arena import Access, Arena, Bytes
 
 if TYPE_CHECKING:
     from ..ordering.outdated import Outdated

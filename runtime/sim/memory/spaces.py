@@ -14,8 +14,7 @@ from ..ordering.asynchronous import readers
 from ..ordering.knowledge import active_only, knowing_executed
 from ..values import Value
 from ..warp import Warp
-from .access import Access, Atomic, Bytes
-from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN
+from .arena import IN_FLIGHT, MBARRIER, READY, TAKEN, UNWRITTEN, Access, Atomic, Bytes
 from .space_state import Promises, SpaceState, sectors, wavefronts
 
 if TYPE_CHECKING:

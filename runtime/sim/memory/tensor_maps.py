@@ -20,7 +20,7 @@ from ..ordering.asynchronous import Source
 from ..ordering.clocks import TENSOR_MAPS
 from ..ordering.knowledge import acquired_proxy
 from ..warp import Warp
-from .access import Access
+from .arena import Access
 from .bulk import rows_at
 from .spaces import Space
 

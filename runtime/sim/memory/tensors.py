@@ -22,8 +22,7 @@ from ..translate import Translator
 from ..values import FAR, TensorValue, Value, add_address, anywhere, varies
 from ..values.scalars import actual
 from ..warp import Warp
-from .access import Access
-from .arena import WIDTHS
+from .arena import WIDTHS, Access
 from .spaces import Space
 
 Bytes = NDArray[np.uint8]

@@ -20,7 +20,7 @@ from ....base.errors import Code
 from ....base.target import MAX_CLUSTER
 from ...engine import NumPyArray
 from ..faults import Site
-from ..memory.access import Access
+from ..memory.arena import Access
 from ..values import Value, varies
 from ..warp import Block, Cluster, Warp
 from .clocks import OVER, Clock, join_clocks

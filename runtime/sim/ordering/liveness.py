@@ -20,7 +20,7 @@ from ....base.errors import Code
 from ..events import Event, Pause, Suspension
 from ..faults import SimulationError, Site
 from ..launch import LaunchState
-from ..memory.access import Access
+from ..memory.arena import Access
 from ..values import varies
 from ..warp import Cluster, Warp
 from .asynchronous import InFlight, Trackers

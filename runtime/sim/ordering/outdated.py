@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from ...engine import NumPyArray
 from ..faults import Site
 from ..launch import Loads
-from ..memory.access import Access, Atomic
-from ..memory.arena import READY, Arena
+from ..memory.arena import READY, Access, Arena, Atomic
 from ..memory.journal import Journal
 from ..warp import Cluster, Warp
 from .clocks import AGENT, Clock, Times

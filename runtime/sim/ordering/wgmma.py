@@ -17,8 +17,7 @@ from ...engine import NumPyArray
 from ..atoms.wgmma import Numbers, WgmmaArithmetic
 from ..events import Suspension, Until
 from ..faults import Site
-from ..memory.access import Bytes
-from ..memory.arena import READY
+from ..memory.arena import READY, Bytes
 from ..memory.bulk import content_of
 from ..memory.local import LocalSpace
 from ..memory.matrices import ROW, Matrix

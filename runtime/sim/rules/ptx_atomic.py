@@ -18,7 +18,7 @@ from ....dialects.ptx.atomic import WORDS
 from ...errors import Dim3
 from ..events import Pause, Step, Suspending, Suspension
 from ..faults import site_of
-from ..memory.access import Access, Atomic
+from ..memory.arena import Access, Atomic
 from ..memory.spaces import Space
 from ..ordering.loop_values import idle_slots, is_in_loop
 from ..ordering.releases import fence

@@ -12,7 +12,7 @@ from ....dialects.ptx.effects import Proxy, proxy_of
 from ..events import Step, Suspending, Suspension, Until
 from ..faults import Site, site_of
 from ..launch import Completion
-from ..memory.access import Access, Atomic
+from ..memory.arena import Access, Atomic
 from ..memory.spaces import Space
 from ..ordering.asynchronous import InFlight, Operation
 from ..ordering.cluster import ClusterBarrier, map_to_rank, rank_of

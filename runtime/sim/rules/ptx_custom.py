@@ -15,7 +15,7 @@ from ...engine import NumPyArray
 from ..atoms.custom import Elements, Matrix, Rows, pipe_of, proxy_of
 from ..faults import Site, site_of
 from ..launch import Completion
-from ..memory.access import Access
+from ..memory.arena import Access
 from ..ordering import asynchronous
 from ..ordering.asynchronous import InFlight, Operation, Source
 from ..translate import Rules, Step, Translator

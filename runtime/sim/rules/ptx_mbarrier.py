@@ -12,7 +12,7 @@ from ....dialects.ptx import effects
 from ..events import Pause, Step, Suspending, Suspension, Until
 from ..faults import site_of
 from ..launch import Completion
-from ..memory.access import Access
+from ..memory.arena import Access
 from ..memory.spaces import Space
 from ..ordering import asynchronous
 from ..ordering.clocks import Clock, for_overwriting

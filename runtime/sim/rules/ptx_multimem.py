@@ -11,7 +11,7 @@ from ....base.errors import Code
 from ....dialects import ptx
 from ..events import Step
 from ..faults import Site, site_of
-from ..memory.access import Access, Atomic
+from ..memory.arena import Access, Atomic
 from ..translate import Rules, Translator
 from ..values import Value, ValueKind, narrow
 from ..warp import Warp

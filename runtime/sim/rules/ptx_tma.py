@@ -21,7 +21,7 @@ from ..events import Step
 from ..faults import site_of
 from ..launch import Completion
 from ..memory import bulk as memory
-from ..memory.access import Access
+from ..memory.arena import Access
 from ..memory.boxes import (
     Box,
     box_at,

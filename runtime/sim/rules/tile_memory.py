@@ -12,7 +12,7 @@ from ....base.errors import Code as ErrorCode
 from ....base.spaces import Allocation
 from ....dialects import tile
 from ....dialects.tile.assembly import fill_coordinate, unwrap
-from ....dialects.tile.printing import elements_in_print_order, tensor_header
+from ....dialects.tile.types import elements_in_print_order, tensor_header
 from ....layout.algebra.coordinates import crd2idx, fixed_modes
 from ....layout.algebra.core import size
 from ..events import Step

@@ -14,7 +14,7 @@ from ....base.target import Target
 from ....dialects.ptx.tcgen05.memory import is_allocatable
 from ..events import Suspension, Until
 from ..faults import Site
-from ..memory.access import Access
+from ..memory.arena import Access
 from ..memory.memories import CellSpace
 from ..memory.spaces import Space
 from ..ordering.cluster import Reach

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from xdsl.ir import SSAValue
 
+from tilefold.base.element_types import ELEMENTS
 from tilefold.base.errors import Code
 from tilefold.builder.control.variables import tree_of
 from tilefold.builder.primitives.arrays import Array
@@ -25,7 +26,6 @@ from tilefold.layout.algebra.core import cosize
 from tilefold.layout.algebra.inttuple import product
 from tilefold.runtime.arrays.array import HOST, NOWHERE
 from tilefold.runtime.arrays.array import Array as ArrayRecord
-from tilefold.runtime.arrays.library_types import ELEMENTS
 from tilefold.runtime.arrays.reachable import allocation_of, reachable
 from tilefold.runtime.arrays.signature import is_constexpr
 from tilefold.runtime.engine import RunResult

@@ -4,7 +4,7 @@
 Each argument that is an address is a pointer, an array, or where a tensor begins.
 """
 
-from tilefold.builder.control.exits import exit
+from tilefold.builder.control.dispatch import exit
 from tilefold.builder.instructions.inline import inline_ptx
 from tilefold.builder.instructions.pairs import (
     add_packed_f32x2,

@@ -17,8 +17,9 @@ from tilefold.cute.nvgpu import cpasync, tcgen05
 from tilefold.cute.typing import Int, NumericMeta
 from tilefold.cute.utils import blackwell_helpers as sm100
 
-from ..arguments import refuse
-from ..replay import Launch
+from ..arguments import Array, refuse
+from ..replay import Launch, Launches
+from ..sm80 import gemm as by_warps
 
 EPILOGUE, LOADS, MULTIPLIES, ASKS, WARPS = 4, 4, 5, 6, 7
 """The warps that store, the numbers of the others, and their count."""
@@ -206,3 +207,20 @@ def gemm(A: Any, B: Any, D: Any, config: Config | None = None, device: str = "au
     bits = 8 * A.itemsize
     config = config or chosen_config(D.shape[0], D.shape[1], A.shape[1], bits) or Config(bits)
     launch_of(A, B, D, config).run(A, device, **options)
+
+
+def product(
+    d: Array, a: Array, b: Array, by_rows: bool, blocks: int, bias: Any, activation: Any, scale_m: Any,
+    scale_n: Any, gate: Any, residual: Any, autotune: bool = False, accurate: bool = False,
+) -> Launches:  # fmt: skip
+    """D, by a block or a pair for each tile. The errors of the kernel for sm_80, which takes all but plain products
+    of whole tiles. There is one configuration, so nothing to measure. Sums in
+    tensor memory are as accurate as f32 in any case.
+    """
+    more = bias, activation, scale_m, scale_n, gate, residual
+    is_plain = by_rows and all(part is None for part in more)
+    config = chosen_config(d.shape[0], d.shape[1], a.shape[1], 8 * a.itemsize) if is_plain else None
+    if config is None:
+        yield from by_warps.product(d, a, b, by_rows, blocks, *more, autotune, accurate)
+    else:
+        yield launch_of(a, b, d, config)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks launches: runs them on the simulator at several stages, and gathers all their faults."""
+"""Checks launches: runs them on the simulator at several stages, and gathers all their faults. Of programs that
+begin on the host these are the launches that the host makes, with the arguments that it passes.
+"""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,16 +12,21 @@ from typing import Any
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.diagnostics import Place
 from tilefold.compiler.frontend.source import Source
+from tilefold.driver import host_program
 from tilefold.driver.faults import AS_GIVEN, Fault, Report, merge
 from tilefold.driver.gaps import Gap, GapKind, assumed_by, gap_for, gap_of, place_of_site, unreached
+from tilefold.driver.host_program import Arguments, Host, values_of
 from tilefold.driver.lowering import Program
+from tilefold.runtime.cute_ir.host_engine import HostEngine
+from tilefold.runtime.cute_ir.rules import KernelLaunch
 from tilefold.runtime.engine import Argument, LaunchConfig
 from tilefold.runtime.sim.diagnosis import MOST, DiagnosedLaunch, Diagnosis, Finding, diagnose
 from tilefold.runtime.sim.faults import Site
 from tilefold.runtime.sim.outdated_values import CUT, DEPENDS, ORDER, examine_outdated
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.reached import Reached
-from tilefold.runtime.sim.sim_engine import SimEngine
+from tilefold.runtime.sim.sim_engine import SimEngine, discard
+from tilefold.runtime.sim.warp import Warp
 
 STAGES = ("cute", "instr")
 """The default stages of a check: as it was written, where tensors have their shapes, and the
@@ -186,3 +193,38 @@ def _declared(kernel: Place, parameter: str, source: Source) -> Place:
         if match := name.search(text, at):
             return Place(kernel.file, line, match.start() + 1, match.end() + 1, text)
     return kernel
+
+
+def check_host(host: Host, entry: str, stages: Sequence[str]) -> Examination:
+    """The faults of the launches that `@entry` makes. Raises TilefoldError (E4003) for stages that such kernels do not
+    have, and for faults of the host itself, with the place in the file.
+    """
+    for stage in stages:
+        if stage not in host_program.STAGES:
+            known = f"stages: {', '.join(host_program.STAGES)}"
+            raise TilefoldError(
+                Code.CLI_VALUE, f"--stage {stage}: kernels launched by a host do not run at this stage", known
+            )
+    labels: list[str] = []
+    outcomes: list[Outcome] = []
+
+    def launcher(launch: KernelLaunch, arguments: Arguments, warp: Warp) -> None:
+        labels.append(launch.kernel)
+        for stage in stages:
+            engine = replace(host.simulator, budget=host.left(warp), sink=discard)
+            ready = host.ready(launch, stage, engine)
+            values = values_of(ready, arguments)
+            made = DiagnosedLaunch(ready.code, launch.config, lambda values=values: values, engine)
+            outcome = examined(launch.kernel, stage, made, host.program.source)
+            warp.launch.spend(outcome.steps, launch.site)
+            outcomes.append(outcome if stage == stages[0] else replace(outcome, reached=None))
+
+    gaps: list[Gap] = []
+    try:
+        with host.program.explaining():
+            HostEngine(launcher, host.environment, host.simulator.limits, discard).run(host.program.module, entry)
+    except TilefoldError as error:
+        if (gap := gap_of(error)) is None:
+            raise
+        gaps.append(gap)
+    return Examination(labels, stages, outcomes, host.program.source, gaps)

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The words of a `.cute` file, as editors and pages colour them: one table for Pygments and TextMate grammars."""
+"""The words of a `.cute` file, as editors and pages colour them: one table for Pygments and TextMate grammars;
+and the lexer for Pygments.
+"""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
+
+from pygments import lexer as pygments
+from pygments.token import Token, string_to_tokentype
 
 from tilefold.compiler.pipeline import DIALECTS
 
@@ -74,3 +79,29 @@ def _pattern(word: Word) -> dict[str, Any]:
     if word.within:
         pattern["captures"] = {"0": {"patterns": [_pattern(inner) for inner in word.within]}}
     return pattern
+
+
+def _rules(words: Sequence[Word], rest: object) -> list[Any]:
+    rules = [(word.pattern, _action(word)) for word in words]
+    return [*rules, (r"(?s:.)", rest)]
+
+
+def _action(word: Word) -> Any:
+    token = string_to_tokentype(word.token)
+    return _inner(word, token) if word.within else token
+
+
+def _inner(word: Word, token: object) -> Any:
+    """How the text of a word is coloured that has others within it."""
+    lexer = type("WithinLexer", (pygments.RegexLexer,), {"tokens": {"root": _rules(word.within, token)}})
+    return cast("Any", pygments).using(lexer)
+
+
+class CuteLexer(pygments.RegexLexer):
+    """Colours `.cute` files."""
+
+    name = "tilefold"
+    url = "https://mlir.llvm.org"
+    aliases = ("cute", "tilefold")
+    filenames = ("*.cute",)
+    tokens = {"root": _rules(WORDS, Token.Text)}

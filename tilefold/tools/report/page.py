@@ -12,8 +12,7 @@ from pygments.lexer import Lexer
 from tilefold.base.printable import printable
 from tilefold.compiler.reports.source_map import Spot
 from tilefold.driver.lowering import Program
-from tilefold.driver.output import Markup
-from tilefold.driver.style import base_style
+from tilefold.driver.output import Markup, base_style
 from tilefold.runtime.sim.timeline import LATENCY
 from tilefold.tools.report.colours import Colours
 from tilefold.tools.report.contents import Contents, Observation, contents_of

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 
 from tilefold.base.element_types import ELEMENT_TYPES
 from tilefold.base.errors import Code, LayoutError, TilefoldError
+from tilefold.layout.atoms.bulk_copy import cp_async_name
 from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.copy_names import copy_atom
-from tilefold.layout.atoms.cp_async import cp_async_name
 from tilefold.layout.atoms.instructions import Absent
 from tilefold.layout.atoms.ldmatrix import ldmatrix_name, stmatrix_name
 from tilefold.layout.atoms.universal import universal_name

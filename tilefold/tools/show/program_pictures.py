@@ -12,8 +12,7 @@ from tilefold.base.target import BANK_BYTES, BANKS
 from tilefold.dialects.tile import AllocOp, InstructionOp, TensorType
 from tilefold.dialects.tile.copy_types import TiledCopyType
 from tilefold.dialects.tile.mma_types import TiledMmaType
-from tilefold.driver.output import Markup
-from tilefold.driver.style import base_style
+from tilefold.driver.output import Markup, base_style
 from tilefold.layout.algebra.coordinates import idx2crd
 from tilefold.layout.algebra.core import make_layout, size
 from tilefold.layout.algebra.inttuple import flatten_to_tuple, is_fully_static, product_each, wrap

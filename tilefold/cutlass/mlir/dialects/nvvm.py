@@ -7,7 +7,7 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.control.control_functions import if_
-from tilefold.builder.control.exits import exit
+from tilefold.builder.control.dispatch import exit
 from tilefold.builder.instructions.atomics import atomic
 from tilefold.builder.instructions.extremes import fmax as larger
 from tilefold.builder.instructions.extremes import fmin as smaller
