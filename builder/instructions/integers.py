@@ -3,6 +3,8 @@
 fields of bits, products of other widths, sums that saturate, functions of three words, lanes as masks.
 """
 
+from typing import Any
+
 from ...base.errors import Code, TilefoldError
 from ...layout.algebra.inttuple import unflatten
 from ..scalars.casts import common_type
@@ -10,6 +12,7 @@ from ..scalars.dtypes import DTYPES, DType, Int32, Int64, Uint32
 from ..scalars.operators import Operand
 from ..scalars.values import Int, Value, as_value, convert
 from ..tensors.tuples import flatten_to_tuple
+from ..tracing.attributes import Stateful
 from .arch import lane_idx
 from .bits import bitcast, clz, mulhi
 from .inline import inline_ptx
@@ -167,3 +170,41 @@ def increment_coord(coord: Operand, shape: object) -> Operand:
         made.append(where(ends, 0, where(carry, place + 1, place)))
         carry = ends
     return unflatten((*made, where(carry, last[0] + 1, last[0])), coord)
+
+
+class FastDivmodDivisor(Stateful):
+    """A divisor of 32 bits: `x // d`, `x % d` and `divmod(x, d)` for integers `x`, of Python or of the kernel.
+
+    Quotient and remainder are those of `x // d.divisor` and `x % d.divisor`, and take as long: tilefold prepares
+    nothing for them.
+    """
+
+    def __init__(self, divisor: object) -> None:
+        """Raises TilefoldError (E5002) for anything but an integer, E5001 outside functions of the program."""
+        self.divisor: Value = Int32(divisor)
+
+    def __extract_mlir_values__(self) -> list[Value]:
+        return [self.divisor]
+
+    def __new_from_mlir_values__(self, values: list[Value]) -> "FastDivmodDivisor":
+        return FastDivmodDivisor(values[0])
+
+    def __rfloordiv__(self, x: Any) -> Any:
+        return x // self.divisor
+
+    def __rmod__(self, x: Any) -> Any:
+        return x % self.divisor
+
+    def __rdivmod__(self, x: Any) -> tuple[Any, Any]:
+        return x // self.divisor, x % self.divisor
+
+
+FastDivmodDivisorV2 = FastDivmodDivisor
+
+
+def fast_divmod_create_divisor(divisor: object, **unused: object) -> FastDivmodDivisor:
+    """The divisor of many divisions by one number."""
+    return FastDivmodDivisor(divisor)
+
+
+fast_divmod_create_divisor_v2 = fast_divmod_create_divisor

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The limits of one step of an evaluation, so that a file from anywhere can be run; and how near its results must be."""
+"""The limits of one step of an evaluation, so that a file from anywhere can be run; and how near its results must
+be.
+"""
 
 from math import prod
 

@@ -10,7 +10,7 @@ from tilefold.runtime.cuda import CudaEngine
 from tests.python import test_known_texts as known
 from tests.python import test_primitives as kernels
 from tilefold import cute
-from tilefold.cutlass.experimental import cuda
+from tilefold.cutlass.experimental import primitives
 
 pytestmark = pytest.mark.gpu
 RANDOM = np.random.default_rng(3)
@@ -33,7 +33,7 @@ CASES: dict[str, tuple[Any, tuple[Any, ...], dict[str, Any]]] = {
         (
             RANDOM.random((32, 128)).astype(np.float16),
             np.zeros((32, 64), np.float16),
-            cuda.TensorMapSwizzle.s128b,
+            primitives.TensorMapSwizzle.s128b,
         ),
         {},
     ),

@@ -16,16 +16,16 @@ import tilefold.cutlass as cutlass
 from tests.programs.private_names import NEEDED_BY
 from tilefold import cute
 from tilefold.cute import pipeline
+from tilefold.cute.math import absi
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import SmemAllocator, SmemPartition, block_copy
-from tilefold.cutlass import ampere_helpers, iket
+from tilefold.cutlass import architectures, iket
 from tilefold.cutlass.architectures import Arch, BaseDSL
 from tilefold.cutlass.base_typing import get_c_pointers, get_mlir_types
 from tilefold.cutlass.cutlass_dsl import and_, is_dynamic_expression
 from tilefold.cutlass.experimental import primitives
 from tilefold.cutlass.mlir import ir, types
 from tilefold.cutlass.mlir.dialects import arith, llvm, nvvm
-from tilefold.cutlass.mlir.dialects.math import absi
 
 IMPORTS = """
 import numpy as np
@@ -384,7 +384,7 @@ def test_functions_that_are_taken_as_they_are() -> None:
     assert compiled.to(0) is compiled
     compiled.to()(out)
     assert out[0] == 16 % 6
-    assert ampere_helpers.SMEM_CAPACITY["sm80"] == 163 * 1024
+    assert architectures.SMEM_CAPACITY["sm80"] == 163 * 1024
 
 
 def test_what_libraries_of_2026_call() -> None:

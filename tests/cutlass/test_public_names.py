@@ -17,7 +17,7 @@ from tilefold.cute.nvgpu.warp import LdMatrix8x8x16bOp
 from tilefold.cute.testing import CantImplementError
 from tilefold.cute.utils import SmemAllocator, blackwell_helpers, blockscaled_layout
 from tilefold.cutlass.cutlass_dsl import Arch, T
-from tilefold.cutlass.mlir import arith_helpers
+from tilefold.cutlass.mlir import helpers
 from tilefold.cutlass.mlir.dialects import nvvm
 
 
@@ -297,7 +297,7 @@ def test_a_union(capfd: pytest.CaptureFixture[str]) -> None:
 @cute.kernel
 def reading_bits(x: cute.Tensor, words: cute.Tensor) -> None:
     t, _, _ = cute.arch.thread_idx()
-    words[t] = arith_helpers.bitcast(cute.Float32(x[t]).ir_value(), T.i32())
+    words[t] = helpers.bitcast(cute.Float32(x[t]).ir_value(), T.i32())
 
 
 def test_helpers_take_the_number_first() -> None:

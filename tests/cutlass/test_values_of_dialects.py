@@ -10,7 +10,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold import cute
 from tilefold.cute.nvgpu import cpasync, tcgen05
 from tilefold.cute.utils import SmemAllocator, TmemAllocator, blackwell_helpers
-from tilefold.cutlass import vector as v
+from tilefold.cutlass import tensor as v
 from tilefold.cutlass.cutlass_dsl import T
 from tilefold.cutlass.experimental import primitives as prims
 from tilefold.cutlass.mlir import ir

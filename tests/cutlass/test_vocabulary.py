@@ -14,6 +14,7 @@ from tilefold.base.errors import TilefoldError
 import tilefold.cutlass as cutlass
 from tests.cutlass.test_modules import ran
 from tilefold import cute
+from tilefold.cute import math as floats
 from tilefold.cutlass.cutlass_dsl import (
     NumericMeta,
     T,
@@ -27,7 +28,6 @@ from tilefold.cutlass.cutlass_dsl import (
     yield_out,
 )
 from tilefold.cutlass.mlir.dialects import llvm, nvvm, vector
-from tilefold.cutlass.mlir.dialects import math as floats
 from tilefold.cutlass.mlir.ir import IntegerType
 
 

@@ -16,9 +16,8 @@ from tilefold.runtime.cuda.driver import CudaError
 
 from tilefold import cute
 from tilefold.cutlass.replacements import Replacements
-from tilefold.cutlass.without_gpu.device_calls import device_on_host
+from tilefold.cutlass.without_gpu.device_calls import MissingGpu, device_on_host, take_the_place_of_gpus
 from tilefold.cutlass.without_gpu.host_memory import HostMemory, memory_on_host
-from tilefold.cutlass.without_gpu.launches import MissingGpu, take_the_place_of_gpus
 from tilefold.cutlass.without_gpu.streams import streams_on_host
 
 

@@ -14,7 +14,7 @@ from tilefold.compiler.machine.nvdisasm import disassemble
 
 from benchmarks.in_python import example
 from tilefold import cute
-from tilefold.cutlass.warp_mma import Field, MmaMXF4NVF4Op
+from tilefold.cute.nvgpu.warp import Field, MmaMXF4NVF4Op
 
 STAGES = ("cute", "folded", "atoms", "index", "ptx")
 KINDS = {16: ml_dtypes.float8_e4m3fn, 32: ml_dtypes.float8_e8m0fnu}

@@ -37,7 +37,6 @@ ALLOWED = {
     "layout/atoms/mma_table.py": "the types that an instruction has",
     "layout/atoms/umma_descriptors.py": "the types that an instruction has",
     "layout/atoms/wgmma.py": "the types that an instruction has",
-    "tilefold/cutlass/storage_types.py": "public names",
     "builder/tensors/narrow_mma.py": "the types that instructions have",
     "builder/scalars/dtypes.py": "names for the builder's own use",
     "runtime/sim/rules/named_instructions.py": "the types that instructions have",

@@ -13,7 +13,7 @@ from tilefold.layout.algebra.swizzle import Swizzle
 
 import tilefold.cutlass as cutlass
 from tilefold import cute
-from tilefold.cutlass.experimental import cuda
+from tilefold.cutlass.experimental import primitives
 from tilefold.cutlass.experimental import primitives as prims
 from tilefold.cutlass.mlir.dialects import llvm
 
@@ -220,10 +220,10 @@ def test_pointers_into_the_shared_memory_of_a_peer() -> None:
 def through_maps(src: cute.Tensor, dst: cute.Tensor, swizzle: cute.Constexpr):
     rows, columns = src.shape
     given: dict[str, Any] = {"dtype": cute.Float16, "box_dims": [64, 16], "swizzle": swizzle}
-    load = cuda.create_tensor_map_tiled(
+    load = primitives.create_tensor_map_tiled(
         global_address=src.iterator.toint(), global_dims=[columns, rows], global_strides=[columns // 8], **given
     )
-    store = cuda.create_tensor_map_tiled_from_view(dst, box_dims=(16, 64), stride_order=(1, 0), swizzle=swizzle)
+    store = primitives.create_tensor_map_tiled_from_view(dst, box_dims=(16, 64), stride_order=(1, 0), swizzle=swizzle)
     t, _, _ = cute.arch.thread_idx()
     tile = Array(cute.Float16, (16, 64), space=SMEM)
     bar = Array(cute.Int64, 1, space=SMEM)
@@ -249,8 +249,8 @@ def through_maps(src: cute.Tensor, dst: cute.Tensor, swizzle: cute.Constexpr):
 
 
 @pytest.mark.parametrize("stage", ["cute", "folded", "atoms", "index", "instr"])
-@pytest.mark.parametrize("swizzle", [cuda.TensorMapSwizzle.none, cuda.TensorMapSwizzle.s128b])
-def test_boxes_by_tensor_maps_of_extents_and_strides(swizzle: cuda.TensorMapSwizzle, stage: str) -> None:
+@pytest.mark.parametrize("swizzle", [primitives.TensorMapSwizzle.none, primitives.TensorMapSwizzle.s128b])
+def test_boxes_by_tensor_maps_of_extents_and_strides(swizzle: primitives.TensorMapSwizzle, stage: str) -> None:
     src = np.random.default_rng(2).random((32, 128)).astype(np.float16)
     dst = np.zeros((32, 64), np.float16)
     through_maps(src, dst, swizzle).launch(grid=1, block=32, device="sim", stage=stage)
@@ -261,15 +261,15 @@ def test_boxes_by_tensor_maps_of_extents_and_strides(swizzle: cuda.TensorMapSwiz
 
 @cute.kernel
 def four_bits(src: cute.Tensor):
-    cuda.create_tensor_map_tiled(
+    primitives.create_tensor_map_tiled(
         global_address=src.iterator.toint(), dtype=cute.Float16, global_dims=[2], global_strides=[], box_dims=[2],
-        tma_format=cuda.TensorMapDataFormat.B4X16,
+        tma_format=primitives.TensorMapDataFormat.B4X16,
     )  # fmt: skip
 
 
 @cute.kernel
 def no_address(src: cute.Tensor):
-    cuda.create_tensor_map_tiled(
+    primitives.create_tensor_map_tiled(
         global_address=src, dtype=cute.Float16, global_dims=[2], global_strides=[], box_dims=[2]
     )
 
@@ -278,10 +278,10 @@ def test_maps_of_packed_elements() -> None:
     @cute.kernel
     def packed(src: cute.Tensor):
         start = cute.make_ptr(cute.Float4E2M1FN, src.iterator.raw_ptr(), mem_space=cute.AddressSpace.gmem)
-        made = cuda.create_tensor_map_tiled_from_view(
+        made = primitives.create_tensor_map_tiled_from_view(
             cute.make_tensor(start, cute.make_layout((256, 8), stride=(1, 256))),
-            box_dims=(256, 8), stride_order=(0, 1), swizzle=cuda.TensorMapSwizzle.s128b,
-            tma_format=cuda.TensorMapDataFormat.B4X16,
+            box_dims=(256, 8), stride_order=(0, 1), swizzle=primitives.TensorMapSwizzle.s128b,
+            tma_format=primitives.TensorMapDataFormat.B4X16,
         )  # fmt: skip
         prims.prefetch_tensormap(made.get_ptr())
 
@@ -440,7 +440,7 @@ def test_addresses_of_shared_memory_are_addresses_of_the_cluster() -> None:
 @cute.kernel
 def through_dimensions_of_one(src: cute.Tensor, dst: cute.Tensor):
     """Loads the rows (0, :, block, :): the mode along which boxes have one element is the last coordinate."""
-    load = cuda.create_tensor_map_tiled_from_view(src, box_dims=(1, 8, 1, 16))
+    load = primitives.create_tensor_map_tiled_from_view(src, box_dims=(1, 8, 1, 16))
     t, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     tile = Array(cute.Float16, (8, 16), space=SMEM)
@@ -468,7 +468,7 @@ def test_dimensions_of_one_element_follow_those_of_a_box() -> None:
 @cute.kernel
 def rows_from(
     src: cute.Tensor,
-    tensor_map: cuda.TensorMap,
+    tensor_map: primitives.TensorMap,
     words: cute.Tensor,
     out: cute.Tensor,
     at: cute.Int32,
@@ -507,7 +507,7 @@ def rows_from(
 def launch_rows_from(
     src: cute.Tensor, words: cute.Tensor, out: cute.Tensor, at: cute.Int32, rows: cute.Int32, fenced: bool
 ) -> None:
-    tensor_map = cuda.create_tensor_map_tiled_from_view(src, box_dims=(8, 16), stride_order=(1, 0))
+    tensor_map = primitives.create_tensor_map_tiled_from_view(src, box_dims=(8, 16), stride_order=(1, 0))
     rows_from(src, tensor_map, words, out, at, rows, fenced).launch(grid=1, block=32)
 
 

@@ -9,7 +9,7 @@ from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
 from tilefold.cute import experimental as ext
-from tilefold.cute.host_runtime import QueryDeviceWorkspaceFunc
+from tilefold.cute.experimental import QueryDeviceWorkspaceFunc
 from tilefold.cute.nvgpu import tcgen05
 from tilefold.cute.utils import blackwell_helpers as sm100
 

@@ -12,7 +12,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.builder.primitives.arrays import Array
 
 from tilefold import cute
-from tilefold.cutlass.experimental import cuda
+from tilefold.cutlass.experimental import primitives
 from tilefold.cutlass.experimental import primitives as prims
 
 SMEM = cute.AddressSpace.smem
@@ -142,8 +142,8 @@ def test_other_loads_of_matrices_are_refused(op: Any, text: str) -> None:
 class Form:
     """A map of elements of 4 or 6 bits, the width of its boxes, and the bytes that the mbarrier waits for."""
 
-    swizzle: cuda.TensorMapSwizzle = cuda.TensorMapSwizzle.none
-    format: cuda.TensorMapDataFormat = cuda.TensorMapDataFormat.DEFAULT
+    swizzle: primitives.TensorMapSwizzle = primitives.TensorMapSwizzle.none
+    format: primitives.TensorMapDataFormat = primitives.TensorMapDataFormat.DEFAULT
     width: int = 128
     bytes: int = 512
     element: Any = cute.Float4E2M1FN
@@ -154,7 +154,7 @@ def padded(A: cute.Tensor, B: cute.Tensor, form: cute.Constexpr) -> None:
     """A TMA copy pads rows of 128 elements of 4 or 6 bits; B is what shared memory has then."""
     t, _, _ = cute.arch.thread_idx()
     held, bar = Array(cute.Uint8, (8, 128), SMEM, alignment=1024), Array(cute.Int64, 1, SMEM)
-    tensor_map = cuda.create_tensor_map_tiled(
+    tensor_map = primitives.create_tensor_map_tiled(
         A.iterator.toint(), form.element, global_dims=[256, 8], global_strides=[2 * form.element.bits],
         box_dims=[form.width, 8], swizzle=form.swizzle, tma_format=form.format,
     )  # fmt: skip
@@ -171,14 +171,14 @@ def padded(A: cute.Tensor, B: cute.Tensor, form: cute.Constexpr) -> None:
             B[row, 4 * t + part] = held[row, 4 * t + part]
 
 
-@pytest.mark.parametrize("swizzle", [cuda.TensorMapSwizzle.none, cuda.TensorMapSwizzle.s128b])
+@pytest.mark.parametrize("swizzle", [primitives.TensorMapSwizzle.none, primitives.TensorMapSwizzle.s128b])
 @pytest.mark.parametrize("stage", ["cute", "instr", "ptx"])
 def test_a_tma_copy_pads_elements(swizzle: Any, stage: str) -> None:
     a = np.random.default_rng(9).integers(0, 256, (8, 128)).astype(np.uint8)
     b = np.zeros((8, 128), np.uint8)
     padded(a, b, Form(swizzle)).launch(grid=1, block=32, device="sim", stage=stage)
     groups = b.reshape(8, 8, 16)
-    if swizzle is cuda.TensorMapSwizzle.s128b:
+    if swizzle is primitives.TensorMapSwizzle.s128b:
         groups = np.stack([row[np.arange(8) ^ number] for number, row in enumerate(groups)])
     assert np.array_equal(groups[:, :, :8].reshape(8, 64), a[:, 64:])
 
@@ -187,13 +187,13 @@ def test_a_tma_copy_pads_elements(swizzle: Any, stage: str) -> None:
 def test_a_tma_copy_pads_elements_of_6_bits(stage: str) -> None:
     a = np.random.default_rng(9).integers(0, 256, (8, 192)).astype(np.uint8)
     b = np.zeros((8, 128), np.uint8)
-    form = Form(element=cute.Float6E3M2FN, format=cuda.TensorMapDataFormat.B6X16_P32, bytes=768)
+    form = Form(element=cute.Float6E3M2FN, format=primitives.TensorMapDataFormat.B6X16_P32, bytes=768)
     padded(a, b, form).launch(grid=1, block=32, device="sim", stage=stage)
     assert np.array_equal(b.reshape(8, 8, 16)[:, :, :12].reshape(8, 96), a[:, 96:])
 
 
 MISTAKES = {
-    "elements are not padded": (Form(format=cuda.TensorMapDataFormat.B4X16), "E3204"),
+    "elements are not padded": (Form(format=primitives.TensorMapDataFormat.B4X16), "E3204"),
     "padded bytes are expected": (Form(bytes=1024), "E3207"),
     "a box of 64 padded elements": (Form(width=64, bytes=256), "E0323"),
 }

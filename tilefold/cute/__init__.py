@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from tilefold.builder.control.control_functions import for_, if_, while_
     from tilefold.builder.control.loop_range import Range, range_constexpr
     from tilefold.builder.control.loop_range import make_range as range
-    from tilefold.builder.instructions.integers import increment_coord
+    from tilefold.builder.instructions.integers import (
+        FastDivmodDivisor,
+        FastDivmodDivisorV2,
+        fast_divmod_create_divisor,
+        fast_divmod_create_divisor_v2,
+        increment_coord,
+    )
     from tilefold.builder.instructions.math import (
         absolute,
         all_,
@@ -213,12 +219,6 @@ if TYPE_CHECKING:
     from . import arch, experimental, math, nvgpu, pipeline, runtime, testing, typing, utils
     from .autotuned_kernel import Tuned, TunedCall, autotune
     from .compiled_kernel import CompiledKernel
-    from .divisors import (
-        FastDivmodDivisor,
-        FastDivmodDivisorV2,
-        fast_divmod_create_divisor,
-        fast_divmod_create_divisor_v2,
-    )
     from .drawing import save_picture
     from .dtypes import (
         BFloat16,
@@ -254,7 +254,7 @@ if TYPE_CHECKING:
         PtxasOptions,
     )
     from .native_struct import native_struct
-    from .nvgpu.traits import CopyAtom, CopyOp
+    from .nvgpu.cpasync import CopyAtom, CopyOp
     from .runtime import SymInt, from_dlpack, make_ptr, sym_int, sym_int32, sym_int64
     from .tensor_spec import TensorSpec
     from .torch_operators import torch_op

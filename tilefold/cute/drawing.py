@@ -10,8 +10,7 @@ from tilefold.dialects.tile import MmaAtomAttr
 from tilefold.driver.output import write_picture
 from tilefold.layout.algebra.core import Layout, LayoutLike
 from tilefold.layout.algebra.display import Displayed
-
-from ..layout.drawing.drawings import Cell, Table
+from tilefold.layout.drawing.drawings import Cell, Table
 
 
 def print_latex(layout: LayoutLike) -> None:

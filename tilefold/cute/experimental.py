@@ -4,6 +4,7 @@ as long as the block (`cutlass.cute.experimental`).
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -58,16 +59,18 @@ from tilefold.builder.tensors.umma import Field
 from tilefold.builder.tensors.views import composition, flat_divide, inside, zipped_divide
 from tilefold.builder.tracing.state import current
 
+from .host.compiled import CompiledFunction
 from .host.compiler import compile
 from .jit import jit
 from .kernel import kernel
 from .public import publish
 
 __all__ = [
-    "OperationTypeEnum", "TMAStorePipeline", "TMAToUMMAPipeline", "UMMAtoAsyncPipeline", "allocate", "compile",
-    "copy", "dot", "dot_block_scaled", "epilogue_tma_store", "get_cta_v_map_ab", "get_cta_v_map_c", "get_mbarrier",
-    "jit", "kernel", "mainloop_mma", "make_t2r_rmem_layout", "make_tmem_layout_acc", "partition",
-    "partition_and_copy", "pipeline_advance_iterator", "tma_load", "tma_load_multicast", "tma_store",
+    "DeviceWorkspace", "OperationTypeEnum", "QueryDeviceWorkspaceFunc", "TMAStorePipeline", "TMAToUMMAPipeline",
+    "UMMAtoAsyncPipeline", "allocate", "compile", "copy", "dot", "dot_block_scaled", "epilogue_tma_store",
+    "get_cta_v_map_ab", "get_cta_v_map_c", "get_mbarrier", "jit", "kernel", "mainloop_mma", "make_t2r_rmem_layout",
+    "make_tmem_layout_acc", "partition", "partition_and_copy", "pipeline_advance_iterator", "tma_load",
+    "tma_load_multicast", "tma_store",
 ]  # fmt: skip
 
 
@@ -252,3 +255,23 @@ def copy(src: Tensor, dst: Tensor, *, copy_atom: Any) -> None:
 
 
 publish(__name__)
+
+
+@dataclass(frozen=True)
+class DeviceWorkspace:
+    """The memory of the GPU that a call needs besides its arguments."""
+
+    size_in_bytes: int
+
+
+@dataclass(frozen=True)
+class QueryDeviceWorkspaceFunc:
+    """Says how much memory a call of a compiled function needs for the tensor maps that its kernel makes:
+    `function.get_aux_func(QueryDeviceWorkspaceFunc)`. The call takes it behind its arguments, as an array of bytes.
+    """
+
+    function: CompiledFunction
+
+    def __call__(self, *args: Any, **kwargs: Any) -> DeviceWorkspace:
+        """The memory for arguments. Raises as a call of the function with them does, which it does not make."""
+        return DeviceWorkspace(self.function.workspace_bytes(args, kwargs))

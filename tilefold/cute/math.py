@@ -7,6 +7,7 @@ from tilefold.builder.instructions.extremes import maximum as max
 from tilefold.builder.instructions.extremes import minimum as min
 from tilefold.builder.instructions.math import absolute as abs
 from tilefold.builder.instructions.math import absolute as absf
+from tilefold.builder.instructions.math import absolute as absi
 from tilefold.builder.instructions.math import (
     ceil,
     cos,
@@ -33,8 +34,9 @@ from tilefold.builder.instructions.trigonometry import acos, asin, atan, atan2, 
 from .public import publish
 
 __all__ = [
-    "abs", "absf", "acos", "asin", "atan", "atan2", "ceil", "cos", "div", "erf", "exp", "exp2", "floor", "fma", "log",
-    "log10", "log2", "max", "min", "rcp", "round_even", "roundeven", "rsqrt", "sin", "sqrt", "tan", "tanh", "trunc",
+    "abs", "absf", "absi", "acos", "asin", "atan", "atan2", "ceil", "cos", "div", "erf", "exp", "exp2", "floor", "fma",
+    "log", "log10", "log2", "max", "min", "rcp", "round_even", "roundeven", "rsqrt", "sin", "sqrt", "tan", "tanh",
+    "trunc",
 ]  # fmt: skip
 
 publish(__name__)

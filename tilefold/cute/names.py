@@ -9,7 +9,10 @@ HOMES: Mapping[str, str] = MappingProxyType(
         "tilefold.builder.control.conditions": "const_expr",
         "tilefold.builder.control.control_functions": "for_ if_ while_",
         "tilefold.builder.control.loop_range": "Range range_constexpr range=make_range",
-        "tilefold.builder.instructions.integers": "increment_coord",
+        "tilefold.builder.instructions.integers": (
+            "FastDivmodDivisor FastDivmodDivisorV2 fast_divmod_create_divisor fast_divmod_create_divisor_v2 "
+            "increment_coord"
+        ),
         "tilefold.builder.instructions.math": (
             "absolute absf=absolute all_ any_ argmax argmin ceil cos erf exp exp2 floor fma log log2 log10 ones_like "
             "round_even rsqrt sin sqrt tanh trunc where zeros_like"
@@ -67,7 +70,6 @@ HOMES: Mapping[str, str] = MappingProxyType(
         ".": "arch math nvgpu typing experimental pipeline runtime testing utils",
         ".autotuned_kernel": "Tuned TunedCall autotune",
         ".compiled_kernel": "CompiledKernel",
-        ".divisors": ("FastDivmodDivisor FastDivmodDivisorV2 fast_divmod_create_divisor fast_divmod_create_divisor_v2"),
         ".drawing": "save_picture",
         ".dtypes": (
             "BFloat16 Boolean Float8E4M3FN Float8E5M2 Float16 Float32 Float64 Int8 Int16 Int32 Int64 TFloat32 "
@@ -79,7 +81,7 @@ HOMES: Mapping[str, str] = MappingProxyType(
             "LinkLibraries NvdisasmOptions OptLevel PtxasOptions"
         ),
         ".native_struct": "native_struct",
-        ".nvgpu.traits": "CopyAtom CopyOp",
+        ".nvgpu.cpasync": "CopyAtom CopyOp",
         ".runtime": "SymInt from_dlpack make_ptr sym_int sym_int32 sym_int64",
         ".tensor_spec": "TensorSpec",
         ".torch_operators": "torch_op",

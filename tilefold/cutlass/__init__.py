@@ -8,6 +8,8 @@ modules are those of `tilefold.cute`: one interface by two names.
 import sys
 from typing import Any
 
+from xdsl.dialects.builtin import IntegerType
+
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.control.loop_range import make_range as range
 from tilefold.builder.control.with_loops import yield_out
@@ -16,12 +18,16 @@ from tilefold.builder.instructions.math import minimum as min
 from tilefold.builder.instructions.math import where as select_
 from tilefold.builder.instructions.printing import print_tensor as print_nd_vector
 from tilefold.builder.primitives.arrays import Array, make_array_view
-from tilefold.builder.primitives.tensor_maps import GridConstant
+from tilefold.builder.primitives.barriers import raw_pointer
+from tilefold.builder.primitives.tensor_maps import GridConstant, MapPointer
+from tilefold.builder.primitives.tmem_addresses import TmemPointer
 from tilefold.builder.scalars.dtypes import DTYPES, DType
 from tilefold.builder.scalars.families import Float, Integer, Numeric
 from tilefold.builder.scalars.values import Value
 from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.fragments import full_like
+from tilefold.builder.tensors.pointers import make_ptr
+from tilefold.builder.tensors.raw_pointers import RawPointer
 from tilefold.builder.tensors.vectors import Vector
 from tilefold.cute import (
     BFloat16,
@@ -57,23 +63,63 @@ from tilefold.layout.algebra.swizzle import Swizzle
 from .architectures import CUDA_VERSION, target_version
 from .cutlass_dsl import T
 from .modules import add_modules
-from .pointers import Pointer, inttoptr
 from .programs import ProgramFinder
-from .storage_types import (
-    Float4E2M1FN,
-    Float4E2M1FNx2,
-    Float6E2M3FN,
-    Float6E2M3FNx4,
-    Float6E3M2FN,
-    Float6E3M2FNx4,
-    Float8E4M3,
-    Float8E4M3B11FNUZ,
-    Float8E8M0FNU,
-    Int128,
-    Uint128,
-)
+from .tensor import full
 from .value_trees import extract_mlir_values, new_from_mlir_values
-from .vector import full
+
+
+class _Pointers(type):
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, RawPointer)
+
+    def __call__(cls, ptr: object, dtype: object = None) -> Any:
+        pointer = ptr if isinstance(ptr, MapPointer) else raw_pointer(ptr)
+        return pointer if dtype is None else pointer.recast(dtype)
+
+
+class Pointer(metaclass=_Pointers):
+    """The class of raw pointers. `Pointer(p, dtype=Int64)` is the address of a pointer, an array or a tensor as one of
+    elements of another type; of a tensor map it has words, which a kernel copies.
+    """
+
+
+def inttoptr(value: Any, mem_space: object = AddressSpace.gmem, dtype: object = Int8) -> RawPointer | TmemPointer:
+    """The pointer to elements of a type at an address: a number, or an integer of the kernel. `mem_space` is global,
+    shared or tensor memory, or its number. TilefoldError (E5002) for another memory.
+    """
+    space = AddressSpace(mem_space) if isinstance(mem_space, int) else mem_space
+    if space is AddressSpace.tmem:
+        return TmemPointer(value, dtype)
+    return raw_pointer(make_ptr(dtype, value, space, None))
+
+
+Float4E2M1FN = DTYPES["Float4E2M1FN"]
+"""A float of 4 bits; two share a byte."""
+
+Float4E2M1FNx2 = DType("Float4E2M1FNx2", IntegerType(8), "packed", 8, unsigned=True)
+"""A byte of two floats of 4 bits."""
+
+Float6E2M3FNx4, Float6E3M2FNx4 = (
+    DType(f"Float6{name}FNx4", IntegerType(24), "packed", 24, unsigned=True) for name in ("E2M3", "E3M2")
+)
+"""Three bytes of four floats of 6 bits; no tensor has such elements, but programs ask for the width."""
+
+Float6E2M3FN, Float6E3M2FN = DTYPES["Float6E2M3FN"], DTYPES["Float6E3M2FN"]
+"""Floats of 6 bits; each takes a byte."""
+
+Float8E8M0FNU = DTYPES["Float8E8M0FNU"]
+"""Scale factors, which are powers of 2."""
+
+Float8E4M3B11FNUZ, Float8E4M3 = (
+    DType(name, IntegerType(8), "packed", 8, unsigned=True) for name in ("Float8E4M3B11FNUZ", "Float8E4M3")
+)
+"""Floats of 8 bits that no instruction takes."""
+
+Int128, Uint128 = (
+    DType(name, IntegerType(128), "packed", 128, unsigned=name != "Int128") for name in ("Int128", "Uint128")
+)
+"""Integers of 16 bytes, by which programs count the bytes of their memory."""
+
 
 __version__ = "4.4.0"
 """The newest version in the public changelog of the interface whose names these are."""

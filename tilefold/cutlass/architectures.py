@@ -3,16 +3,19 @@
 kernel.
 """
 
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.cute.architectures import Arch
+from tilefold.base.target import Target
+from tilefold.cute.arch import Arch
 from tilefold.driver.devices import gpu_engine
 from tilefold.runtime.cuda import is_available
 from tilefold.runtime.settings import program_arch
 
-__all__ = ["Arch", "BaseDSL", "CUDA_VERSION", "CudaVersion", "target_version"]
+__all__ = ["Arch", "BaseDSL", "CUDA_VERSION", "CudaVersion", "SMEM_CAPACITY", "target_version"]
 
 
 class BaseDSL:
@@ -66,3 +69,9 @@ def target_version(*, min_version: str | None = None, max_version: str | None = 
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
+
+
+SMEM_CAPACITY: Mapping[str, int] = MappingProxyType(
+    {name: Target(f"sm_{name[2:]}").max_shared_bytes for name in ("sm80", "sm86", "sm89", "sm90")}
+)
+"""The bytes of shared memory that a block can have."""

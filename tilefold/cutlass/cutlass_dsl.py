@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Names that programs import from `cutlass.cutlass_dsl`."""
 
+import ast
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import Attribute
 
+from tilefold.base.errors import Code
 from tilefold.base.errors import TilefoldError as DSLRuntimeError
 from tilefold.builder.control.control_functions import if_
 from tilefold.builder.control.with_loops import while_generate, yield_out
@@ -34,18 +37,47 @@ from tilefold.cute import (
 )
 from tilefold.cute.host.compiled import CompiledFunction as JitCompiledFunction
 from tilefold.cute.jit import dsl_user_op
+from tilefold.cute.missing_name import MissingName
+from tilefold.runtime.cuda.driver import CudaError as DSLCudaRuntimeError
 
 from .architectures import Arch, BaseDSL, target_version
-from .cuda_errors import DSLCudaRuntimeError
 from .value_trees import debug_print_mlir_values, extract_mlir_values, new_from_mlir_values, set_dynamic_debug
 
+load_cubin_module_data = MissingName(
+    "load_cubin_module_data",
+    (Code.BUILD_NAME, "machine code is not loaded by load_cubin_module_data", "TILEFOLD_PTXAS names the assembler"),
+)
+"""Programs keep the function that they replace by one of their own, which loads machine code of another assembler."""
+
+
+def checkCudaErrors(result: tuple[Any, ...]) -> Any:
+    """The results of a call of cuda-python without its status: None, one result, or a tuple of several.
+
+    `result` is all that a function of `cuda.bindings.driver` or `cuda.bindings.runtime` returned. Raises
+    DSLCudaRuntimeError (E3302) for any status but success.
+    """
+    status, *results = result
+    if int(status) != 0:
+        raise DSLCudaRuntimeError(status.name, int(status), f"CUDA answers {status.name} ({_description(status)})")
+    return results[0] if len(results) == 1 else tuple(results) or None
+
+
+def _description(status: Any) -> str:
+    """CUDA's sentence about a status of its driver or runtime."""
+    if status.name.startswith("CUDA_"):
+        words: bytes = import_module("cuda.bindings.driver").cuGetErrorString(status)[1]
+    else:
+        words = import_module("cuda.bindings.runtime").cudaGetErrorString(status)[1]
+    return words.decode()
+
+
 __all__ = [
-    "Arch", "BFloat16", "BaseDSL", "Boolean", "Constexpr", "DSLCudaRuntimeError", "DSLRuntimeError", "Float",
-    "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "Integer", "JitCompiledFunction", "Numeric",
-    "NumericMeta", "T",
-    "Uint16", "Uint32", "Uint64", "Uint8", "and_", "const_expr", "debug_print_mlir_values", "dsl_user_op",
-    "extract_mlir_values", "if_generate", "is_dynamic_expression", "max", "min", "new_from_mlir_values", "not_",
-    "set_dynamic_debug", "target_version", "while_generate", "yield_out",
+    "Arch", "BFloat16", "BaseDSL", "Boolean", "Constexpr", "DSLCudaRuntimeError", "DSLPreprocessor", "DSLRuntimeError",
+    "Float", "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "Integer", "JitCompiledFunction",
+    "Numeric", "NumericMeta", "T", "Uint16", "Uint32", "Uint64", "Uint8", "and_", "checkCudaErrors", "const_expr",
+    "debug_print_mlir_values", "dsl_user_op", "extract_mlir_values", "if_generate", "is_dynamic_expression",
+    "load_cubin_module_data", "max", "min", "new_from_mlir_values", "not_", "set_dynamic_debug", "target_version",
+    "while_generate", "yield_out",
 ]  # fmt: skip
 
 
@@ -144,3 +176,11 @@ def if_generate(
     """
     given = tuple(input_args or ())
     return if_(cond, lambda: then_body(*given), lambda: None if else_body is None else else_body(*given))
+
+
+class DSLPreprocessor(ast.NodeTransformer):
+    """Leaves trees as they are."""
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        """The same branch."""
+        return self.generic_visit(node)

@@ -21,7 +21,8 @@ from tilefold.cute.runtime import from_dlpack
 from .xla_frames import Arrays, handler
 
 __all__ = [
-    "TensorSpec", "cutlass_call", "cutlass_to_jax_dtype", "get_export_disabled_safety_checks", "jax_to_cutlass_dtype",
+    "TensorSpec", "create_tensor", "cutlass_call", "cutlass_to_jax_dtype", "get_export_disabled_safety_checks",
+    "jax_to_cutlass_dtype",
 ]  # fmt: skip
 
 _TARGET = "tilefold_call"
@@ -170,3 +171,11 @@ def jax_to_cutlass_dtype(dtype: object) -> DType:
     if (name := _module("jax.numpy").dtype(dtype).name) not in known:
         raise TilefoldError(Code.BUILD_VALUE, f"kernels have no elements of type {name}", f"one of {', '.join(known)}")
     return DTYPES[known[name]]
+
+
+def create_tensor(shape: Sequence[int], dtype: object, key: object, *, minval: float = -2, maxval: float = 2) -> Any:
+    """An array of uniformly distributed numbers from `minval` to `maxval`, integers if the type is one of integers."""
+    jax, jnp = import_module("jax"), import_module("jax.numpy")
+    if jnp.issubdtype(dtype, jnp.integer):
+        return jax.random.randint(key, shape, int(minval), int(maxval) + 1, dtype)
+    return jax.random.uniform(key, shape, jnp.float32, minval, maxval).astype(dtype)

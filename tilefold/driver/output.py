@@ -9,8 +9,8 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -20,16 +20,8 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.printable import printable
 
-
-def base_style() -> str:
-    """The style sheet."""
-    return (Path(__file__).parent / "base.css").read_text()
-
-
 if TYPE_CHECKING:
     from tilefold.layout.drawing.scene import Picture
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
 
 _PAGES = (".html", ".htm", ".xhtml", ".xht")
 _PAGE = """\
@@ -72,6 +64,11 @@ class PrintableStream(io.TextIOBase):
     def encoding(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The encoding of the stream below."""
         return self.stream.encoding
+
+
+def base_style() -> str:
+    """The style sheet that pages share: colours, also dark ones by the reader's setting, headings and pictures."""
+    return (Path(__file__).parent / "base.css").read_text()
 
 
 def terminal_of(stream: TextIO) -> TextIO:

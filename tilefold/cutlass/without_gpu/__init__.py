@@ -15,9 +15,8 @@ from tilefold.cute.host.streams import torch_module
 from tilefold.runtime.settings import program_arch
 
 from ..replacements import Replacements
-from .device_calls import device_on_host
+from .device_calls import MissingGpu, device_on_host, take_the_place_of_gpus
 from .host_memory import memory_on_host
-from .launches import MissingGpu, take_the_place_of_gpus
 from .streams import compiler_on_host, streams_on_host
 from .tensors import tensors_on_host
 

@@ -14,7 +14,7 @@ from typing import Any
 from tilefold.base.target import MAX_THREADS, RESERVED_SHARED_BYTES, STATIC_SHARED_BYTES
 
 from ..replacements import Replacements
-from .launches import MissingGpu
+from .device_calls import MissingGpu
 
 
 class _Stream:

@@ -24,7 +24,7 @@ from ..ir import Value
 from . import vector as vector_dialect
 from .arith import bitcast
 from .arith import extui as zext
-from .undefined import Undefined
+from .vector import Undefined
 
 __all__ = [
     "AsmDialect", "PointerType", "StructType", "addrspacecast", "bitcast", "extractelement", "extractvalue",

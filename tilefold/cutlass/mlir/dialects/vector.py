@@ -2,6 +2,7 @@
 """Vectors and their elements, in the form of MLIR's dialect vector."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from operator import index
 from typing import Any
 
@@ -11,11 +12,30 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.tensors.fragments import Vec
 from tilefold.builder.tensors.vectors import from_elements as vector_of
 
-from .undefined import Undefined
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """A value of a type whose members are not all known yet; an unknown one is None."""
+
+    type: Any
+    members: tuple[Any, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all members are known."""
+        return all(member is not None for member in self.members)
+
+    def with_member(self, place: int, member: object) -> "Undefined":
+        """The same with a member in a place. Raises TilefoldError (E5002) for a place that it does not have."""
+        if not 0 <= place < len(self.members):
+            problem = f"a value with {len(self.members)} members has no member {place}"
+            raise TilefoldError(Code.BUILD_VALUE, problem, "count the members from 0")
+        return replace(self, members=(*self.members[:place], member, *self.members[place + 1 :]))
+
 
 __all__ = [
-    "bitcast", "extract", "extract_strided_slice", "extractelement", "from_elements", "insert", "insert_strided_slice",
-    "insertelement",
+    "Undefined", "bitcast", "extract", "extract_strided_slice", "extractelement", "from_elements", "insert",
+    "insert_strided_slice", "insertelement",
 ]  # fmt: skip
 
 
