@@ -215,7 +215,7 @@ def kind_named(name: str) -> ParameterKind:
     """The kind of this name. ValueError if there is none."""
     kind = POINTER if name == POINTER.name else SCALARS.get(name)
     if kind is None:
-        raise ValueError(f"there are no parameters of kind '{name[:40]}'")
+        raise ValueError(f"unknown parameter kind '{name[:40]}'")
     return kind
 
 

@@ -62,7 +62,7 @@ class CheckStagePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.stage not in LEGAL_TILE_OPS:
             raise TilefoldError(
-                Code.PASS_PIPELINE, f"there is no stage '{self.stage[:40]}'", f"stages: {', '.join(LEGAL_TILE_OPS)}"
+                Code.PASS_PIPELINE, f"unknown stage '{self.stage[:40]}'", f"stages: {', '.join(LEGAL_TILE_OPS)}"
             )
         if (refusal := _refusal(op, self.stage)) is not None:
             raise LoweringError(*refusal)

@@ -296,7 +296,7 @@ class SimOptions:
             name, known = min(unknown), sorted(kind.__annotations__)
             similar = get_close_matches(name, known, 1, 0.6)
             hint = f"did you mean {similar[0]}?" if similar else f"it takes {', '.join(known)}"
-            raise LaunchError(Code.RUN_LAUNCH, f"there is no option '{name}'", hint)
+            raise LaunchError(Code.RUN_LAUNCH, f"unknown option '{name}'", hint)
         return cls(**cast("SimKeywords", options))
 
     @classmethod

@@ -101,7 +101,9 @@ def _parts(launcher: object) -> tuple[Any, Any]:
     """The kernel and the grid of `kernel[grid]`, which is a function of Triton's."""
     nonlocals: Mapping[str, Any] = inspect.getclosurevars(launcher).nonlocals if inspect.isfunction(launcher) else {}
     if not {"self", "grid"} <= set(nonlocals):
-        raise TilefoldError(Code.RUN_LAUNCH, "this is no launch of a Triton kernel", "write check(kernel[grid], ...)")
+        raise TilefoldError(
+            Code.RUN_LAUNCH, "this is not a launch of a Triton kernel", "write check(kernel[grid], ...)"
+        )
     return nonlocals["self"], nonlocals["grid"]
 
 

@@ -88,7 +88,7 @@ def _is_class(x: object) -> bool:
 
 def is_instance(x: object, kinds: Any) -> bool:
     """Python's `isinstance`, for which a tensor of coordinates and an argument of a launch that `from_dlpack` made are
-    tensors, too, and the type of elements is a type.
+    tensors, too, and the element type is a type.
     """
     known = get_args(kinds) if get_origin(kinds) in (Union, UnionType) else kinds
     if isinstance(x, known):

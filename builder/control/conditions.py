@@ -82,15 +82,15 @@ _UNDECIDED: Mapping[str, tuple[str, str]] = MappingProxyType({
         "assert static facts, such as shapes; for others call cute.testing.assert_",
     ),
     "comprehension": (
-        "Python decides which elements a comprehension has, but this {} is known only when the kernel runs",
+        "Python evaluates a comprehension while the kernel is built, but this {} is known only when the kernel runs",
         "write `for` and `if` as statements, or `A if C else B` as the element",
     ),
     "const_expr": (
-        "const_expr is for a condition that is known while the kernel is built, but this {} is known only when it runs",
+        "const_expr takes a condition that is known while the kernel is built, but this {} is known only when it runs",
         "remove const_expr to let the kernel decide, or pass the number as a cute.Constexpr",
     ),
     "guard": (
-        "Python decides which pattern matches, but this {} is known only when the kernel runs",
+        "Python evaluates match while the kernel is built, but this {} is known only when the kernel runs",
         "write `if` in the case",
     ),
 })  # fmt: skip

@@ -88,7 +88,7 @@ def while_statement(test: Thunk, body: Thunk, names: Sequence[str], never_ends: 
     TilefoldError (E5010) for one that never ends, as its text says, or takes too many steps.
     """
     if never_ends:
-        current().refuse_endless("has a loop without an end")
+        current().refuse_endless("has a loop that does not end")
     variables = reachable_variables(names, test, body)
     with discarded(variables) as attempt:
         condition = test()
@@ -151,6 +151,6 @@ def exit() -> None:
     """
     raise TilefoldError(
         Code.BUILD_FORM,
-        "'exit' ends a thread only in the kernel's own function",
+        "'exit' is supported only in the kernel's own function",
         "return whether to end, and exit there",
     )

@@ -33,7 +33,7 @@ def rewritten(function: Callable[..., object], read: Sequence[str], is_kernel: b
             function, f"this is a {kind}, not a function", "decorate a function or a method where it is defined"
         )
     if function.__code__.co_name == "<lambda>":
-        raise _no_source(function, "a lambda cannot be a kernel or a helper by itself", "write def")
+        raise _no_source(function, "a lambda cannot be a kernel or a helper function", "write def")
     if RUNTIME in function.__code__.co_freevars:
         return function  # a function within one that was rewritten
     file = function.__code__.co_filename
@@ -42,7 +42,7 @@ def rewritten(function: Callable[..., object], read: Sequence[str], is_kernel: b
         has_changed = bool(read) and _source_lines(function, read)[0] != lines
         node, parents = _parse(function, "".join(lines), start)
     except (OSError, SyntaxError, LookupError) as error:
-        raise _no_source(function, f"Python keeps no source of '{function.__name__}'", _WITHOUT_SOURCE) from error
+        raise _no_source(function, f"the source of '{function.__name__}' is not available", _WITHOUT_SOURCE) from error
 
     def refuse(at: ast.AST, form: str, hint: str) -> ProgramError:
         return _refusal(file, at, form, hint)
@@ -140,5 +140,5 @@ def _refusal(file: str, at: ast.AST, form: str, hint: str) -> ProgramError:
     text = linecache.getline(file, line).rstrip("\r\n")
     place = Place(file, line, column_of(text, start), column_of(text, end) if same_line and end else 0, text)
     return ProgramError(
-        [Diagnostic(Severity.ERROR, f"{form} cannot become part of a kernel", place, Code.BUILD_FORM, hint)]
+        [Diagnostic(Severity.ERROR, f"{form} is not supported in a kernel", place, Code.BUILD_FORM, hint)]
     )

@@ -163,7 +163,7 @@ def _named(dtype: DType | str) -> DType:
     kind = dtype.rstrip("0123456789")
     name = kinds.get(kind, "") + dtype.removeprefix(kind)
     if name not in DTYPES:
-        raise TilefoldError(Code.BUILD_VALUE, f"there is no type {dtype!r} of an element", "such as 's32' or 'f32'")
+        raise TilefoldError(Code.BUILD_VALUE, f"{dtype!r} is not an element type", "such as 's32' or 'f32'")
     return DTYPES[name]
 
 
@@ -241,7 +241,9 @@ def store(
         copy(make_copy_atom(CopyUniversalOp(), ptr.dtype, store=hint), made, make_tensor(ptr, 1))
     elif isinstance(val, Vec):
         if sem is not None:
-            raise TilefoldError(Code.BUILD_VALUE, f"an access with the order '{sem}' has one element", "not a vector")
+            raise TilefoldError(
+                Code.BUILD_VALUE, f"an access with the memory order '{sem}' takes a single element", "not a vector"
+            )
         recast_ptr(ptr, dtype=val.dtype).store(val)
     elif sem is None:
         ptr.store(val)
@@ -251,7 +253,7 @@ def store(
 
 def _check_order(sem: str | None, orders: Sequence[str | None]) -> None:
     if sem not in orders:
-        raise TilefoldError(Code.BUILD_VALUE, f"this access has no order {sem!r}", f"one of {orders}")
+        raise TilefoldError(Code.BUILD_VALUE, f"this access cannot have the memory order {sem!r}", f"one of {orders}")
 
 
 def _hint(sem: str | None, cop: str | None, priority: str | None, prefetch: str | None) -> str:
@@ -260,6 +262,6 @@ def _hint(sem: str | None, cop: str | None, priority: str | None, prefetch: str 
     fetched = "" if prefetch is None else f"L2::{prefetch.removeprefix('size_').upper()}"
     hint = ".".join(word for word in (cop, kept, fetched) if word)
     if hint and sem is not None:
-        message = f"an access with the order '{sem}' takes no cache hint, but {hint!r} is given"
+        message = f"an access with the memory order '{sem}' takes no cache hint, but {hint!r} is given"
         raise TilefoldError(Code.BUILD_VALUE, message, "leave out one of the two")
     return hint

@@ -70,7 +70,7 @@ def bitcast(x: Operand, dtype: object) -> Operand:
     value = as_value(x)
     value = convert(value, Int64) if value.dtype == Index else value
     if value.dtype.bits != target.bits or (Boolean in (value.dtype, target) and value.dtype != target):
-        message = f"a {value.dtype} of {value.dtype.bits} bits is no {target} of {target.bits}"
+        message = f"a {value.dtype} of {value.dtype.bits} bits cannot be reinterpreted as a {target} of {target.bits}"
         raise TilefoldError(Code.BUILD_VALUE, message, "only types of equal width share their bits; .to converts")
     same = value.ssa.type == target.ir
     return wrap(value.ssa if same else insert_value(arith.BitcastOp(value.ssa, target.ir)), target)

@@ -125,13 +125,15 @@ def _by_access(
     """A text with the numbers of its registers, and its operands."""
     if changes:
         hint = "read the old value by read_only_args, and give the type of the new one in write_only_types"
-        raise TilefoldError(Code.BUILD_VALUE, "an operand of inline_ptx is read and written", hint)
+        raise TilefoldError(
+            Code.BUILD_VALUE, "inline_ptx does not support operands that are both read and written", hint
+        )
     first = {"w": 0, "r": len(types)}
     text = _NAMED.sub(lambda name: f"${first[name[1]] + int(name[2])}", text)
     if predicate is None or predicate is True:
         return text, reads
     if types or text.strip().rstrip(";").count(";"):
-        message = "a predicate decides about one instruction without results"
+        message = "a predicate can guard only one instruction without results"
         raise TilefoldError(Code.BUILD_VALUE, message, "write the text in a branch: if predicate: ...")
     decides = f"setp.ne.s32 decides, ${len(reads)}, 0;"
     return f"{{ .reg .pred decides; {decides} @decides {text.strip()} }}", [*reads, convert(predicate, Int32)]

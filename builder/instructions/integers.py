@@ -124,7 +124,9 @@ def shf(a: object, b: object, shift: Operand, kind: str = "l") -> Operand:
     32 ("clamp_left", "clamp_right") (PTX ISA, shf).
     """
     if kind not in ("l", "r", "clamp_left", "clamp_right"):
-        raise TilefoldError(Code.BUILD_VALUE, f"shf has no kind {kind!r}", "one of l, r, clamp_left, clamp_right")
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"shf does not support the mode {kind!r}", "one of l, r, clamp_left, clamp_right"
+        )
     high, low = _word(a, (32,)), _word(b, (32,))
     places = convert(as_value(shift, Int32), Uint32)
     places = convert(minimum(places, 32) if kind.startswith("clamp") else places & 31, Uint64)

@@ -107,7 +107,9 @@ def _own(mbar_ptr: Place) -> SSAValue:
     at = address_of(mbar_ptr)
     if at.ssa.type == ptx.SHARED_CLUSTER:
         hint = "wait in the block that has the mbarrier, and let threads of others arrive there"
-        raise TilefoldError(Code.BUILD_VALUE, "a thread initialises and awaits mbarriers of its own block only", hint)
+        raise TilefoldError(
+            Code.BUILD_VALUE, "a thread can initialise and wait on mbarriers of its own block only", hint
+        )
     return at.ssa
 
 

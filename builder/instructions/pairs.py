@@ -31,7 +31,7 @@ def _suffix(rnd: object, ftz: bool) -> str:
     word = getattr(rnd, "value", rnd) or "rn"
     if word not in _ROUNDINGS:
         hint = f"write one of {', '.join(_ROUNDINGS)}"
-        raise TilefoldError(Code.BUILD_VALUE, f"pairs have no rounding {rnd!r}", hint)
+        raise TilefoldError(Code.BUILD_VALUE, f"operations on pairs do not support the rounding mode {rnd!r}", hint)
     return "" if word == "rn" and not ftz else f".{word}{'.ftz' * ftz}"
 
 
@@ -96,7 +96,7 @@ def pack_float8(a: Scalar, b: Scalar, c: Scalar, d: Scalar, dtype: object) -> In
     target = as_dtype(dtype)
     if target.kind != "float" or target.bits != 8:
         hint = "give cute.Float8E4M3FN or cute.Float8E5M2"
-        raise TilefoldError(Code.BUILD_VALUE, f"{target} is no 8-bit float", hint)
+        raise TilefoldError(Code.BUILD_VALUE, f"{target} is not an 8-bit float", hint)
     wide = in_vector([convert(x, Float32).ssa for x in (a, b, c, d)])
     four = VectorType(target.ir, [4])
     narrow = insert_value(arith.TruncFOp(wide, four))

@@ -177,8 +177,8 @@ class _Run:
             return self.text.values[place]
         held = current().registers.get(place)
         if held is None or not current().sees(held.ssa):
-            message = f"no text that comes before declares the register '{place}'"
-            raise TilefoldError(Code.BUILD_VALUE, message, "declare it by .reg in this text or in one before it")
+            message = f"no earlier text declares the register '{place}'"
+            raise TilefoldError(Code.BUILD_VALUE, message, "declare it by .reg in this text or in an earlier one")
         return held[0]
 
     def write(self, place: str, value: Operand) -> None:
@@ -220,7 +220,7 @@ class _Run:
         first = self._cell(a)
         first = convert(self.read(a), Int64).ssa if first is None else first
         if (sums := self._cell(d)) is None:
-            message = f"the multiplication has '{d}' as D, which is no place in tensor memory"
+            message = f"the multiplication has '{d}' as D, which is not an address in tensor memory"
             raise TilefoldError(Code.BUILD_VALUE, message, "write it as [address]")
         operands = [sums, first, convert(self.read(b), Int64).ssa, convert(self.read(descriptor), Int32).ssa]
         emit(ptx.TensorMmaOp(kind, group, [*operands, adds.ssa], mask=mask))

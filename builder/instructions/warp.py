@@ -123,7 +123,7 @@ def match_sync(mask: Operand, value: object, kind: str = "any") -> Operand:
     have the same one, else 0 ("all") (PTX ISA, match.sync). TilefoldError (E5002) for another kind.
     """
     if kind not in ("any", "all"):
-        raise TilefoldError(Code.BUILD_VALUE, f"match_sync has no kind {kind!r}", "'any' or 'all'")
+        raise TilefoldError(Code.BUILD_VALUE, f"match_sync does not support the kind {kind!r}", "'any' or 'all'")
     same = convert(match_any(value, mask), Uint32)
     lanes = convert(as_value(mask, Uint32), Uint32)
     return same if kind == "any" else where(same == lanes, lanes, convert(0, Uint32))
@@ -154,10 +154,12 @@ def warp_redux_sync(
     if kind not in ("fmax", "fmin") and as_value(value).dtype.kind != "float":
         return redux_sync(value, kind, mask_and_clamp)
     if mask_and_clamp not in (FULL_MASK, -1):
-        raise TilefoldError(Code.BUILD_VALUE, f"'{kind}' takes all lanes of a warp", "use warp_reduction")
+        raise TilefoldError(Code.BUILD_VALUE, f"'{kind}' reduces over all lanes of a warp only", "use warp_reduction")
     extremes = {"fmax": fmax, "max": fmax, "fmin": fmin, "min": fmin}
     if kind not in extremes:
-        raise TilefoldError(Code.BUILD_VALUE, f"lanes combine no floats by '{kind}'", "use warp_reduction")
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"warp reductions do not support '{kind}' of floats", "use warp_reduction"
+        )
     if not nan:
         reduced = ReductionOp.MAX if extremes[kind] is fmax else ReductionOp.MIN
         return warp_reduction(unary_of("abs", value) if abs else value, reduced)

@@ -80,7 +80,7 @@ def agent_sync(agent: Agent, is_relaxed: bool = False) -> None:
     elif agent is Agent.ThreadBlock:
         arch.sync_threads()
     else:
-        raise pipeline_error("a single thread waits for itself", "write pipeline.Agent.ThreadBlock")
+        raise pipeline_error("a barrier of a single thread has nothing to wait for", "write pipeline.Agent.ThreadBlock")
 
 
 def pipeline_init_arrive(cluster_shape_mn: object = (1, 1), is_relaxed: bool = False) -> None:
@@ -126,7 +126,7 @@ class PipelineOrder(Stateful):
         """
         producer_group.check_threads("producer")
         if type(length) is not int or length < 1:
-            raise pipeline_error(f"{length!r} groups cannot take turns", "pass at least one group")
+            raise pipeline_error(f"an ordered sequence cannot have {length!r} groups", "pass at least one group")
         state = PipelineState(depth, phase=where(group_id == 0, 1, 0))
         bars = mbarriers(barrier_storage, depth * length)
         init([(bars.ptr(i), producer_group.size, None) for i in range(depth * length)], not defer_sync)
@@ -160,9 +160,11 @@ def mbarriers(storage: Pointer | Tensor | None, count: int) -> Tensor:
     tensor = storage.tensor if isinstance(storage, Pointer) else storage
     hint = f"write cute.make_smem_tensor({count}, cute.Int64)"
     if not isinstance(tensor, Tensor):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TilefoldError(Code.BUILD_VALUE, f"the storage of mbarriers is a {type(storage).__name__}", hint)
+        raise TilefoldError(Code.BUILD_VALUE, f"the storage of mbarriers cannot be a {type(storage).__name__}", hint)
     if tensor.memspace is not AddressSpace.smem or tensor.element_type.bits != 64:
-        raise pipeline_error(f"mbarriers are in {tensor.memspace.name}, in elements of {tensor.element_type}", hint)
+        raise pipeline_error(
+            f"mbarriers cannot be in {tensor.memspace.name} with elements of type {tensor.element_type}", hint
+        )
     held = size(tensor)
     if isinstance(storage, Tensor) and isinstance(held, int) and held < count:
         raise pipeline_error(f"{count} mbarriers are in a tensor of {held} elements", hint)

@@ -48,7 +48,7 @@ def transform_partitioned_tensor_layout(tensor: Any) -> Any:
     def matrix(layout: Any) -> Any:
         modes = list(layout)
         if len(modes) < 3 or rank(modes[0].shape) != 2:
-            text = f"{layout.shape} is no part ((M,N),rest of M,rest of N,...) of an MMA"
+            text = f"{layout.shape} is not a partition ((M,N),rest of M,rest of N,...) of an MMA"
             raise TilefoldError(Code.PROFILE_MISMATCH, text, "partition a matrix by get_slice(v).partition_C")
         (rows, columns), more_rows, more_columns, *rest = modes
         return make_layout(coalesce(make_layout(rows, more_rows)), coalesce(make_layout(columns, more_columns)), *rest)

@@ -75,7 +75,7 @@ class CooperativeGroup:
         threads = current().threads
         if threads is not None and self.size > threads:
             hint = "the size of a group is the number of arrivals that pass a stage on"
-            raise pipeline_error(f"the {side} group has {self.size} threads, but the block only {threads}", hint)
+            raise pipeline_error(f"the {side} group has {self.size} threads, but the block has only {threads}", hint)
 
     def check_warps(self, side: str, each: int = 1) -> None:
         """Raises TilefoldError (E5011) where each warp arrives `each` times, but the block has fewer warps, or the size
@@ -90,7 +90,9 @@ class CooperativeGroup:
             if each > 1:
                 hint += f", times the {each} blocks that each of them signals"
             warps = -(-threads // WARP)
-            raise pipeline_error(f"the {side} group has {self.size} arrivals, but the block only {warps} warps", hint)
+            raise pipeline_error(
+                f"the {side} group has {self.size} arrivals, but the block has only {warps} warps", hint
+            )
 
 
 def pipeline_error(problem: str, hint: str) -> TilefoldError:

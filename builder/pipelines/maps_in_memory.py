@@ -136,7 +136,7 @@ def once_defined(tensor: Tensor, make: Callable[[], T]) -> T:
     if (owner if is_argument else owner.parent) is current().root:
         raise TilefoldError(
             Code.BUILD_VALUE,
-            "each warp would write the map of this tensor, whose address the kernel computes",
+            "each warp would write the tensor map of this tensor, whose address the kernel computes",
             "call cute.make_tensor in the branch of the warp that loads",
         )
     result, ops = _detached(make)

@@ -109,7 +109,7 @@ class Stages(Nameable):
     def _stage(self, state: PipelineState) -> Any:
         stages = getattr(state, "stages", 0)  # a class of the program's has only an index and a phase
         if stages > self.num_stages:  # one of fewer uses the first ones
-            problem = f"the state has {stages} stages, but the pipeline {self.num_stages}"
+            problem = f"the state has {stages} stages, but the pipeline has {self.num_stages}"
             raise pipeline_error(problem, f"write pipeline.make_pipeline_state(..., {self.num_stages})")
         return state.index
 

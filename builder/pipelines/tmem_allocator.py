@@ -72,7 +72,7 @@ class TmemAllocator:
         """Waits until the address is known. Raises TilefoldError (E5011) without a barrier."""
         if self.barrier_for_retrieve is None:
             hint = "give barrier_for_retrieve=pipeline.NamedBarrier(1, threads)"
-            raise pipeline_error("the allocator has no barrier", hint)
+            raise pipeline_error("the allocator was created without a barrier", hint)
         self.barrier_for_retrieve.arrive_and_wait()
 
     def retrieve_ptr(self, dtype: object = Float32) -> Pointer:

@@ -62,7 +62,7 @@ class Array:
         where = space_named(str(getattr(space, "name", space)))
         if where is None:
             known = ", ".join(row.name for row in tensor_spaces())
-            raise TilefoldError(Code.BUILD_VALUE, f"no array can be in {space}", f"the memories are {known}")
+            raise TilefoldError(Code.BUILD_VALUE, f"an array cannot be in {space}", f"the memories are {known}")
         bytes = -(-prod(extents) * element.bits // 8)
         least = FRAGMENT_ALIGN if where is RMEM else LARGE if bytes >= LARGE else VECTOR
         self._set(Tensor(allocate(element, where, max(least, alignment), _row_major(extents)), element))

@@ -46,7 +46,7 @@ def cvt_packfloat_f32(
         return pair << _HALF | convert(c, Int32) & ((1 << _HALF) - 1)
     if not _is_zero(convert(c, Int32).ssa):
         hint = "give Int32(0), or set extract_hi"
-        raise TilefoldError(Code.BUILD_VALUE, "a pair in the lower half takes nothing of c", hint)
+        raise TilefoldError(Code.BUILD_VALUE, "a conversion to the lower half does not use c", hint)
     return pair
 
 
@@ -66,7 +66,7 @@ def cvt_packfloat(
     0.
     """
     if not _is_zero(convert(c, Int32).ssa):
-        raise TilefoldError(Code.BUILD_VALUE, "the conversion of a pair takes nothing of c", "give Int32(0)")
+        raise TilefoldError(Code.BUILD_VALUE, "the conversion of a pair does not use c", "give Int32(0)")
     word = convert(src, Int32)
     form = _form(f"{to_kind.value}.{from_kind.value}", rnd, sat, relu)
     (operand,) = CVT_FORMS[form].operands
@@ -84,7 +84,9 @@ def convert_and_pack_integer(a: Scalar, b: Scalar, result_type: Attribute, *, is
     (PTX ISA, cvt.pack). Raises TilefoldError (E5002) for another type.
     """
     if dtype_of(result_type).bits != _HALF:
-        raise TilefoldError(Code.BUILD_VALUE, f"integers become 16 bits, not {result_type}", "give the type of 16 bits")
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"integers are converted to 16 bits, not to {result_type}", "give the type of 16 bits"
+        )
     least, greatest = (-(1 << 15), (1 << 15) - 1) if is_signed else (0, (1 << 16) - 1)
     high, low = (minimum(maximum(convert(x, Int32), least), greatest) for x in (a, b))
     return high << _HALF | low & ((1 << _HALF) - 1)
@@ -93,7 +95,9 @@ def convert_and_pack_integer(a: Scalar, b: Scalar, result_type: Attribute, *, is
 def mov_b32(value: Scalar, *, target_type: object) -> Any:
     """The bits of a value of 32 bits as another type. Raises TilefoldError (E5002) for other widths."""
     if as_dtype(target_type).bits != 32:
-        raise TilefoldError(Code.BUILD_VALUE, f"{target_type} has no 32 bits", "cute.arch.bitcast takes other widths")
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"{target_type} does not have 32 bits", "cute.arch.bitcast takes other widths"
+        )
     return bitcast(value, target_type)
 
 

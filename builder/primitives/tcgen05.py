@@ -191,7 +191,9 @@ def code_of(dtype: object, codes: dict[str, int]) -> int:
     """The code of an element type in an instruction descriptor. Raises TilefoldError (E5002) for one without a code."""
     name = BY_NAME[as_dtype(dtype).name].ptx
     if name not in codes:
-        raise TilefoldError(Code.BUILD_VALUE, f"the tensor core has no {dtype} here", f"it has {', '.join(codes)}")
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"this tensor-core instruction does not support {dtype}", f"it has {', '.join(codes)}"
+        )
     return codes[name]
 
 

@@ -81,7 +81,7 @@ class MapPointer:
         """The map as words, which a kernel copies. Raises TilefoldError (E5002) for elements of other than 64 bits."""
         element = as_dtype(dtype)
         if element.bits != 64 or not element.is_integer:
-            message = f"a tensor map is read in words of 64 bits, not as {element}"
+            message = f"a tensor map is read as 64-bit words, not as {element}"
             raise TilefoldError(Code.BUILD_VALUE, message, "take its words as cutlass.Int64")
         return MapWords(self)
 
@@ -191,7 +191,7 @@ def fence_proxy_acquire(
 
 def _check_proxies(from_proxy: Proxy, to_proxy: Proxy) -> None:
     if (from_proxy, to_proxy) != (Proxy.GENERIC, Proxy.TENSORMAP):
-        message = f"no such fence leads from {from_proxy} to {to_proxy}"
+        message = f"this fence cannot order {from_proxy} before {to_proxy}"
         raise TilefoldError(Code.BUILD_VALUE, message, "it leads from Proxy.GENERIC to Proxy.TENSORMAP")
 
 
@@ -233,7 +233,7 @@ def _held_as(
     fitting = {4: (formats.B4X16, formats.B4X16_P64), 6: (formats.B6X16_P32,)}.get(dtype.bits, (formats.BYTE,))
     if format not in (formats.DEFAULT, *fitting):
         hint = f"elements of {dtype} have maps of the format {' or '.join(known.name for known in fitting)}"
-        raise TilefoldError(Code.TENSOR_MAP, f"there are no tensor maps of the format {format.name} here", hint)
+        raise TilefoldError(Code.TENSOR_MAP, f"tensor maps of the format {format.name} are not supported", hint)
     if dtype.bits == 6:
         return "b6x16_p32"
     chosen = default if format is formats.DEFAULT else format
@@ -339,7 +339,7 @@ def cp_async_bulk_tensor_shared_cluster_global(
     the even block counts them (sm_100a). Raises TilefoldError (E2102) for offsets.
     """
     if im2col_offsets:
-        raise TilefoldError(Code.TARGET_TOO_OLD, "there are no copies of tiles by im2col", "copy tiles")
+        raise TilefoldError(Code.TARGET_TOO_OLD, "TMA copies in im2col mode are not supported", "copy tiles")
     pair = group is CTAGroup.CTA_2
     at = address(mbar).ssa
     bar = emit(ptx.PairLeaderOp(at)).results[0] if pair and at.type == ptx.SHARED else at

@@ -123,7 +123,7 @@ def cast(ssa: SSAValue, source: DType, target: DType) -> SSAValue:
 def check_cast(source: DType, target: DType) -> None:
     """Raises TilefoldError (E5002) if the types do not convert."""
     if "packed" in (source.kind, target.kind):
-        hint = "elements of less than a byte can only be copied and multiplied"
+        hint = "elements narrower than a byte can only be copied and multiplied"
         raise TilefoldError(Code.BUILD_VALUE, f"a kernel cannot convert {source} to {target}", hint)
 
 

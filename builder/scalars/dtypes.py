@@ -182,7 +182,7 @@ def as_dtype(x: object) -> DType:
     if isinstance(x, Attribute):
         return dtype_of(x)
     given = getattr(x, "name", None) or getattr(x, "__name__", None) or x
-    raise TilefoldError(Code.BUILD_VALUE, f"expected a type of elements, got {given!r}", "such as cute.Float16")
+    raise TilefoldError(Code.BUILD_VALUE, f"expected an element type, got {given!r}", "such as cute.Float16")
 
 
 def promote(a: DType, b: DType) -> DType:

@@ -121,7 +121,7 @@ class Arithmetic(Comparable):
 
     def __round__(self, digits: int | None = None) -> Operand:
         if digits is not None:
-            raise TilefoldError(Code.BUILD_VALUE, "a value is rounded to integers only", "write round(x)")
+            raise TilefoldError(Code.BUILD_VALUE, "a value can be rounded to an integer only", "write round(x)")
         return self._whole("round_even")
 
     def __floor__(self) -> Operand:

@@ -371,9 +371,7 @@ class ReductionOp:
     def start(self, dtype: DType) -> Operand:
         """The neutral element. Raises TilefoldError (E5002) for a function."""
         if self.combine is not None:
-            raise TilefoldError(
-                Code.BUILD_VALUE, f"nothing says with which element {self.name} begins", "give init_val"
-            )
+            raise TilefoldError(Code.BUILD_VALUE, f"{self.name} needs an initial value", "give init_val")
         if dtype.kind == "float" and self.name in ("min", "max"):
             return float("inf") if self.name == "min" else float("-inf")
         ones = True if dtype.kind == "bool" else dtype.greatest if dtype.unsigned else -1

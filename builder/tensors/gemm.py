@@ -107,7 +107,7 @@ def _cell(address: Any) -> SSAValue:
 
 def _lacks_scales(name: str) -> TilefoldError:
     hint = "write tiled_mma.set(Field.SFA, tensor.iterator), and SFB"
-    return TilefoldError(Code.BUILD_VALUE, f"{name} needs the scales of A and B", hint)
+    return TilefoldError(Code.BUILD_VALUE, f"{name} needs the scale factors of A and B", hint)
 
 
 def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:

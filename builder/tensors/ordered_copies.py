@@ -101,11 +101,11 @@ def load_reduced(atom: CopyAtom, reduction: str, src: Tensor, dst: object) -> No
         case TmemLoad(shape, num, False), (Tensor() as held, Tensor() as reduced):
             pass
         case _:
-            text = "a load that reduces has two fragments: one for the values, one for a reduction of each execution"
+            text = "a load that reduces needs two fragments: one for values, and one for each execution's reduction"
             raise TilefoldError(Code.BUILD_VALUE, text, "cute.copy(tiled, src, (values, reduced))")
     dtype, number = held.element_type, 1
     if dtype.bits != _BITS or tensor_type(src).space.data is not spaces.TMEM:
-        raise TilefoldError(Code.BUILD_VALUE, f"a load that reduces has no values of {dtype}", "such as Float32")
+        raise TilefoldError(Code.BUILD_VALUE, f"a load that reduces does not support {dtype}", "such as Float32")
     kind = f"{reduction}.f32" if dtype.kind == "float" else f"{reduction}.{'s32' if dtype.signed else 'u32'}"
     source, values = (group_modes(x, 1) if rank(x.shape) > 1 else x for x in (src, held))
     count = size(tensor_type(values).layout.data[0])

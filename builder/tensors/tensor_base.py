@@ -218,7 +218,7 @@ class Elements(AnyTensor):
         self._dtype = dtype_of(self.ir_type.element_type) if dtype is None else dtype.of_tensor
 
     def like(self, ssa: SSAValue) -> Self:
-        """A tensor of the same kind, and of the same type of elements."""
+        """A tensor of the same kind, and of the same element type."""
         made = type(self)(ssa, self._dtype)
         made.is_swizzled_by_layout = self.is_swizzled_by_layout
         return made

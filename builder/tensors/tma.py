@@ -270,10 +270,12 @@ def _move_rows(
     policy: object,
 ) -> None:
     if not isinstance(_atom(atom).op, kind):
-        text = f"{atom.name} does not move rows by their numbers to this side"
+        text = f"{atom.name} cannot address rows by index on this side"
         raise TilefoldError(Code.BUILD_VALUE, text, f"make the map with {kind.__name__}()")
     if len(rows) != ROWS:
-        raise TilefoldError(Code.BUILD_VALUE, f"an instruction moves {ROWS} rows, not {len(rows)}", "give four numbers")
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"an instruction moves {ROWS} rows, but {len(rows)} are given", "give four numbers"
+        )
     coords = [index_of(x).ssa for x in (column, *rows)]
     emit(TmaCallOp(atom.ssa, coords, as_tensor(smem).ssa, bar, None, policy_of(policy)))
 

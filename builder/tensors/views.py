@@ -146,7 +146,7 @@ def elem_less(lhs: object, rhs: object) -> Any:
     result: Any = True
     parts, ends = list(leaves(tuples(lhs))), list(leaves(tuples(rhs)))
     if len(parts) != len(ends):
-        message = f"a coordinate of {len(parts)} integers has {len(ends)} limits"
+        message = f"{len(ends)} limits are given for a coordinate of {len(parts)} integers"
         raise TilefoldError(Code.PROFILE_MISMATCH, message, "give one for each, None for no limit")
     for part, limit in zip(parts, ends, strict=True):
         below = True if limit is None else part < limit

@@ -267,7 +267,7 @@ def current() -> Builder:
     if builder is None:
         raise TilefoldError(
             Code.BUILD_OUTSIDE,
-            "this is an operation of a kernel, but no kernel is being built",
+            "this operation belongs in a kernel, but no kernel is being built",
             "call it in a function that is decorated with @cute.kernel, which a launch or .build(block) builds",
         )
     return builder

@@ -128,7 +128,7 @@ _BEHIND = ("Floating point value", "Boolean values", "Invalid type given")
 _INSTEAD = {
     "/": "a comment begins with //",
     "--": "a comment begins with //",
-    ";": "operations end without ';'",
+    ";": "operations do not end in ';'",
     "'": 'text stands in "quotes"',
     **{name: f"'{name}' is {element.mlir} here" for name, element in BY_CXX.items()},
 }

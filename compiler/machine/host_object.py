@@ -54,7 +54,7 @@ def make_object(kernel: str, symbol: str, data: bytes) -> bytes:
     TilefoldError (E0213) for a kernel that does more than to compute numbers.
     """
     if (instruction := _OF_A_GPU.search(kernel)) is not None:
-        problem = f"a processor lacks {instruction[0]}, which a GPU has"
+        problem = f"host processors do not support {instruction[0]}"
         raise TilefoldError(Code.BAD_ARGUMENT, problem, "compute this number in the kernel")
     text = _TARGET.sub("", kernel).replace("define ptx_kernel ", "define ").replace(" addrspace(1)", "")
     escaped = "".join(f"\\{byte:02x}" for byte in data)

@@ -93,7 +93,7 @@ def tensor_map(r: Registers, operand: Operand) -> tuple[SSAValue, list[SSAValue]
     if map is not None and map.type == GLOBAL:
         map = r.emit(ptx.CvtaTensorMapOp(map))
     if map is None or map.type != MAP:
-        raise r.refuse("the address is not that of a tensor map")
+        raise r.refuse("the address is not the address of a tensor map")
     return map, [r.read(item, i32) for item in operand.coordinates]
 
 
@@ -225,7 +225,7 @@ def _load_parameter(r: Registers, i: Instruction) -> None:
     """ld.param: a parameter, or a part of a structure or of a call's result."""
     target, source = i.operands
     if not isinstance(source, Address) or not isinstance(source.base, Symbol):
-        raise r.refuse("the address is not that of a parameter")
+        raise r.refuse("the address is not the address of a parameter")
     name, offset = source.base.name, source.offset + source.base.offset
     if name in r.results:
         r.write(target, r.results[name])

@@ -26,7 +26,7 @@ def _binary(integers: Mapping[str, Binary], floats: Binary | None = None) -> Rul
         type = i.modifiers[-1]
         if is_float(type):
             if floats is None:
-                raise r.refuse(f"there is no such instruction of .{type}")
+                raise r.refuse(f"this instruction does not support the type .{type}")
             check_modifiers(r, i, ("rn",))
             made = floats
         else:
@@ -103,7 +103,7 @@ def _product(r: Registers, i: Instruction) -> None:
 def _fma(r: Registers, i: Instruction) -> None:
     type = i.modifiers[-1]
     if not is_float(type):
-        raise r.refuse(f"there is no such instruction of .{type}")
+        raise r.refuse(f"this instruction does not support the type .{type}")
     check_modifiers(r, i, ("rn",))
     value = type_of(type)
     target, a, b, c = i.operands
@@ -229,7 +229,7 @@ def _approximate_double(r: Registers, i: Instruction) -> None:
     without .ftz there is rsqrt, with all digits.
     """
     if i.opcode not in ("rcp", "rsqrt") or (i.opcode == "rcp" and "ftz" not in i.modifiers):
-        raise r.refuse("there is no such instruction of .f64")
+        raise r.refuse("this instruction does not support the type .f64")
     if "ftz" not in i.modifiers:
         r.write(i.operands[0], _reciprocal(r, r.emit(math.SqrtOp(r.read(i.operands[1], f64)))))
         return

@@ -258,7 +258,7 @@ class _Expansion:
             source, to = (transfer, operand.name) if returns else (operand.name, transfer)
             self.passes.append((len(self.statements), call, source, to, own))
         else:
-            raise self._refusal("an argument that is no variable is not supported", call)
+            raise self._refusal("only variables are supported as arguments", call)
 
     def _transfer_of(self, own: str, parameter: Parameter) -> str:
         """The variable or register by which a parameter of a function behind the kernel is passed."""
@@ -365,7 +365,7 @@ class _Expansion:
         name = prefix + parameter.name
         self.registers[name] = parameter.type
         if not parameter.is_register:
-            raise self._refusal("an argument that is no variable is not supported", call)
+            raise self._refusal("only variables are supported as arguments", call)
         self.statements.append(
             replace(call, opcode="mov", modifiers=(parameter.type,), operands=(Register(name), operand))
         )

@@ -118,7 +118,7 @@ def _connect(
     branch = block.branch
     if branch is not None and branch.opcode in ("bra", "brx"):
         named = branch.operands[-1] if branch.operands else None
-        table = tables.get(named.name, (named.name,)) if isinstance(named, Symbol) else ("an operand that is no label",)
+        table = tables.get(named.name, (named.name,)) if isinstance(named, Symbol) else ("an operand is not a label",)
         for target in table:
             if target not in starts:
                 raise PtxError(Code.PTX_SYNTAX, f"the branch leads to no label: {target}", branch.place, "", file)

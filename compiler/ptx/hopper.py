@@ -231,7 +231,7 @@ def _multiply(r: Registers, i: Instruction) -> None:
     atom = wgmma(int(n), (types[0], types[1], types[2]), RMEM if in_registers else SMEM, majors, operation,
                  is_sparse)  # fmt: skip
     if atom.shape[2] != int(k):
-        raise r.refuse("there is no instruction of this shape")
+        raise r.refuse("the instruction does not support this shape")
     if len(d.items) != registers(atom, "D").count:
         raise r.refuse(f"the accumulators are {registers(atom, 'D').count} registers, not {len(d.items)}")
     left = r.fragment(a) if isinstance(a, Vector) else r.read(a, i64)

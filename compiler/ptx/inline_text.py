@@ -131,7 +131,7 @@ def _body(text: _Text) -> Region | str:
     if body.variables or body.shared_bytes:
         return "it declares memory"
     branch = entry.last_op
-    assert isinstance(branch, cf.BranchOp), "the block of the parameters goes on to that of the instructions"
+    assert isinstance(branch, cf.BranchOp), "the entry block branches to the block of instructions"
     Rewriter.erase_op(branch)
     Rewriter.inline_block(others[0], InsertPoint.at_end(entry))
     return body.region

@@ -355,7 +355,7 @@ class Registers:
         if isinstance(operand, Symbol) and operand.name == "_":
             return
         if not isinstance(operand, Register):
-            raise self.refuse("the destination is no register")
+            raise self.refuse("the destination is not a register")
         bits = TYPE_BITS[self.types[operand.name]] if operand.name in self.types else bits_of(value.type)
         if bits != bits_of(value.type) and not isinstance(value.type, PtrType | TensorMapType):
             if integer_bits(value.type) is None:
@@ -370,7 +370,7 @@ class Registers:
     def write_address(self, operand: Operand, variable: str) -> None:
         """Gives a register the address of a variable, which the launch passes only if something but printf uses it."""
         if not isinstance(operand, Register):
-            raise self.refuse("the destination is no register")
+            raise self.refuse("the destination is not a register")
         self.values.pop(operand.name, None)
         self.texts[operand.name] = variable
 

@@ -302,7 +302,7 @@ class _Translation:
         except TilefoldError as error:
             raise r.refuse(error.message, error.hint) from error
         except (ValueError, IndexError, KeyError, AttributeError, TypeError, AssertionError) as error:
-            raise r.refuse("the operands or modifiers are not those of a supported form") from error
+            raise r.refuse("this combination of operands and modifiers is not supported") from error
 
     def _verify(self, region: Region) -> None:
         """PtxError (E1009) for an instruction whose operation has operands that it does not accept."""
@@ -314,7 +314,7 @@ class _Translation:
                 self.registers.instruction = self.registers.sources.get(op, self.registers.instruction)
                 self.registers.location = op.location
                 text = str(error).splitlines()[0]
-                raise self.registers.refuse(f"the operands are not those of a supported form: {text}") from error
+                raise self.registers.refuse(f"this combination of operands is not supported: {text}") from error
 
     def _guarded(self, rule: Rule, instruction: Instruction) -> None:
         """A guarded instruction: a branch without successors of its own."""

@@ -148,7 +148,7 @@ def _taken(operand: Operand, default: Sequence[int], letter: str) -> Sequence[in
     if not isinstance(operand, Part):
         return default
     if operand.parts[:1] != letter or operand.is_negated:
-        raise ValueError("the parts of the operands are not those of the instruction")
+        raise ValueError("the operands' selectors do not fit the instruction")
     return [int(digit) for digit in operand.parts[:0:-1]]
 
 

@@ -232,7 +232,7 @@ def _selector(r: Registers, given: object) -> list[int]:
 def _mma(r: Registers, i: Instruction) -> None:
     atom = _atoms().get(_canonical(i))
     if atom is None:
-        raise r.refuse("there is no MMA atom of this instruction")
+        raise r.refuse("unknown MMA atom of this instruction")
     groups: list[list[SSAValue]] = []
     for letter, operand in zip("ABC", i.operands[1:4], strict=True):
         items = operand.items if isinstance(operand, Vector) else (operand,)

@@ -236,7 +236,7 @@ class Text(_OfProperty):
 
 
 class ElementType(_OfProperty):
-    """`f16`: a type of elements."""
+    """`f16`: a element type."""
 
     def read(self, parser: Parser, state: ParsingState) -> Attribute:
         return parser.parse_type()

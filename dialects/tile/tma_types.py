@@ -131,7 +131,7 @@ def make_tma_copies(
     """
     facts, held = TMA_ATOMS.get(kind), map_element(element, held=as_)
     if facts is None:
-        text = f"there is no TMA copy {kind[:80]!r}"
+        text = f"unknown TMA copy {kind[:80]!r}"
         raise LayoutError(Code.ATOM_UNKNOWN, text, f"TMA copies: {', '.join(TMA_ATOMS)}")
     if not isinstance(gmem, Layout):
         raise LayoutError(Code.TENSOR_MAP, f"no tensor map describes {gmem}: the layout is swizzled")

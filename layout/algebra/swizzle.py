@@ -82,7 +82,7 @@ class Swizzle:
         """
         names = ("none", "s32b", "s64b", "s128b")
         if name not in names:
-            raise LayoutError(Code.SWIZZLE_INVALID, f"there is no swizzle '{name}'", f"write one of {', '.join(names)}")
+            raise LayoutError(Code.SWIZZLE_INVALID, f"unknown swizzle '{name}'", f"write one of {', '.join(names)}")
         return Swizzle(names.index(name), 4, 3)
 
     def __str__(self) -> str:

@@ -67,7 +67,7 @@ class CopyAtom(Displayed):
         check_name(self.name)
         check_members((self.contract.instruction,), (get_args(CopyInstruction),))
         if not (self.contract.has(Role.SOURCE) and self.contract.has(Role.DESTINATION)):
-            raise LayoutError(Code.ATOM_INVALID, f"{self.name} is no copy: it lacks a source or a destination")
+            raise LayoutError(Code.ATOM_INVALID, f"{self.name} is not a copy: it lacks a source or a destination")
         total = cosize(self.ref_bits)
         for role, layout in (("src", self.src_bits), ("dst", self.dst_bits), ("ref", self.ref_bits)):
             repeats = isinstance(self.instruction, TmemCp)  # which repeats rows, or writes some rows of a matrix only

@@ -33,7 +33,7 @@ def copy_atom(name: str, val_bits: int = 1) -> CopyAtom:
         near = get_close_matches(name[:80], (*COPY_ATOMS, *TMEM_COPIES), n=3, cutoff=0.4)
         raise LayoutError(
             Code.ATOM_UNKNOWN,
-            f"there is no copy atom {name[:80]!r}",
+            f"unknown copy atom {name[:80]!r}",
             f"similar names: {', '.join(near)}" if near else "",
         )
     return _make_cached(name, val_bits)

@@ -37,7 +37,7 @@ class MmaAtom(Displayed):
         check_members((self.contract.instruction,), (get_args(MmaInstruction),))
         contract = self.contract
         if not isinstance(contract.numbers, Products) or not all(map(contract.has, (Role.D, Role.A, Role.B))):
-            raise LayoutError(Code.ATOM_INVALID, f"{self.name} is no multiplication: it lacks D, A, B or products")
+            raise LayoutError(Code.ATOM_INVALID, f"{self.name} is not a multiplication: it lacks D, A, B or products")
         m, n, k = self.shape
         sizes = {Role.A: m * k, Role.B: n * k, Role.C: m * n, Role.D: m * n}
         for operand in contract.operands:

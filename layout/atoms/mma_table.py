@@ -216,4 +216,4 @@ def _unknown(name: str) -> LayoutError:
         known = (*MMA_ATOMS, *_warpgroup_atoms()) if name.startswith("SM90_") else (*MMA_ATOMS,)
         near = get_close_matches(name[:80], known, n=3, cutoff=0.7)
         hint = f"similar names: {', '.join(near)}" if near else "names are CuTe's, such as SM80_16x8x16_F32F16F16F32_TN"
-    return LayoutError(Code.ATOM_UNKNOWN, f"there is no MMA atom {name[:80]!r}", hint)
+    return LayoutError(Code.ATOM_UNKNOWN, f"unknown MMA atom {name[:80]!r}", hint)

@@ -22,7 +22,7 @@ def repeat_to(loads: bool, shape: str, column_bits: int, packs: bool = False) ->
     if not fitting:
         raise LayoutError(
             Code.ATOM_OPERAND,
-            f"a lane of {column_bits} bits is no multiple of the {width} of shape {shape}",
+            f"a lane of {column_bits} bits is not a multiple of the {width} of shape {shape}",
             "use a wider tile",
         )
     return (tmem_load if loads else tmem_store)(shape, fitting[-1], packs)

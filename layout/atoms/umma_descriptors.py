@@ -141,7 +141,7 @@ class SmemDescriptor:
         if self.version != VERSION:
             yield f"version {self.version} in bits 46 to 48, which are 1; wgmma's descriptors have 0"
         if self.swizzling not in [form.value for form in Swizzling]:
-            yield f"{self.swizzling} in bits 61 to 63, which is no swizzle: 0 none, 2 128 bytes, 4 64 bytes, 6 32 bytes"
+            yield f"{self.swizzling} in bits 61 to 63 is not a swizzle: 0 none, 2 128 bytes, 4 64 bytes, 6 32 bytes"
         if self.reserved:
             yield f"{self.reserved:#x} in bits 53 to 60, which are 0"
 

@@ -122,7 +122,7 @@ def _kind(family: str, values: int, ultra: bool, sparse: bool) -> str:
 def _element(text: str, name: str) -> str:
     element = BY_CXX.get(text.replace("_unpacksmem_t", "_t"))
     if element is None:
-        raise _unknown(name, f"{text} is no element type")
+        raise _unknown(name, f"{text} is not an element type")
     return element.ptx
 
 
@@ -139,4 +139,4 @@ def _choose(known: Mapping[str, _T], text: str, name: str) -> _T:
 
 
 def _unknown(name: str, problem: str) -> LayoutError:
-    return LayoutError(Code.ATOM_UNKNOWN, f"there is no MMA atom {name[:120]!r}: {problem}", "names are CuTe's")
+    return LayoutError(Code.ATOM_UNKNOWN, f"unknown MMA atom {name[:120]!r}: {problem}", "names are CuTe's")

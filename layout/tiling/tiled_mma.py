@@ -114,7 +114,7 @@ class TiledMma(Displayed):
             if is_static(extent) and extent % tile:
                 raise LayoutError(
                     Code.TILE_RANK,
-                    f"operand {operand} has {extent} elements along {'MNK'[axis]}, no multiple of the tile's {tile}",
+                    f"operand {operand} has {extent} elements along {'MNK'[axis]}, not a multiple of the tile's {tile}",
                     "use whole tiles, or a smaller instruction",
                 )
 

@@ -97,7 +97,7 @@ def _run(gmem: Layout, to_mode: Layout, most: int | None) -> tuple[tuple[int, ..
     if not paths:
         raise LayoutError(
             Code.TMA_BOX,
-            f"no TMA copy moves a part of the tile: neighbours in shared memory are not adjacent in {gmem}",
+            f"no TMA copy can move this tile: neighbours in shared memory are not adjacent in {gmem}",
             "let shared memory begin with a mode along which the tile's elements are neighbours in the tensor",
         )
     return tuple(extents), paths

@@ -91,7 +91,7 @@ def place_scales(shape: object, *, of_b: bool = False, two_by_two: bool = False)
     rows, (vector, factors) = product(tile[0]), values
     quarters = rows // QUARTER // (2 if of_b and two_by_two else 1)
     if not is_static(rows) or not quarters or rows % QUARTER:
-        raise LayoutError(Code.ATOM_OPERAND, f"{rows} rows of scale factors are no multiple of {QUARTER}")
+        raise LayoutError(Code.ATOM_OPERAND, f"{rows} rows of scale factors are not a multiple of {QUARTER}")
     column = CELL_FACTORS * LANES
     if of_b and two_by_two:
         of_rows = ((QUARTER, quarters), 2, 2), ((1, column), 2 * QUARTER, QUARTER)

@@ -187,7 +187,7 @@ def check_geometry(array: Array) -> None:
     if len(array.shape) != len(array.strides):
         raise ArrayError(f"has {len(array.shape)} extents and {len(array.strides)} strides")
     if any(type(number) is not int for number in (*array.shape, *array.strides)):
-        raise ArrayError(f"has extents {shown(array.shape)} and strides {shown(array.strides)}, which are no integers")
+        raise ArrayError(f"has extents {shown(array.shape)} and strides {shown(array.strides)}, which are not integers")
     if any(step < 0 for step in array.strides):
         raise ArrayError(f"has negative strides {shown(array.strides)}", "pass a copy of it")
     if 0 in array.shape:
@@ -313,7 +313,7 @@ def _integer(number: object) -> int:
     try:
         return int(index(cast("SupportsIndex", number)))
     except TypeError:
-        raise ArrayError(f"has an extent or a stride {shown(number)}, which is no integer") from None
+        raise ArrayError(f"has an extent or a stride {shown(number)}, which is not an integer") from None
 
 
 def _known(name: str) -> ElementType:

@@ -121,7 +121,7 @@ def make_generators(
         """Integers from `lo` to `hi - 1`."""
         low, high = _number(lo), _number(hi)
         if not isinstance(low, int) or not isinstance(high, int) or low >= high:
-            raise UnfitError(f"there is no integer from {low} to below {high}", "write integers(0, 10)")
+            raise UnfitError(f"the range {low} to below {high} contains no integer", "write integers(0, 10)")
         memory.check(elements * 8)
         return random(seed).integers(low, high, shape)
 

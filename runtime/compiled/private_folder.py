@@ -117,7 +117,7 @@ def open_private(path: Path, *, close_to_others: bool = False) -> PrivateFolder:
     """A folder of this user that no other user can write; above it may be any folder. With `close_to_others`, it is
     made where it is missing, with those above it, and other users lose the right to write to it. Close it after use.
 
-    FileNotFoundError if there is no such folder, OSError if it is a link, no folder, or another user's.
+    FileNotFoundError if no such folder, OSError if it is a link, no folder, or another user's.
     """
     if close_to_others:
         with suppress(FileExistsError):  # a file in place of a folder: making the next one says so
@@ -136,7 +136,7 @@ def _open_folder(path: Path, name: str, parent: int | None, close_to_others: boo
         handle = os.open(name, os.O_RDONLY | os.O_DIRECTORY | _NO_LINK, dir_fd=parent)
     except OSError as error:
         if error.errno in (ELOOP, ENOTDIR):  # which of them a link gives depends on the system
-            raise NotADirectoryError(ENOTDIR, "it is a link or no folder", str(path)) from None
+            raise NotADirectoryError(ENOTDIR, "it is a link or not a folder", str(path)) from None
         raise
     try:
         status = os.fstat(handle)
@@ -157,7 +157,7 @@ def _is_own(status: os.stat_result) -> bool:
 def _check(status: os.stat_result, is_kind: Callable[[int], bool], path: Path) -> None:
     """OSError unless the status is that of a file or folder, no link, of this user, which no other user can write."""
     if not is_kind(status.st_mode):
-        raise NotADirectoryError(ENOTDIR, f"it is no {'folder' if is_kind is stat.S_ISDIR else 'file'}", str(path))
+        raise NotADirectoryError(ENOTDIR, f"it is not a {'folder' if is_kind is stat.S_ISDIR else 'file'}", str(path))
     if not _is_own(status):
         raise PermissionError(EPERM, "it belongs to another user", str(path))
     if _POSIX and status.st_mode & _OTHERS_WRITE:

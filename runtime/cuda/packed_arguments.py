@@ -76,7 +76,7 @@ def _check_names(artifact: Artifact, args: Mapping[str, CudaArgument]) -> None:
     missing = [name for name in artifact.names if name not in args]
     unknown = [name for name in args if name not in artifact.names]
     if missing or unknown:
-        problem = f"argument '{missing[0]}' is missing" if missing else f"there is no argument '{unknown[0]}'"
+        problem = f"argument '{missing[0]}' is missing" if missing else f"unknown argument '{unknown[0]}'"
         raise LaunchError(
             Code.RUN_ARGUMENT,
             f"kernel '{artifact.kernel}': {problem}",

@@ -88,7 +88,7 @@ def check_product(warp: Warp, site: Site, name: str, operands: Sequence[NumPyArr
             lane = int(warp.lane_numbers()[wrong(wide).any(axis=1).argmax()])
             most = ", ".join(f"|{n}| up to {np.abs(x).max():.6g}" for n, x in zip("ABC", given, strict=True))
             if not warp.launch.forgives(code, site):
-                warp.fault(code, site, lane, f"{name} makes {verb} of operands without one: {most}", _RANGE)
+                warp.fault(code, site, lane, f"{name} produces {verb} from operands without one: {most}", _RANGE)
 
 
 def _not_finite(x: NumPyArray) -> NDArray[np.bool_]:
@@ -200,7 +200,7 @@ def _watch(op: Operation, t: Translator, step: Step | Suspending | None, looks: 
                 if lanes.any() and not warp.launch.forgives(code, site):
                     lane = int(lanes.argmax())
                     shown = ", ".join(_shown(operand, lane) for operand in given)
-                    warp.fault(code, site, lane, f"{text}: of {shown} it makes {_shown(value, lane)}", hint)
+                    warp.fault(code, site, lane, f"{text}: from {shown} it produces {_shown(value, lane)}", hint)
 
     return look
 
@@ -234,8 +234,8 @@ def _finite(kind: ValueKind) -> Look:
         for operand in floats:
             no_nan = no_nan & ~_by_lane(np.isnan(operand))
             all_finite = all_finite & ~_by_lane(~np.isfinite(operand))
-        yield _by_lane(np.isnan(made)) & no_nan, Code.SIM_NAN, "makes NaN of operands that are not NaN", _RANGE
-        yield _by_lane(np.isinf(made)) & all_finite, Code.SIM_INFINITY, "makes infinity of finite operands", _RANGE
+        yield _by_lane(np.isnan(made)) & no_nan, Code.SIM_NAN, "produces NaN from operands that are not NaN", _RANGE
+        yield _by_lane(np.isinf(made)) & all_finite, Code.SIM_INFINITY, "produces infinity from finite operands", _RANGE
 
     return look
 

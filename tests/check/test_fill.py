@@ -91,7 +91,7 @@ def test_a_scalar_argument_has_rank_0() -> None:
         ("B", F32, "no argument 'B'"),
         ("normal(sigma=2)", F32, "the arguments do not fit normal(mean=0, std=1, seed=None)"),
         ("integers(3)", F32, "the arguments do not fit integers(lo, hi, seed=None)"),
-        ("integers(3, 3)", F32, "there is no integer from 3 to below 3"),
+        ("integers(3, 3)", F32, "the range 3 to below 3 contains no integer"),
         ("normal(seed=-1)", F32, "a seed is an integer, zero or more"),
         ("poison + 1", F32, "'poison' stands alone"),
         ("A", F32, "shape (2, 2)"),

@@ -91,7 +91,7 @@ def test_programs_of_a_folder(folder: Path) -> None:
 def test_a_clean_program(folder: Path) -> None:
     outcome = check(Job(str(folder / "good.py")))
     assert (outcome.verdict, outcome.lines, outcome.launches) == ("clean", (), 1)
-    with pytest.raises(TilefoldError, match="there is no such file or folder") as caught:
+    with pytest.raises(TilefoldError, match="no such file or folder") as caught:
         collect([str(folder / "absent")])
     assert caught.value.code == "E4001"
     assert collect([str(folder / "module.py")]) == [str(folder / "module.py")]
@@ -173,7 +173,7 @@ def test_a_ray_cluster_whose_worker_is_killed(tmp_path: Path) -> None:
 
 def test_workers_that_do_not_exist() -> None:
     for place in ("ray", "ray:", "dask:", "nowhere:1"):
-        with pytest.raises(TilefoldError, match="there are no such workers") as caught, workers_at(place, None):
+        with pytest.raises(TilefoldError, match="no such workers") as caught, workers_at(place, None):
             pass
         assert caught.value.code == "E4003"
 

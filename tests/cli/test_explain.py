@@ -108,7 +108,7 @@ def test_list_has_every_code(capsys: Capture) -> None:
 def test_unknown_code_names_the_nearest(capsys: Capture) -> None:
     assert main(["explain", "E0299"]) == 1
     said = capsys.readouterr().err
-    assert "error[E4003]: there is no error code 'E0299'" in said
+    assert "error[E4003]: unknown error code 'E0299'" in said
     assert "did you mean E02" in said
 
 

@@ -79,7 +79,7 @@ def test_dumps_every_step_with_its_source_lines(tmp_path: Path) -> None:
         ("cse,,", "error[E2003]"),
         ("a{", "error[E2003]"),
         ('cse{"', "error[E2003]"),
-        ("check-stage{stage=ptx}", "there is no stage 'ptx'"),
+        ("check-stage{stage=ptx}", "unknown stage 'ptx'"),
         ("check-stage{stage=instr}", "error[E"),
     ],
 )

@@ -98,7 +98,7 @@ def test_every_message_of_the_parser_has_words_of_our_own(message: str) -> None:
         ("%x = arith.addf %f, 1 : f32", 25, "expected a value such as %a, found '1'", "arith.constant 1"),
         ("%x = arith.addi %f, %f : f32", 10, "the operation takes no f32", ""),
         ("%x = arith.addf %f, %f : f64", 21, "the value is of type f32 elsewhere, not f64", "convert the value"),
-        ("%x = arith.addf %f, %f : f32;", 33, "unexpected character ';'", "operations end without ';'"),
+        ("%x = arith.addf %f, %f : f32;", 33, "unexpected character ';'", "operations do not end in ';'"),
         ("%x arith.addf %f, %f : f32", 8, "expected '=' after the names of the results, found 'arith.addf'", ""),
         ("%f = arith.addf %f, %f : f32", 5, "%f is defined twice", "give one of the two another name"),
         ("%x = arith.constant 1.5 : i32", 31, "a number with a point is not an integer", "write 1, not 1.0"),

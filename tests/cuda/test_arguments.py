@@ -171,7 +171,7 @@ def test_missing_and_unknown_arguments() -> None:
     program = _artifact(Parameter("n", SCALARS["i32"]))
     with pytest.raises(LaunchError, match="argument 'n' is missing"):
         PackedArguments(driver, program, {})
-    with pytest.raises(LaunchError, match="there is no argument 'm'"):
+    with pytest.raises(LaunchError, match="unknown argument 'm'"):
         PackedArguments(driver, program, {"n": 1, "m": 2})
 
 

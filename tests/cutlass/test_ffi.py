@@ -48,7 +48,7 @@ def compiled() -> CompiledFunction:
 @pytest.mark.parametrize(
     ("wrong", "kind", "words"),
     [
-        (lambda: (vector(32), 1), TypeError, r"argument 'b' is of type int, but its annotation is a tensor"),
+        (lambda: (vector(32), 1), TypeError, r"argument 'b' is of type int, but is annotated as a tensor"),
         (lambda: (vector(32), vector(48)), ValueError, r"'b' has extent 0 48, but extent 0 of argument 'a' is 32"),
         (lambda: (vector(40), vector(40)), ValueError, r"'a' is \(40\):\(1\) of f32; .* for \(\?\{div=16\}\):\(1\)"),
         (lambda: (vector(32), vector(32).astype(np.int32)), ValueError, r"'b' is \(32\):\(1\) of i32; .* of f32"),

@@ -172,11 +172,11 @@ MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
         lambda a: from_dlpack(a).mark_compact_shape_dynamic(1, (0, 1), 3),
         "is not a multiple of 3",
     ),
-    (lambda a: from_dlpack(a).mark_compact_shape_dynamic(1, (1, 0)), "is not that of strides"),
+    (lambda a: from_dlpack(a).mark_compact_shape_dynamic(1, (1, 0)), "does not match the strides"),
     (lambda a: cute.compile(Scaled(3), a[0], 0)(a[0], "s"), "a str is not a stream"),
     (lambda a: cute.compile(3, a), "a int cannot be compiled"),
     (lambda a: cute.compile(add, a, a, 1, options="--fast"), "unrecognized arguments: --fast"),
-    (lambda a: cutlass.dtype("Float17"), "there is no type of elements named 'Float17'"),
+    (lambda a: cutlass.dtype("Float17"), "unknown element type 'Float17'"),
 )
 
 
@@ -229,7 +229,7 @@ def test_options_of_ptxas_reach_it() -> None:
     ("options", "words"),
     [
         ("--link-libraries a.bc", "no libraries are linked"),
-        ("--opt-level 4", "no level of optimisation 4"),
+        ("--opt-level 4", "unknown optimisation level 4"),
         ("--opt-level x", "invalid int value: 'x'"),
         ("--gpu-arch sm_99", "unknown target 'sm_99'"),
         ("--ptxas-options 'open", "No closing quotation"),

@@ -31,7 +31,7 @@ def tiled(a: cute.Tensor, tile: cute.Constexpr):
 
 """
 HOST = "@cute.jit\ndef host(a: cute.Tensor, tile=None):\n    {}\n    k(a, 1).launch(grid=1, block=32)\n\nhost(A)\n"
-OPERATION = "operation of a kernel, but a function of the host"
+OPERATION = "this operation belongs in a kernel, but a host function"
 
 IN_HOST = {
     "k(a, 1).launch(block=32)": ("E3105", "the launch has no grid", ".launch(..., grid=(x, y, z))"),
@@ -92,7 +92,7 @@ BY_THE_HOST = {
     "from_dlpack(A).mark_compact_shape_dynamic('1')": ("E5002", "mark_compact_shape_dynamic(str)", "it takes mode"),
     "from_dlpack(A).mark_compact_shape_dynamic(1, divisibility=0)": ("E3106", "divisibility is 0", "at least 1"),
     "make_fake_tensor(cute.Float32, (4, 8), (1,))": ("E3106", "different ranks", "a stride for each extent"),
-    "make_fake_compact_tensor(float, (4, 8))": ("E3106", "not a type of elements", "cute.Float32"),
+    "make_fake_compact_tensor(float, (4, 8))": ("E3106", "not an element type", "cute.Float32"),
     "make_fake_compact_tensor(cute.Float32, (-4, 8))": ("E0205", "not positive", ""),
     "make_fake_compact_tensor(cute.Float32, (4, 8), stride_order=(0, 0))": (
         "E3106",
@@ -100,7 +100,7 @@ BY_THE_HOST = {
         "different",
     ),
     "make_ptr(cute.Float32, 'x')": ("E3106", "an address is an integer", "data_ptr()"),
-    "make_ptr(np.float32, 0x1000)": ("E3106", "not a type of elements", "cute.Float32"),
+    "make_ptr(np.float32, 0x1000)": ("E3106", "not an element type", "cute.Float32"),
     "sym_int('n')": ("E3106", "sym_int(n, 1)", "32 or 64"),
     "cute.testing.benchmark(3)": ("E3105", "type int cannot be called", ""),
     "cute.testing.benchmark(print, iters=3)": ("E5009", "'iters'", "did you mean iterations"),

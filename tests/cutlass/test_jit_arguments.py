@@ -221,7 +221,7 @@ class Faulty:
     ("argument", "words"),
     [
         (Faulty([I32], []), "argument 'count' has 1 types and 0 pointers"),
-        (Faulty([I32], [0]), "argument 'count' has a null pointer to its value 0"),
+        (Faulty([I32], [0]), "argument 'count' has a null pointer for its value 0"),
         (Faulty([I32], [ctypes.c_int32()]), "argument 'count' has a c_int in place of a pointer"),
         (Faulty([IndexType()], [4096]), "argument 'count0' has a value of type index"),
     ],

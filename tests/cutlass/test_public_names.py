@@ -93,7 +93,7 @@ def refusing(x: cute.Tensor, case: cute.Constexpr) -> None:
         cute.arch.warp_redux_sync(x[0], "fmin", 3)
 
 
-@pytest.mark.parametrize(("case", "words"), [("order", "no order 'release'"), ("lanes", "takes all lanes")])
+@pytest.mark.parametrize(("case", "words"), [("order", "the memory order 'release'"), ("lanes", "over all lanes")])
 def test_refusals(case: str, words: str) -> None:
     with pytest.raises(TilefoldError, match=words):
         refusing(np.zeros(4, np.float32), case).launch(grid=1, block=32, device="sim")

@@ -317,7 +317,7 @@ def managed(*tasks: Task) -> TaskManager:
         (lambda: managed(task("a", 0, reads(needs("x")))), r"calls take\(\) of 'x'"),
         (lambda: (x := needs("x"), managed(task("a", 0, waits(x), [x]))), "which has no pipeline"),
         (lambda: schedule(late)(needs("x")), "a later step has replaced the value of 'value'"),
-        (lambda: reads(Needs(name="x")), "'value' of 'x' has not been made"),
+        (lambda: reads(Needs(name="x")), "'value' of 'x' has not been created"),
         (lambda: task("a", 0, nothing), "the schedule of 'a' is a function"),
         (lambda: config(1, interleave_stride=2), "E5009"),
         (lambda: needs("x").wait(), "E5001"),

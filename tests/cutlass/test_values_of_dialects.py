@@ -89,8 +89,8 @@ def test_mistakes_with_packed_floats() -> None:
 
     a, b = np.zeros(4, np.float32), np.zeros(4, np.int32)
     texts = (
-        "takes nothing of c", "no conversion cvt.rz.e4m3x2.f32", "static place", "no member 2", "no place in memory",
-        "only a tensor map",
+        "does not use c", "no conversion cvt.rz.e4m3x2.f32", "static position", "no member 2",
+        "cannot be placed in memory", "supports only tensor maps",
     )  # fmt: skip
     for case, text in enumerate(texts):
         with pytest.raises(TilefoldError, match=text) as caught:
@@ -259,6 +259,6 @@ def test_elements_and_slices_of_vectors() -> None:
     a, o = np.arange(1, 9, dtype=np.float32), np.zeros(4, np.float32)
     by_elements(a, o).launch(grid=1, block=1, device="sim")
     assert o.tolist() == [3, 4, 5, 2]
-    with pytest.raises(TilefoldError, match="a slice has one offset and the stride 1") as caught:
+    with pytest.raises(TilefoldError, match="a slice must have one offset and the stride 1") as caught:
         vector.extract_strided_slice(None, None, [0], [1], [2])  # pyright: ignore[reportArgumentType]
     assert caught.value.code == "E5002"

@@ -83,5 +83,5 @@ def test_a_word_of_four_floats() -> None:
 
 
 def test_a_word_of_other_floats_is_refused() -> None:
-    with pytest.raises(TilefoldError, match="Float16 is no 8-bit float"):
+    with pytest.raises(TilefoldError, match="Float16 is not an 8-bit float"):
         cute.arch.pack_float8(1.0, 2.0, 3.0, 4.0, cute.Float16)

@@ -173,7 +173,7 @@ def test_groups_by_the_default_configurations() -> None:
     [
         (((2, 64, 64), (3, 64, 64), 3), SMALL, "3 groups of B"),
         (((2, 64, 64), (2, 64, 64), 3), SMALL, "2 groups of B"),
-        (((100, 64), (2, 64, 64), 2), SMALL, "M = 100 is no multiple"),
+        (((100, 64), (2, 64, 64), 2), SMALL, "M = 100 is not a multiple"),
         (((2, 64, 64), (2, 64, 64), 2), {**SMALL, "cluster": (2, 1)}, "in no clusters"),
         (((2, 64, 0), (2, 64, 0), 2), SMALL, "K is 0"),
     ],

@@ -100,7 +100,7 @@ def test_machine_code(name: str, changed: dict[str, str], multiplications: str, 
     [
         (SCALED, {"K": "192"}, "K is a multiple of 128"), (SCALED, {"TILE_N": "256"}, "TILE_N is 128 or 192"),
         (SCALED, {"OUT": "f32"}, "OUT is f16 or bf16"), (SCALED, {"N": "100"}, "multiples of 16 bytes"),
-        (GROUPED, {"MASKED": "0", "M": "200"}, "M = 200 is no multiple"),
+        (GROUPED, {"MASKED": "0", "M": "200"}, "M = 200 is not a multiple"),
         (GROUPED, {"K": "100"}, "multiples of 16 bytes"), (GROUPED, {"AB": "f32"}, "AB is f16 or bf16"),
         (GROUPED, {"STAGES": "1"}, "one group and two stages"),
     ],

@@ -278,7 +278,7 @@ def test_check_finds_no_fault() -> None:
         (lambda: kernels.gemm(normal(0, 2, 8), normal(0, 2, 8, dtype=np.float32)), "b of float32"),
         (lambda: kernels.linear(normal(0, 2, 8), normal(0, 2, 8), activation="tanh"), "activation is 'tanh'"),
         (lambda: kernels.attention(*(np.zeros((1, 20, 1, 80), np.float16),) * 3, **SIM), "D is 80"),
-        (lambda: kernels.attention(*[normal(0, 1, 8, 1, 64)] * 3, window=4), "a window without causal"),
+        (lambda: kernels.attention(*[normal(0, 1, 8, 1, 64)] * 3, window=4), "a window requires causal"),
         (lambda: kernels.grouped_gemm(GROUPS, GROUPS, ROWS, target="sm_80"), "no kernel for sm_80"),
     ],
 )  # fmt: skip

@@ -206,7 +206,7 @@ def test_atoms_that_do_not_exist(name: str, code: Code) -> None:
 
 
 def test_operands_are_whole_tiles() -> None:
-    with pytest.raises(LayoutError, match="no multiple of the tile's 128") as error:
+    with pytest.raises(LayoutError, match="not a multiple of the tile's 128") as error:
         make_tiled_mma(mma_atom(F16)).partition_shape("A", (192, 64))
     assert error.value.code is Code.TILE_RANK
 
@@ -250,5 +250,5 @@ def test_a_part_that_leaves_the_matrix_is_refused() -> None:
     """CuTe rounds a tile of 128 columns up also where the matrix has 64, and the part has columns beyond it."""
     name = "SM100_MMA_F16BF16_SS<half_t,half_t,float,128,64,Major::MN,Major::MN>"
     wide = make_tiled_mma(mma_atom(name), None, (None, 128))
-    with pytest.raises(LayoutError, match="64 elements along N, no multiple of the tile's 128"):
+    with pytest.raises(LayoutError, match="64 elements along N, not a multiple of the tile's 128"):
         wide.partition_C(Layout((256, 64), (64, 1)), 0)

@@ -65,5 +65,5 @@ def test_descriptors_of_shared_memory() -> None:
 def test_a_descriptor_of_wgmma_is_none_of_these() -> None:
     problems = list(SmemDescriptor.decode(1 << 62 | 64 << 32 | 1 << 16).problems())
     assert problems == ["version 0 in bits 46 to 48, which are 1; wgmma's descriptors have 0"]
-    assert "which is no swizzle" in next(SmemDescriptor(0, 1, 64, 3).problems())
+    assert "is not a swizzle" in next(SmemDescriptor(0, 1, 64, 3).problems())
     assert "bits 53 to 60" in next(SmemDescriptor(0, 1, 64, 2, reserved=1).problems())

@@ -75,7 +75,7 @@ def test_the_type_index_ends_before_instr() -> None:
 def test_an_unknown_stage_is_named() -> None:
     with pytest.raises(TilefoldError) as caught:
         apply(POOL, "check-stage{stage=machine}")
-    assert "there is no stage 'machine'" in str(caught.value)
+    assert "unknown stage 'machine'" in str(caught.value)
     assert "cute, folded, atoms, index, instr" in str(caught.value)
 
 

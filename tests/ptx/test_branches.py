@@ -446,7 +446,7 @@ def test_a_barrier_more_than_those_that_have_returned_is_a_remark(threads: int, 
     call = tilefold.load_ptx(kernel(body))["k"](np.zeros(threads, np.int32))
     report = call.check(1, threads)
     assert report.verdict == "clean"
-    text = f"waits for some threads only: {others} others of the block have met them at a barrier before, and returned"
+    text = f"waits for only some threads: {others} others of the block have met them at a barrier before, and returned"
     assert [remark.message for remark in report.remarks] == [text]
     body = body.replace("bar.sync 0; st.global.u32 [%d4], %r1;", "st.global.u32 [%d4], %r1;")
     assert not tilefold.load_ptx(kernel(body))["k"](np.zeros(threads, np.int32)).check(1, threads).remarks

@@ -58,7 +58,7 @@ def test_check_and_run_take_ptx(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["--arg", "A=f32[4]"], "argument 'k' has no value"),
         (["--arg", "A=f33[4]"], "there is no type f33"),
         (["--arg", "Q=1"], "the kernel has no argument 'Q'"),
-        (["--arg", "A=f32[4]", "--arg", "k=f32[4]"], "which no array is"),
+        (["--arg", "A=f32[4]", "--arg", "k=f32[4]"], "which is not passed as an array"),
         (["--arg", "A=f32[4]", "--arg", "k=1", "--arg", "n=1"], "the launch has no block"),
         (["--launch", "other"], "no kernel 'other'"),
     ],

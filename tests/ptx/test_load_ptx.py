@@ -54,7 +54,7 @@ def test_names_sizes_and_arguments_are_checked() -> None:
         program["scale"](a)
     with pytest.raises(TilefoldError, match="the launch has no block"):
         program["scale"](a, 1.0, 1).launch(grid=1)
-    with pytest.raises(TilefoldError, match="which no array is passed as"):
+    with pytest.raises(TilefoldError, match="which is not passed as an array"):
         program["scale"](a, a, 1).launch(grid=1, block=32)
     structure = kernel("ret;", ".param .align 4 .b8 S[8]")
     with pytest.raises(TilefoldError, match="is a structure of 8 bytes"):

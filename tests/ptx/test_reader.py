@@ -133,7 +133,7 @@ def test_a_text_that_ends_early_or_is_too_long_is_refused() -> None:
     [
         ("frobnicate.u32 %r1, %r2;", "the instruction frobnicate.u32 is not supported"),
         ("add.frob.u32 %r1, %r2, %r2;", "the modifier .frob is not supported"),
-        ("add.u32 %r1;", "not those of a supported form"),
+        ("add.u32 %r1;", "combination of operands and modifiers is not supported"),
         ("brx.idx %r1, ts;", "the form of brx is not supported"),
         ("call 7, (%r1);", "the form of the call"),
         ("mov.u32 %r1, %pm0;", "special register"),

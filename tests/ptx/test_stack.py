@@ -94,7 +94,7 @@ def test_memory_of_the_heap() -> None:
     (f"{ALLOCATE} ld.u32 %r3, [%d5+8];", Code.SIM_OUT_OF_BOUNDS, "the gap behind an allocation of 8 bytes by malloc"),
     (f"{ALLOCATE} ld.u32 %r3, [%d5+4]; st.global.u32 [%d4], %r3;", Code.SIM_UNINITIALISED, "depends on undefined"),
     (f"{ALLOCATE} {FREE} ld.u32 %r3, [%d5];", Code.SIM_OUT_OF_BOUNDS, "an allocation by malloc"),
-    (f"{ALLOCATE} {FREE} {FREE}", Code.SIM_OUT_OF_BOUNDS, "frees memory that is freed already"),
+    (f"{ALLOCATE} {FREE} {FREE}", Code.SIM_OUT_OF_BOUNDS, "frees memory that is already freed"),
     (f"{ALLOCATE} add.u64 %d5, %d5, 4; {FREE}", Code.SIM_OUT_OF_BOUNDS, "frees an address that malloc has not"),
     (f"mov.u64 %d5, %d4; {FREE}", Code.SIM_OUT_OF_BOUNDS, "frees an address that malloc has not"),
     (ALLOCATE.replace("], 8;", "], 100000000;"), Code.SIM_OUT_OF_BOUNDS, "writes 4 bytes"),

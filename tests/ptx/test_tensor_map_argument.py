@@ -92,7 +92,7 @@ def test_bounds_of_the_map() -> None:
         (ARRAY[:, 1:], (16, 16), 0, "E0322: .*begins at the address"),
         (ARRAY, (512, 16), 0, "E0323: .*extent 512"),
         (ARRAY, (16, 64), 128, "E0323: .*256 bytes, more than the 128"),
-        (ARRAY, (16, 16), 48, "E0323: there is no swizzle of 48 bytes"),
+        (ARRAY, (16, 16), 48, "E0323: a tensor map cannot swizzle by 48 bytes"),
     ],
 )
 def test_refusals(array: Any, box: tuple[int, ...], swizzle: Any, message: str) -> None:
@@ -135,8 +135,8 @@ def test_the_command_describes_maps(tmp_path: Path, capsys: pytest.CaptureFixtur
     ("changed", "code", "said"),
     [
         ({"from": "map(A, box=16)"}, "E0322", "no tensor map with the box 16 describes 'A', f16 of (40, 64)"),
-        ({"from": "map(A box=16)"}, "E3106", "map(A box=16): no tensor map"),
-        ({"from": "map(A, box=16x64, swizzle=5)"}, "E3106", "no tensor map"),
+        ({"from": "map(A box=16)"}, "E3106", "map(A box=16): not a tensor map"),
+        ({"from": "map(A, box=16x64, swizzle=5)"}, "E3106", "not a tensor map"),
         ({"from": "map(A, box=16x65)"}, "E0323", "box"),
         ({"A": "7"}, "E3106", "'A' is not an array"),
         ({"C": "map(A, box=16x64)"}, "E3106", "the kernel has no argument 'C'"),

@@ -58,6 +58,6 @@ def test_a_kernel_runs_and_its_fault_is_at_the_line_in_python(tmp_path: Path) ->
 
 
 def test_what_is_no_launch_of_triton_is_refused() -> None:
-    with pytest.raises(TilefoldError, match="no launch of a Triton kernel") as error:
+    with pytest.raises(TilefoldError, match="not a launch of a Triton kernel") as error:
         tilefold.triton.check(len, 1)
     assert error.value.code == Code.RUN_LAUNCH

@@ -499,5 +499,5 @@ def test_a_vector_is_stored_in_its_own_type() -> None:
 
 def test_a_vector_is_stored_without_an_order() -> None:
     A, B = np.arange(8, dtype=np.float16), np.zeros(8, np.float16)
-    with pytest.raises(ProgramError, match=r"E5002.*has one element"):
+    with pytest.raises(ProgramError, match=r"E5002.*takes a single element"):
         words_stored(A, B, "release").launch(grid=1, block=1, device="sim")

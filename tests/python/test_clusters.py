@@ -157,9 +157,9 @@ def test_a_relaxed_arrival_at_the_beginning() -> None:
 
 
 WRONG: list[tuple[Callable[[Any, Any], object], str]] = [
-    (lambda bar, peer: cute.arch.mbarrier_wait(peer, 0), "awaits mbarriers of its own block only"),
-    (lambda bar, peer: cute.arch.mbarrier_init(peer, 1), "awaits mbarriers of its own block only"),
-    (lambda bar, peer: cute.arch.mbarrier_arrive(peer, 1), "awaits mbarriers of its own block only"),
+    (lambda bar, peer: cute.arch.mbarrier_wait(peer, 0), "wait on mbarriers of its own block only"),
+    (lambda bar, peer: cute.arch.mbarrier_init(peer, 1), "wait on mbarriers of its own block only"),
+    (lambda bar, peer: cute.arch.mbarrier_arrive(peer, 1), "wait on mbarriers of its own block only"),
     (lambda bar, peer: cute.arch.store_async(bar, 1, peer), "not in the shared memory of a block of the cluster"),
     (lambda bar, peer: cute.arch.red_async("add", peer, 1, bar), "not in the shared memory of a block"),
     (lambda bar, peer: cute.arch.store_async(bar.ssa, 1, peer), "expected the address of an element"),

@@ -118,7 +118,7 @@ def not_every_path_returns(out: Any) -> None:
 
 def comprehension(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    out[t] = len([i for i in range(4) if t > i])  # error: E5003, Python decides which elements a comprehension has
+    out[t] = len([i for i in range(4) if t > i])  # error: E5003, Python evaluates a comprehension
 
 
 def assertion(out: Any) -> None:
@@ -129,7 +129,7 @@ def assertion(out: Any) -> None:
 def guard(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
     match (t, 1):
-        case (x, 1) if x > 3:  # error: E5003, Python decides which pattern matches
+        case (x, 1) if x > 3:  # error: E5003, Python evaluates match
             out[t] = 1
         case _:
             pass
@@ -163,7 +163,7 @@ def recursion(out: Any) -> None:
 
 def digits(out: Any) -> None:
     t, _, _ = cute.arch.thread_idx()
-    out[t] = round(out[t], 1)  # error: E5002, a value is rounded to integers only
+    out[t] = round(out[t], 1)  # error: E5002, a value can be rounded to an integer only
 
 
 def number_that_is_too_large(out: Any) -> None:
@@ -210,7 +210,7 @@ def part_of_a_global(out: Any) -> None:
 TABLE: dict[str, Any] = {}
 
 
-async def coroutine(out: Any) -> None:  # error: E5005, 'async def' cannot become part of a kernel
+async def coroutine(out: Any) -> None:  # error: E5005, 'async def' is not supported in a kernel
     out[0] = 1
 
 
@@ -226,12 +226,12 @@ def _helper(x: Any) -> Any:
 
 
 def global_statement(out: Any) -> None:
-    global FUNCTIONS  # error: E5005, 'global' cannot become part of a kernel
+    global FUNCTIONS  # error: E5005, 'global' is not supported in a kernel
     FUNCTIONS = out
 
 
 def generator(out: Any) -> Any:
-    yield out  # error: E5005, 'yield' cannot become part of a kernel
+    yield out  # error: E5005, 'yield' is not supported in a kernel
 
 
 def walrus(out: Any) -> None:

@@ -36,7 +36,7 @@ EXPRESSIONS = MappingProxyType({
     "A.mean()": ("E5009", "a Tensor has no 'mean'", "of x = t.load(): write x.sum() / x.size"),
     "sum(A)": ("E5002", "Python cannot iterate over a tensor", "t.load().sum()"),
     "sum(x)": ("E5002", "Python cannot iterate over a fragment", "x.sum()"),  # in code that is not rewritten
-    "round(x, 2)": ("E5002", "a value is rounded to integers only", "write round(x)"),
+    "round(x, 2)": ("E5002", "a value can be rounded to an integer only", "write round(x)"),
     "x.sum(axis=2)": ("E5002", "axis is 2, but the fragment has 2 modes", "from 0 to 1"),
     "x.max(axis='a')": ("E5002", "axis is 'a'", "a tuple of them"),
     # stores

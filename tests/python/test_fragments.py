@@ -311,7 +311,7 @@ MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
     (lambda x: [each for each in x], "cannot iterate over a fragment"),
     (lambda x: x & 1, "not defined for Float32"),
     (lambda x: x.reduce("sum"), "expected a reduction"),
-    (lambda x: x.reduce(less_half), "nothing says with which element"),
+    (lambda x: x.reduce(less_half), "needs an initial value"),
     (lambda x: x.reduce(cute.ReductionOp.ADD, 0, (None, 1, 1)), "are nested differently"),
     (lambda x: x.reduce(cute.ReductionOp.ADD, 0, (None, (1, None))), "are nested differently"),
     (lambda x: x.reduce(cute.ReductionOp.ADD, 0, 1.0), "expected integers"),

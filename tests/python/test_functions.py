@@ -314,7 +314,7 @@ def test_without_source_there_are_explicit_builders() -> None:
     for i in range(1, 4):
         first, second = second, first + i
     assert out.tolist() == [6 * t + -(-t // 5) * 5 + first * second if t > 3 else -1 for t in range(N)]
-    with pytest.raises(TilefoldError, match="Python keeps no source of 'body'") as caught:
+    with pytest.raises(TilefoldError, match="the source of 'body' is not available") as caught:
         names["rewritten"](out, 4).build(N)
     assert caught.value.code == "E5004"
     assert "cute.for_, cute.if_ and cute.while_" in str(caught.value)

@@ -151,10 +151,13 @@ def test_registers_of_the_multiprocessor() -> None:
 MISTAKES: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a table of more than 8 bits": (lambda x: cute.arch.lop3(x, x, x, 300), "the table of lop3 is 300"),
     "16 bits": (lambda x: cute.arch.bfe(cute.Int16(x), 0, 1), "of 32 or 64 bits, got a Int16"),
-    "a kind of shift": (lambda x: cute.arch.shf(x, x, 1, "left"), "no kind 'left'"),
-    "a kind of match": (lambda x: cute.arch.match_sync(-1, x, "some"), "no kind 'some'"),
-    "a reduction of floats": (lambda x: cute.arch.warp_redux_sync(cute.Float32(x), "add"), "no floats by 'add'"),
-    "a rounding": (lambda x: cute.arch.add_packed_f32x2((1.0, 1.0), (1.0, 1.0), rnd="up"), "no rounding 'up'"),
+    "a kind of shift": (lambda x: cute.arch.shf(x, x, 1, "left"), "the mode 'left'"),
+    "a kind of match": (lambda x: cute.arch.match_sync(-1, x, "some"), "the kind 'some'"),
+    "a reduction of floats": (
+        lambda x: cute.arch.warp_redux_sync(cute.Float32(x), "add"),
+        "do not support 'add' of floats",
+    ),
+    "a rounding": (lambda x: cute.arch.add_packed_f32x2((1.0, 1.0), (1.0, 1.0), rnd="up"), "the rounding mode 'up'"),
 }
 
 

@@ -186,7 +186,7 @@ def test_dynamic_parameters_in_forms_for_type_checkers() -> None:
         copy(a, b).launch(1, 32, device="sim")
         np.testing.assert_array_equal(b[:32], a[:32])
     assert _count(copy) == 1
-    with pytest.raises(LaunchError, match="argument 'B' is of type int, but its annotation is a tensor"):
+    with pytest.raises(LaunchError, match="argument 'B' is of type int, but is annotated as a tensor"):
         copy(np.zeros(1), 1).build(32)
 
 
@@ -280,7 +280,7 @@ def annotated(A: cute.Tensor, n: cute.Int32 = 1, B: cute.Tensor | None = None, C
 def test_argument_of_another_kind_than_its_annotation(name: str, value: Any) -> None:
     what = "number" if name == "n" else "tensor"
     given = {"A": np.zeros(THREADS, np.int32), name: value}
-    with pytest.raises(LaunchError, match=f"argument '{name}' is of type .*, but its annotation is a {what}"):
+    with pytest.raises(LaunchError, match=f"argument '{name}' is of type .*, but is annotated as a {what}"):
         _run(annotated, **given)
     _run(annotated, np.zeros(THREADS, np.int32), B=np.zeros(1), C=cute.dynamic(np.zeros(1)))
 
@@ -377,11 +377,11 @@ def test_device_that_there_is_not(device: Any) -> None:
 
 def test_stage_is_one_and_is_simulated() -> None:
     a, b = _arrays()
-    with pytest.raises(TilefoldError, match="there is no stage 'late'"):
+    with pytest.raises(TilefoldError, match="unknown stage 'late'"):
         scaled(a, b, 1.0).launch(1, THREADS, stage="late")
     with pytest.raises(LaunchError, match="stage is 'instr', and device 'cuda'"):
         scaled(a, b, 1.0).launch(1, THREADS, stage="instr", device="cuda")
-    with pytest.raises(TilefoldError, match="there is no stage 'late'"):
+    with pytest.raises(TilefoldError, match="unknown stage 'late'"):
         scaled.ir("late")
 
 

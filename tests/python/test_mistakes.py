@@ -88,7 +88,7 @@ MISTAKES = MappingProxyType({
     "cute.take(A, 1, 3)": ("E0208", "modes 1 to 2 are not a range of 2 modes", ""),
     "cute.append((1, 2), up_to_rank=1)": ("E0202", "has more than 1 elements", ""),
     "cute.ceil_div((7, 9), (2, 4, 5))": ("E0202", "3 divisors for 2 integers", ""),
-    "cute.elem_less((1, 2), (3,))": ("E0201", "a coordinate of 2 integers has 1 limits", ""),
+    "cute.elem_less((1, 2), (3,))": ("E0201", "1 limits are given for a coordinate of 2 integers", ""),
     "cute.make_tensor(A, 8)": ("E5002", "expected where a tensor begins, got Tensor", "write t.iterator"),
     "cute.domain_offset((1, 2), 3)": ("E5002", "expected a coordinate and a tensor, got tuple and int", "((i, j), t)"),
     "A.iterator + 1.5": ("E5002", "a coordinate is an integer, not float", ""),
@@ -128,7 +128,7 @@ MISTAKES = MappingProxyType({
     "n + 2**20000": ("E5002", "an integer of 20001 bits is not a number of type Int32", "x.to(cute.Int64)"),
     "cute.log(0)": ("E5002", "log of 0 is not a number", "cute.log(cute.Float32(x))"),
     "cute.exp(1e9)": ("E5002", "exp of 1000000000.0 is not a number", "gives infinity or NaN"),
-    "n.to(2)": ("E5002", "expected a type of elements, got 2", "such as cute.Float16"),
+    "n.to(2)": ("E5002", "expected an element type, got 2", "such as cute.Float16"),
     "cute.range(n, unroll=cute)": ("E2007", "unroll is <module", ""),
 })  # fmt: skip
 

@@ -121,4 +121,4 @@ def test_layouts_of_clusters_that_are_refused() -> None:
     assert divided.shape == ((1,), 2, 2, 1)
     assert "the consumer group has 4 arrivals" in str(refusal(create(divided, 4)))
     assert "the consumer group has 4 arrivals" in str(refusal(create(cute.make_layout((1, 2, 2, 1)), 4)))
-    assert "but the block only 2 warps" in str(refusal(create(cute.make_layout((1, 2, 2, 1)), 9)))
+    assert "but the block has only 2 warps" in str(refusal(create(cute.make_layout((1, 2, 2, 1)), 9)))

@@ -320,16 +320,16 @@ def refusal(function: Any, *args: Any, **options: Any) -> TilefoldError:
         (lambda: pipeline.CooperativeGroup(pipeline.Agent.ThreadBlock), "a group cannot have agents of the kind"),
         (lambda: pipeline.make_pipeline_state(PRODUCER, 0), "a pipeline cannot have 0 stages"),
         (lambda: pipeline.NamedBarrier(1, 48), "48 threads meet at a barrier"),
-        (lambda: pipeline.agent_sync(THREAD), "a single thread waits for itself"),
+        (lambda: pipeline.agent_sync(THREAD), "a barrier of a single thread has nothing to wait for"),
         (
             lambda: pipeline.PipelineAsync.create(num_stages=2, producer_group=group(65), consumer_group=group(32)),
-            "the producer group has 65 threads, but the block only 64",
+            "the producer group has 65 threads, but the block has only 64",
         ),
         (
             lambda: pipeline.PipelineTmaAsync.create(
                 num_stages=2, producer_group=group(), consumer_group=group(64), tx_count=16
             ).consumer_release(pipeline.make_pipeline_state(CONSUMER, 2)),
-            "the consumer group has 64 arrivals, but the block only 2 warps",
+            "the consumer group has 64 arrivals, but the block has only 2 warps",
         ),
         (
             lambda: pipeline.PipelineTmaAsync.create(
@@ -359,17 +359,17 @@ def refusal(function: Any, *args: Any, **options: Any) -> TilefoldError:
                 consumer_group=group(),
                 barrier_storage=cute.make_rmem_tensor(4, cute.Int64),
             ),
-            "mbarriers are in rmem",
+            "mbarriers cannot be in rmem",
         ),
         (
             lambda: pipeline.PipelineAsync.create(
                 num_stages=2, producer_group=group(), consumer_group=group()
             ).consumer_wait(pipeline.make_pipeline_state(CONSUMER, 3)),
-            "the state has 3 stages, but the pipeline 2",
+            "the state has 3 stages, but the pipeline has 2",
         ),
         (
             lambda: pipeline.PipelineOrder.create(depth=1, length=0, group_id=0, producer_group=group()),
-            "0 groups cannot take turns",
+            "an ordered sequence cannot have 0 groups",
         ),
     ],
 )

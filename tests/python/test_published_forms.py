@@ -107,7 +107,7 @@ def test_a_predicate_guards_one_instruction() -> None:
         stored(A, False).build(32)
 
 
-@pytest.mark.parametrize(("given", "said"), [({"read_write_args": [1]}, "is read and written")])
+@pytest.mark.parametrize(("given", "said"), [({"read_write_args": [1]}, "both read and written")])
 def test_operands_that_are_read_and_written_are_refused(given: Any, said: str) -> None:
     @cute.kernel
     def changed(A: cute.Tensor):

@@ -237,7 +237,7 @@ MISTAKES: Sequence[tuple[Function, str, str]] = (
     (lambda i, x: cute.Int8(1000), "E5002", "1000 is not a number of type Int8"),
     (lambda i, x: cute.Int32(1.5), "E5002", "1.5 is not a number of type Int32"),
     (lambda i, x: cute.Int32(cast("Any", "1")), "E5002", "expected a value or a number, got str"),
-    (lambda i, x: cute.make_rmem_tensor(4, "f32"), "E5002", "expected a type of elements"),
+    (lambda i, x: cute.make_rmem_tensor(4, "f32"), "E5002", "expected an element type"),
 )
 
 

@@ -267,8 +267,8 @@ MISTAKES: Sequence[tuple[Callable[[Any, Any], object], str, str]] = (
     (lambda t, x: cute.make_rmem_tensor((4, x), cute.Float32), "E5003", "static layout"),
     (lambda t, x: cute.local_tile(t, (x, 4), (0, 0)), "E5003", "are static"),
     (lambda t, x: cute.make_tiled_copy(cast("Any", "atom"), (4, 8), (4, 8)), "E5002", "expected a copy atom"),
-    (lambda t, x: cute.make_copy_atom("SM80_NOTHING", cute.Float16), "E0302", "no copy atom"),
-    (lambda t, x: cute.make_tiled_mma("SM80_NOTHING"), "E0302", "no MMA atom"),
+    (lambda t, x: cute.make_copy_atom("SM80_NOTHING", cute.Float16), "E0302", "unknown copy atom"),
+    (lambda t, x: cute.make_tiled_mma("SM80_NOTHING"), "E0302", "unknown MMA atom"),
     (lambda t, x: cute.nvgpu.MmaOp(cute.Int8, cute.Float32).atom(), "E0302", "no matrix instruction"),
     (
         lambda t, x: cute.nvgpu.MmaOp(cute.TFloat32, cute.Float32).atom(),

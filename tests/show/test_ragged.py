@@ -135,4 +135,4 @@ def test_a_width_by_another_type(capsys: pytest.CaptureFixture[str], named: str,
 )
 def test_types_without_an_atom(capsys: pytest.CaptureFixture[str], named: str) -> None:
     lines = refused(capsys, "tiled-copy", "--thr", "32", "--atom", named, "--type", "8b")
-    assert lines[0].startswith("error[E0302]: --atom: there is no copy atom")
+    assert lines[0].startswith("error[E0302]: --atom: unknown copy atom")

@@ -77,7 +77,7 @@ def test_an_image_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path)
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (("--atom", "SM80"), "E0302", "--atom: there is no MMA atom 'SM80'"),
+        (("--atom", "SM80"), "E0302", "--atom: unknown MMA atom 'SM80'"),
         ((*WARPS[:2], "--atoms", "(2,x)"), "E0101", "--atoms"),
         ((*WARPS[:2], "--atoms", "(2,2,1,1):(1,2,4,4)"), "E0202", "--atoms"),
         ((*WARPS[:2], "--permute", "(7,8,16)"), "E0204", "--permute"),

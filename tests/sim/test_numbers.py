@@ -70,24 +70,24 @@ def computed(A: cute.Tensor, C: cute.Tensor, case: cute.Constexpr):
 
 
 CASES = [
-    ("log of a negative number", "E3251", "of -2.5 it makes nan"),
+    ("log of a negative number", "E3251", "from -2.5 it produces nan"),
     ("log of positive numbers", "", ""),
-    ("infinity less infinity", "E3251", "of inf, inf it makes nan"),
+    ("infinity less infinity", "E3251", "from inf, inf it produces nan"),
     ("a maximum that starts from infinity", "", ""),
-    ("exp of large numbers", "E3252", "of 100 it makes inf"),
+    ("exp of large numbers", "E3252", "from 100 it produces inf"),
     ("exp of small numbers", "", ""),
-    ("division by zero", "E3252", "thread (0,0,0): makes infinity of finite operands: of 1, 0 it makes inf"),
+    ("division by zero", "E3252", "thread (0,0,0): produces infinity from finite operands: from 1, 0 it produces inf"),
     ("division", "", ""),
-    ("beyond f16", "E3252", "of 70000 it makes inf"),
+    ("beyond f16", "E3252", "from 70000 it produces inf"),
     ("within bf16", "", ""),
-    ("an index of 32 bits", "E3253", "thread (16,0,0): wraps an index at 32 bits: of 16, "),
+    ("an index of 32 bits", "E3253", "thread (16,0,0): wraps an index at 32 bits: from 16, "),
     ("an index of 64 bits", "", ""),
     ("a hash", "", ""),
-    ("an integer of 26 digits", "E3254", "of 33554433 it makes 33554432"),
+    ("an integer of 26 digits", "E3254", "from 33554433 it produces 33554432"),
     ("an integer of 24 digits", "", ""),
-    ("beyond i32", "E3254", "is beyond the range of 32 bits: of 9.99999996e+11 it makes 2147483647"),
+    ("beyond i32", "E3254", "is beyond the range of 32 bits: from 9.99999996e+11 it produces 2147483647"),
     ("a fraction that is dropped", "", ""),
-    ("bits that are dropped", "E3254", "thread (1,0,0): does not fit in 16 bits: of 70000 it makes 4464"),
+    ("bits that are dropped", "E3254", "thread (1,0,0): does not fit in 16 bits: from 70000 it produces 4464"),
     ("bits that fit", "", ""),
     ("digits that cancel", "E3255", "cancels at least 18 of the 24 digits"),
     ("equal digits", "", ""),
@@ -149,7 +149,7 @@ def test_a_matrix_instruction(stage: str) -> None:
     with pytest.raises(TilefoldError) as caught:
         product(a, b, c).launch(**options)
     assert caught.value.code == "E3252"
-    assert "makes infinity of operands without one: |A| up to 200, |B| up to 200, |C| up to 0" in str(caught.value)
+    assert "produces infinity from operands without one: |A| up to 200, |B| up to 200, |C| up to 0" in str(caught.value)
     product(a, b / np.float16(16), c).launch(**options)
     assert (c == 40000).all()
 

@@ -223,10 +223,10 @@ MISTAKES = {
     ),
     "different matrices in a warp": (
         "%t1 = arith.extui %t : i32 to i64\n%a2 = arith.addi %a, %t1 : i64\n" + RIGHT.replace("%a,", "%a2,"),
-        "E3208", "the lanes of a warp give different descriptors of A", ("extui %t ", "extui %zero "),
+        "E3208", "the lanes of a warp pass different descriptors of A", ("extui %t ", "extui %zero "),
     ),
     "some lanes accumulate": (
-        RIGHT.replace("%false", "%leads"), "E3208", "the lanes of a warp give different values of scale_d",
+        RIGHT.replace("%false", "%leads"), "E3208", "the lanes of a warp pass different values of scale_d",
         ("%leads", "%false"),
     ),
     "some warps commit": (

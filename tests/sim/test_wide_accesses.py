@@ -79,7 +79,7 @@ def test_shared_memory_is_filled_with_zeros(stage: str) -> None:
 
 
 @pytest.mark.parametrize(("size", "said"), [
-    (12, "fills 12 bytes, no multiple of 8"), (24, "race"), (8, "undefined"),
+    (12, "fills 12 bytes, which is not a multiple of 8"), (24, "race"), (8, "undefined"),
 ])  # fmt: skip
 def test_mistakes_with_zeros(size: int, said: str) -> None:
     with pytest.raises(SimulationError, match=said):

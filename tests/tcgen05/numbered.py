@@ -346,7 +346,7 @@ MISTAKES = {
     "a code of wgmma's swizzles": Mistake(36, "block", (
         ("leading 128 stride 8 swizzling 0", "leading 128 stride 8 swizzling 0\n      %code = arith.constant 0x6000000000000000 : i64\n      %dw = arith.ori %da, %code : i64"),
         ("%X, %da, %db", "%X, %dw, %db"),
-    ), Code.SIM_DESCRIPTOR, "3 in bits 61 to 63, which is no swizzle"),
+    ), Code.SIM_DESCRIPTOR, "3 in bits 61 to 63 is not a swizzle"),
     "the form of tf32 for f16": Mistake(37, "block", (("leading 128 stride 8 swizzling 0", "leading 128 stride 8 swizzling 1"),), Code.SIM_DESCRIPTOR, "is that of tf32 that is MN-major"),
     "another form for tf32": Mistake(37, "block", (
         ('"f16" cta_group 1 %X', '"tf32" cta_group 1 %X'), ("0x8100010", f"{0x8108910:#x}"), ("leading 128 stride 8 swizzling 0", "leading 128 stride 8 swizzling 2"),

@@ -105,7 +105,11 @@ def test_products_of_matrices_by_their_addresses(matrices: Any, stage: str) -> N
     function(*given, workspace(size))
     for a, b, d in zip(A, B, D, strict=True):
         assert np.array_equal(d, a.astype(np.float32) @ b.astype(np.float32).T + 1)
-    wrong = (workspace(size - 128), "has"), (workspace(size)[1:], "multiple of 128"), (given[0], "bytes in a row")
+    wrong = (
+        (workspace(size - 128), "has"),
+        (workspace(size)[1:], "multiple of 128"),
+        (given[0], "contiguous array of bytes"),
+    )
     for memory, problem in wrong:
         with pytest.raises(TilefoldError, match=problem) as caught:
             function(*given, memory)
@@ -122,6 +126,6 @@ def test_maps_take_a_workspace_and_a_warp(matrices: Any) -> None:
     def launch(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor) -> None:
         products(A, B, D, True).launch(grid=1, block=THREADS, device="sim")
 
-    with pytest.raises(TilefoldError, match="each warp would write the map") as caught:
+    with pytest.raises(TilefoldError, match="each warp would write the tensor map") as caught:
         ext.compile(launch, *given)
     assert caught.value.code == "E5002"

@@ -105,7 +105,7 @@ MISTAKES = {
         "      %column = arith.index_cast %n : index to i32\n",
         "      %c = arith.index_cast %n : index to i32\n      %tt = arith.index_cast %t : index to i32\n"
         "      %column = arith.addi %c, %tt : i32\n",
-        Code.SIM_TENSOR_LANES, "the lanes of a warp give different addresses of tensor memory",
+        Code.SIM_TENSOR_LANES, "the lanes of a warp pass different addresses of tensor memory",
     ),
     "undefined cells": Mistake(
         "    %fresh = arith.constant false\n", "    %fresh = arith.constant true\n", Code.SIM_UNINITIALISED,

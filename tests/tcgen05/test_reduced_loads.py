@@ -77,5 +77,5 @@ def test_a_fragment_for_the_reductions_is_asked_for() -> None:
         found = cute.make_rmem_tensor(cute.make_layout(((32, 1), 1, 1)), F32)
         cute.copy(tcgen05.make_tmem_copy(atom, cells), own.partition_S(cells), found)
 
-    with pytest.raises(TilefoldError, match="a load that reduces has two fragments"):
+    with pytest.raises(TilefoldError, match="a load that reduces needs two fragments"):
         wrong().build(128)

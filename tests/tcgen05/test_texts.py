@@ -116,7 +116,7 @@ def test_a_register_that_no_text_declares_is_refused() -> None:
     def wrong(A: cute.Tensor) -> None:
         asm("{ tcgen05.mma.cta_group::1.kind::f16 [$0], nothing, nothing, $0, 1; }", A[0])
 
-    with pytest.raises(TilefoldError, match=r"E5002.*no text that comes before declares the register 'nothing'"):
+    with pytest.raises(TilefoldError, match=r"E5002.*no earlier text declares the register 'nothing'"):
         wrong(np.zeros(32, np.int32)).launch(grid=1, block=32, device="sim")
 
 

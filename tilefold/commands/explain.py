@@ -80,7 +80,7 @@ def execute(args: argparse.Namespace) -> int:
         if identifier not in known:
             near = get_close_matches(identifier, sorted(known), 3)
             hint = f"did you mean {', '.join(near)}? " if near else ""
-            message = f"there is no error code '{identifier}'"
+            message = f"unknown error code '{identifier}'"
             raise TilefoldError(Code.CLI_VALUE, message, f"{hint}`tilefold explain` lists them all")
     text = "\n\n".join([_page(known[identifier]) for identifier in codes]) if codes else _list()
     write_output(f"{text}\n", args.output)

@@ -36,7 +36,7 @@ def execute(args: argparse.Namespace) -> int:
     """
     folder = Path(args.folder).resolve()
     if not folder.is_dir():
-        raise TilefoldError(Code.CLI_VALUE, f"--folder {args.folder[:80]}: there is no such folder", "create it")
+        raise TilefoldError(Code.CLI_VALUE, f"--folder {args.folder[:80]}: no such folder", "create it")
     if args.seconds < 1 or args.memory < 1:
         raise TilefoldError(Code.CLI_VALUE, "--seconds and --memory are at least 1", "")
     if not hasattr(os, "fork"):

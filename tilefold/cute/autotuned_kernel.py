@@ -260,7 +260,7 @@ def autotune(
     """
     chosen = tuple(configs)
     if time_on_workers and executor is None:
-        hint = "give executor=, such as that of a dask.distributed client"
+        hint = "pass executor=, such as the executor of a dask.distributed client"
         raise LaunchError(Code.RUN_LAUNCH, "there are no workers to time configurations", hint)
 
     def tuned(kernel: Kernel) -> Tuned:

@@ -172,7 +172,7 @@ def _warn_of_functions(traced: Traced) -> None:
         if isinstance(op, InlineOp) and op.refusal and op.text.data in traced.texts:
             site = site_of(op)
             message = (
-                "the text of a kernel lacks functions of Python, as sim=: the file runs on a GPU, but the simulator "
-                "refuses this inline PTX (E3201)"
+                "the text of a kernel cannot contain Python functions such as sim=: the file runs on a GPU, but "
+                "the simulator refuses this inline PTX (E3201)"
             )
             warnings.warn_explicit(message, RuntimeWarning, site.file or "<kernel>", site.line or 1)

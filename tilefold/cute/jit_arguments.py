@@ -57,7 +57,7 @@ class PointerType:
         known = {space.value: space for space in AddressSpace}
         if address_space not in known:
             hint = f"known are {', '.join(map(str, known))}"
-            raise TilefoldError(Code.BUILD_VALUE, f"there is no memory of the number {address_space}", hint)
+            raise TilefoldError(Code.BUILD_VALUE, f"unknown address space {address_space}", hint)
         return PointerType(known[address_space])
 
 
@@ -102,7 +102,7 @@ def places_in(name: str, argument: JitArgument) -> Iterator[tuple[CType, int]]:
                 name, f"has a {given} in place of a pointer", "return the address of the value"
             ) from None
         if not address:
-            raise argument_error(name, f"has a null pointer to its value {number}", "return the address of the value")
+            raise argument_error(name, f"has a null pointer for its value {number}", "return the address of the value")
         yield type, address
 
 

@@ -211,7 +211,7 @@ class PtxKernelCall:
                 values[name] = TensorArgument(_structure(name, value, parameter.size))
             elif is_array(value) and getattr(value, "shape", ()) != ():
                 if parameter.size != 8 or parameter.type[0] == "f":
-                    raise argument_error(name, f"is of type .{parameter.type}, which no array is passed as")
+                    raise argument_error(name, f"is of type .{parameter.type}, which is not passed as an array")
                 array = arrays[name] = array_of(name, value)
                 if array.device is not None:
                     raise argument_error(name, "is in the memory of a GPU", "pass an array in the host's memory")

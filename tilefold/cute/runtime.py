@@ -146,7 +146,7 @@ class RuntimeTensor:
             if sorted(stride_order) != list(range(rank)) or steps != sorted(steps, reverse=True):
                 given = tuple(stride_order)
                 raise _argument_error(
-                    f"stride_order {given} is not that of strides {self.stride}", "slowest mode first"
+                    f"stride_order {given} does not match the strides {self.stride}", "slowest mode first"
                 )
         if divisibility < 1:
             raise _argument_error(f"divisibility is {divisibility}", "it is at least 1")
@@ -276,7 +276,7 @@ def _symbols(*given: object) -> Mapping[int, SymInt]:
 
 def _align(dtype: DType, align: int | None) -> int:
     if not isinstance(dtype, DType):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise _argument_error(f"{dtype!r} is not a type of elements", "write cute.Float32, cute.Int32 and so on")
+        raise _argument_error(f"{dtype!r} is not an element type", "write cute.Float32, cute.Int32 and so on")
     return max(dtype.bits // 8, 1) if align is None else align
 
 

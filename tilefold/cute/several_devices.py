@@ -69,7 +69,9 @@ def peers(array: NumPyArray) -> list[NumPyArray]:
     """
     known = world().symmetric.get(array.ctypes.data)
     if known is None:
-        raise TilefoldError(Code.BAD_ARGUMENT, "this array is not symmetric", "allocate it by symmetric(shape, dtype)")
+        raise TilefoldError(
+            Code.BAD_ARGUMENT, "this array is not in symmetric memory", "allocate it by symmetric(shape, dtype)"
+        )
     return known
 
 
@@ -89,7 +91,9 @@ def memory_at(address: int) -> NDArray[np.uint8]:
     for array in chain(of_devices, of_all):
         if array.ctypes.data == address:
             return _bytes(array)
-    raise TilefoldError(Code.BAD_ARGUMENT, "no symmetric array begins there", "keep the tensor whose address it is")
+    raise TilefoldError(
+        Code.BAD_ARGUMENT, "no array in symmetric memory begins there", "keep the tensor whose address it is"
+    )
 
 
 def _new(shape: int | tuple[int, ...], dtype: NumPyType) -> NumPyArray:

@@ -210,12 +210,12 @@ def _check_kind(name: str, value: object, annotation: object) -> None:
         return
     if isinstance(annotation, DType):
         if isinstance(value, str) or not (isinstance(value, int | float) or getattr(value, "shape", None) == ()):
-            problem = f"is of type {type(value).__name__}, but its annotation is a number"
+            problem = f"is of type {type(value).__name__}, but is annotated as a number"
             raise argument_error(name, problem, f"pass a number of type {annotation}", ArgumentTypeError)
     elif annotation is Tensor or annotation is arrays.Array or isinstance(annotation, Dynamic):
         array = getattr(value, "__tilefold_array__", value)
         if is_numpy_scalar(array) or not (isinstance(array, Marked) or is_array(array)):
-            problem = f"is of type {type(value).__name__}, but its annotation is a tensor"
+            problem = f"is of type {type(value).__name__}, but is annotated as a tensor"
             raise argument_error(name, problem, "pass an array of torch, CuPy, JAX or NumPy", ArgumentTypeError)
 
 
@@ -237,7 +237,7 @@ def _scalar_dtype(name: str, value: object, annotation: object) -> DType | None:
     """
     if isinstance(value, complex):
         raise argument_error(
-            name, "is complex; kernels have no complex numbers", "pass its real and its imaginary part"
+            name, "is complex, but kernels do not support complex numbers", "pass its real and its imaginary part"
         )
     is_of_array = getattr(value, "shape", None) == () and hasattr(value, "dtype")  # a scalar, or without modes
     dtype = annotation if isinstance(annotation, DType) and (is_of_array or isinstance(value, int | float)) else None
@@ -255,7 +255,9 @@ def _integer_type(value: int) -> DType:
 def _check_number(name: str, value: object, dtype: DType) -> None:
     """LaunchError (E3106) for a number that a type does not have."""
     if not dtype.has_arithmetic:
-        raise argument_error(name, f"cannot be of type {dtype}, which has no arithmetic", "annotate it cute.Float32")
+        raise argument_error(
+            name, f"cannot be of type {dtype}, which does not support arithmetic", "annotate it cute.Float32"
+        )
     if dtype.kind == "float":
         return
     if not isinstance(value, int):

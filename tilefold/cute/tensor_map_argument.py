@@ -50,7 +50,7 @@ def tensor_map(
         problem = f"elements are {element.signed_name}" if given.device is None else "it is in the memory of a GPU"
         raise LayoutError(Code.TENSOR_MAP, f"no tensor map describes the array: {problem}", "pass an array of the host")
     if swizzle not in (0, 32, 64, 128):
-        raise LayoutError(Code.TMA_BOX, f"there is no swizzle of {swizzle} bytes", "use 0, 32, 64 or 128")
+        raise LayoutError(Code.TMA_BOX, f"a tensor map cannot swizzle by {swizzle} bytes", "use 0, 32, 64 or 128")
     if len(box) != len(given.shape):
         problem = f"the box {box} has {len(box)} modes, the array {len(given.shape)}"
         raise LayoutError(Code.TMA_BOX, problem, "give the extent of the box in each mode of the array")

@@ -70,7 +70,7 @@ def time_job(job: TimingJob) -> float | TilefoldError:
     try:
         engine = devices.gpu_engine(0)
         if engine.driver.name != job.device:
-            message = f"a worker has the GPU {engine.driver.name}, and times are those of {job.device}"
+            message = f"a worker has the GPU {engine.driver.name}, but the timings are for {job.device}"
             return TilefoldError(Code.RUN_LAUNCH, message, "let workers with the GPU of this process time")
         (artifact,) = Build.from_bytes(job.build).artifacts
         arguments = {**job.numbers, **{name: random_tensor(*kind) for name, kind in job.arrays.items()}}

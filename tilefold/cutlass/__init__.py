@@ -144,12 +144,12 @@ def dynamic_expr(x: object) -> Any:
 
 
 def dtype(name: Any) -> DType:
-    """The type of elements of a name, such as "Float16". TilefoldError (E0213) for an unknown one."""
+    """The element type of a name, such as "Float16". TilefoldError (E0213) for an unknown one."""
     if isinstance(name, DType):
         return name
     if name not in DTYPES:
         hint = f"one of {', '.join(DTYPES)}"
-        raise TilefoldError(Code.BAD_ARGUMENT, f"there is no type of elements named {name!r}", hint)
+        raise TilefoldError(Code.BAD_ARGUMENT, f"unknown element type {name!r}", hint)
     return DTYPES[name]
 
 

@@ -135,7 +135,7 @@ def _number(call: _Call) -> Any:
 def _target() -> str:
     """The name of the handler, which JAX knows from now on."""
     if (backend := _module("jax").default_backend()) != "cpu":
-        message = f"cutlass.jax runs kernels on JAX's CPU devices, not on those of {backend}"
+        message = f"cutlass.jax runs kernels on JAX's CPU devices, not on {backend} devices"
         raise TilefoldError(Code.BUILD_VALUE, message, "set JAX_PLATFORMS=cpu, or launch kernels with JAX arrays")
     _module("jax.ffi").register_ffi_target(_TARGET, _module("jax.ffi").pycapsule(_handler()), platform="cpu")
     return _TARGET
@@ -166,7 +166,7 @@ def cutlass_to_jax_dtype(dtype: DType) -> Any:
 
 
 def jax_to_cutlass_dtype(dtype: object) -> DType:
-    """The type of elements in kernels for JAX's. TilefoldError (E5002) for others."""
+    """The element type in kernels for JAX's. TilefoldError (E5002) for others."""
     known = {given: name for name, given in _NAMES.items()}
     if (name := _module("jax.numpy").dtype(dtype).name) not in known:
         raise TilefoldError(Code.BUILD_VALUE, f"kernels have no elements of type {name}", f"one of {', '.join(known)}")

@@ -148,7 +148,7 @@ def _bare_launch(kernels: Mapping[str, KernelOp], name: str, launches: Sequence[
     matching = [symbol for symbol in kernels if name in (symbol, symbol.rpartition("::")[2])]
     if len(matching) != 1:
         known = ", ".join(sorted({launch.label for launch in launches} | set(kernels))) or "none"
-        raise TilefoldError(Code.RUN_KERNEL, f"there is no launch or kernel '{name[:80]}'", f"choose from: {known}")
+        raise TilefoldError(Code.RUN_KERNEL, f"unknown launch or kernel '{name[:80]}'", f"choose from: {known}")
     kernel = kernels[matching[0]]
     arguments = tuple(Argument(parameter.name, parameter.type, None) for parameter in kernel.parameters())
     return Launch(matching[0], matching[0], (1, 1, 1), kernel.block, arguments, ())

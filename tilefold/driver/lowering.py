@@ -131,7 +131,7 @@ class Program:
         """
         if stage not in SIMULATED_STAGES:
             known = ", ".join(SIMULATED_STAGES)
-            raise TilefoldError(Code.CLI_VALUE, f"there is no stage '{stage}'", f"stages: {known}")
+            raise TilefoldError(Code.CLI_VALUE, f"unknown stage '{stage}'", f"stages: {known}")
         arch = (target or self.target or Target(DEFAULT_ARCH)).arch
         if stage == PTX_STAGE:
             return self._read_back(Target(arch))

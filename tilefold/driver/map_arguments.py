@@ -33,7 +33,7 @@ def array_of_map(text: str) -> str | None:
         return None
     match = _MAP.fullmatch(text)
     if match is None or int(match["swizzle"] or 0) not in _SWIZZLES:
-        problem = f"{text[:80]}: no tensor map"
+        problem = f"{text[:80]}: not a tensor map"
         raise TilefoldError(Code.RUN_ARGUMENT, problem, "for example: map(A, box=64x64, swizzle=128, fill=nan)")
     return match["array"]
 
@@ -41,7 +41,7 @@ def array_of_map(text: str) -> str | None:
 def check_map_parameter(name: str, parameter: Parameter) -> None:
     """TilefoldError (E3106) for a parameter that cannot be a tensor map."""
     if not parameter.is_structure or parameter.size != _BYTES:
-        message = f"argument '{name}' is no structure of {_BYTES} bytes, as a tensor map is"
+        message = f"argument '{name}' is not a structure of {_BYTES} bytes, the size of a tensor map"
         raise TilefoldError(Code.RUN_ARGUMENT, message)
 
 

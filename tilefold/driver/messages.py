@@ -71,7 +71,7 @@ def explain_environment_error(error: Exception) -> TilefoldError | None:
         return TilefoldError(
             Code.NO_MEMORY,
             "there is not enough memory",
-            "limits such as that of `ulimit -v` count all mapped memory; tilefold maps half a GiB",
+            "limits such as `ulimit -v` count all mapped memory, and tilefold maps half a GiB",
         )
     if isinstance(error, OSError) and isinstance(error.filename, str):
         return TilefoldError(Code.CLI_READ, f"{error.filename}: {error.strerror}")

@@ -170,7 +170,7 @@ class PtxModule:
                     continue
                 target = self.module.variables.get(symbol.name)
                 if target is None or target.space not in (GMEM.ptx, CMEM.ptx):
-                    text = f"the initialiser names {symbol.name}, which is no variable in global memory"
+                    text = f"the initialiser names {symbol.name}, which is not a variable in global memory"
                     raise PtxError(Code.PTX_UNSUPPORTED, text, variable.place, file=self.file)
                 address = self._bytes_of(target).storage.ctypes.data + symbol.offset
                 self.memory[variable.name][at : at + 8].view(np.uint64)[0] = address

@@ -98,7 +98,7 @@ class PtxProgram(Program):
     def launches(self, changes: Changes) -> list[Launch]:
         kernel = self.read.find(None if changes.name is None else changes.name)
         if plain_symbol(kernel.name) != self.launch.kernel:
-            raise TilefoldError(Code.RUN_KERNEL, f"there is no launch of {kernel.name[:80]}", "name it by --launch")
+            raise TilefoldError(Code.RUN_KERNEL, f"nothing launches {kernel.name[:80]}", "name it by --launch")
         return [apply_changes(replace(self.launch, block=changes.block or self.launch.block), changes)]
 
     @contextmanager
@@ -205,7 +205,9 @@ def _argument(name: str, parameter: Parameter, text: str | None, is_filled: bool
     if _NUMBER.fullmatch(text):
         return Argument(name, scalar, Expression(text, None))
     if parameter.size != 8 or parameter.type[0] == "f":
-        raise TilefoldError(Code.RUN_ARGUMENT, f"argument '{name}' is of type .{parameter.type}, which no array is")
+        raise TilefoldError(
+            Code.RUN_ARGUMENT, f"argument '{name}' is of type .{parameter.type}, which is not passed as an array"
+        )
     if (match := _SHAPE.fullmatch(text)) is not None:
         element = _ELEMENTS.get(match[1])
         if element is None:
@@ -217,7 +219,7 @@ def _argument(name: str, parameter: Parameter, text: str | None, is_filled: bool
     array = read_array(text)
     element = next((e for e in ELEMENT_TYPES if e.bits >= 8 and numpy_type(e) == array.dtype), None)
     if element is None or not array.size:
-        problem = f"{text} holds {array.dtype} of shape {array.shape}, which no argument is"
+        problem = f"{text} holds {array.dtype} of shape {array.shape}, which is not the type of an argument"
         raise TilefoldError(Code.RUN_ARGUMENT, problem, "save an array of integers or floats")
     values = array.view(f"i{array.itemsize}") if array.dtype.kind == "u" else array
     return Argument(name, _tensor(ir_type(element), array.shape or (1,)), None, np.ascontiguousarray(values))

@@ -83,7 +83,7 @@ def decode_attention(
     sequence has its pages. There is a kernel for sm_90a alone. Errors are those of `attention`.
     """
     if window and not causal:
-        refuse("decode_attention", "there is a window without causal", "say causal=True")
+        refuse("decode_attention", "a window requires causal=True", "say causal=True")
     args = q, k, v, lengths, table, causal, window, softcap
     if bias is None:
         return DECODE_ATTENTION(*args, device, target)
@@ -104,7 +104,7 @@ def _places(
     if (starts is None) != (starts_k is None) or (starts is not None and (q.shape[0] != 1 or k.shape[0] != 1)):
         refuse("attention", "packed sequences need starts and starts_k, and one batch", "give both")
     if window and not causal:
-        refuse("attention", "there is a window without causal", "say causal=True")
+        refuse("attention", "a window requires causal=True", "say causal=True")
     return like(q, q.shape), like(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
 
 
@@ -150,7 +150,7 @@ def _with_bias(
     out, _ = _places(q, k, v, causal, scale, window, softcap, starts, starts_k, device, None)
     check_depth(q.shape[3], MMA_DEPTHS)
     if is_torch(q) and needs_of(sys.modules["torch"], (q, k, v)):
-        refuse("attention", "there is no gradient with a bias", "call it under torch.no_grad()")
+        refuse("attention", "the gradient does not support a bias", "call it under torch.no_grad()")
     q, k, v = readable(q), readable(k), readable(v)
     for launch in forward(out, None, q, k, v, Mask(causal, window), softcap, bias, scale, starts, starts_k):
         assert isinstance(launch, Launch)
@@ -167,7 +167,7 @@ def _keep(ctx: Any, inputs: Any, output: Any) -> None:
 def _gradient(ctx: Any, do: Any, _: Any) -> Any:
     q, k, v, out, lse, starts, starts_k = ctx.saved_tensors
     if ctx.softcap:
-        refuse("attention", "there is no gradient with a softcap", "call it under torch.no_grad()")
+        refuse("attention", "the gradient does not support a softcap", "call it under torch.no_grad()")
     device, target, deterministic = ctx.options
     deterministic |= sys.modules["torch"].are_deterministic_algorithms_enabled()
     given = do, q, k, v, out, lse, ctx.causal, ctx.scale, ctx.window, starts, starts_k

@@ -267,7 +267,7 @@ def _keep_linear(ctx: Any, inputs: Any, output: Any) -> None:
 def _linear_gradient(ctx: Any, d: Any) -> Any:
     x, weight, bias, gate = ctx.saved_tensors
     if ctx.has_scales:
-        refuse("linear", "there is no gradient with scales", "multiply in f16 or bf16 for training")
+        refuse("linear", "the gradient does not support scale factors", "multiply in f16 or bf16 for training")
     of_residual = None if ctx.of_residual is None else d.to(ctx.of_residual)
     d, of_gate = d.float(), None
     if ctx.activation != "none" or gate is not None:

@@ -69,7 +69,7 @@ class Matrix:
         given = address[executing] if varies(address) else np.full(len(executing), address)
         if (given != given[0]).any():
             lane = int(executing[(given != given[0]).argmax()])
-            text = f"the lanes of a warp give different addresses of {self.operand.role.value}"
+            text = f"the lanes of a warp pass different addresses of {self.operand.role.value}"
             warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, lane, text, "compute it from values that all lanes share")
         at = int(given[0]) + self.places[self.indices.ravel()]
         lanes = np.repeat(executing if self.by_lane else executing[:1], self.indices.shape[1])

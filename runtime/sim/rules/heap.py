@@ -65,7 +65,7 @@ class _Heap:
         begins = self.start < offset < self.start + int(self.words(self.start)[0]) + ALIGN and not offset % ALIGN
         known = self.words(offset - ALIGN) if begins else np.zeros(2, np.uint64)
         if known[1] == _FREED:
-            return "frees memory that is freed already"
+            return "frees memory that is already freed"
         if known[1] != _LIVE or self.space.arena.state[1][offset - ALIGN, 0] != ABSENT:
             return "frees an address that malloc has not returned"
         self.space.arena.remove(offset, int(known[0]))

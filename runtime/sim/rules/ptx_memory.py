@@ -127,7 +127,10 @@ def _store_bulk(op: ptx.StoreBulkOp, t: Translator) -> Step:
         warp.note(site, "stores bytes by", sizes[:, None])
         if (sizes % width).any():
             index = int(np.argmax(sizes % width != 0))
-            lane, text = int(warp.lane_numbers()[index]), f"fills {sizes[index]} bytes, no multiple of {width}"
+            lane, text = (
+                int(warp.lane_numbers()[index]),
+                f"fills {sizes[index]} bytes, which is not a multiple of {width}",
+            )
             warp.fault(Code.SIM_MISALIGNED, site, lane, text, f"fill a multiple of {width} bytes")
         before, lanes, address = warp.mask_state(), warp.lane_numbers(), warp.registers[pointer]
         for offset in range(0, int(sizes.max(initial=0)), width):

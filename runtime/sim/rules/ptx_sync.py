@@ -104,7 +104,7 @@ def _remark_on_surplus(warp: Warp, barrier: Barrier, journal: Journal) -> None:
     mine.ended = ended
     if gone:
         text = (
-            f"waits for some threads only: {gone} others of the block have met them at a barrier before, and returned"
+            f"waits for only some threads: {gone} others of the block have met them at a barrier before, and returned"
         )
         journal.remark(barrier.site, text, ErrorCode.SIM_BARRIER)
 

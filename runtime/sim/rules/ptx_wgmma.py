@@ -209,7 +209,7 @@ class WgmmaRule:
         warp.note(self.site, "multiplies by", value)
         if (value != value[0]).any():
             lane = int((value != value[0]).argmax())
-            text = f"the lanes of a warp give different {subject}: {value[0]} and {value[lane]}"
+            text = f"the lanes of a warp pass different {subject}: {value[0]} and {value[lane]}"
             hint = "compute them from values that are the same in all lanes, such as the number of the warp"
             warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, lane, text, hint)
         return int(value[0])

@@ -66,7 +66,7 @@ class TensorCells:
         given = warp.select(value) if varies(value) else np.array([value])
         if (given != given[0]).any():
             lane = int(warp.lane_numbers()[(given != given[0]).argmax()])
-            text = f"the lanes of a warp give different {what} of tensor memory"
+            text = f"the lanes of a warp pass different {what} of tensor memory"
             self.fault(warp, Code.SIM_TENSOR_LANES, text, "let all lanes have the address of the warp", lane)
         number = int(given[0]) & 0xFFFFFFFF
         return (number & (1 << WITHIN_CELL) - 1) >> LANE_SHIFT, number & 0xFFFF

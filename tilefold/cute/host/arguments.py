@@ -148,7 +148,9 @@ class HostArguments(BoundArguments):
         """
         array = _MAPS.array if memory is None else array_of(WORKSPACE, unmark(memory))
         if array.dtype != _MAPS.array.dtype or array.strides != (1,):
-            raise argument_error(WORKSPACE, "is no array of bytes in a row", "give it one mode, and elements of uint8")
+            raise argument_error(
+                WORKSPACE, "is not a contiguous array of bytes", "give it one mode, and elements of uint8"
+            )
         if problem := misalignment(array, MAP_BYTES):
             raise argument_error(WORKSPACE, problem, f"maps lie at multiples of {MAP_BYTES} bytes")
         self.values[WORKSPACE], self.arrays[WORKSPACE] = array if memory is None else unmark(memory), array

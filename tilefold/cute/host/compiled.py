@@ -130,7 +130,7 @@ class CompiledFunction:
             if self._has_maps:
                 if not args:
                     hint = "pass an array of as many bytes as QueryDeviceWorkspaceFunc says"
-                    raise argument_error(WORKSPACE, "is missing as the last argument", hint)
+                    raise argument_error(WORKSPACE, "must be the last argument", hint)
                 *given, memory = args
                 self._run(self.signature.given(tuple(given), kwargs), memory)
                 return

@@ -45,7 +45,7 @@ class CompileOptions:
     def __post_init__(self) -> None:
         """Raises TilefoldError (E0213) for an option without effect here, TargetError for an unknown target."""
         if self.opt_level not in _LEVELS:
-            raise _option_error(f"there is no level of optimisation {self.opt_level!r}", "the levels are 0 to 3")
+            raise _option_error(f"unknown optimisation level {self.opt_level!r}", "the levels are 0 to 3")
         if self.link_libraries:
             raise _option_error("no libraries are linked to kernels", "leave the option out")
         if self.gpu_arch:

@@ -128,7 +128,7 @@ class HostTrace:
         one that only reads elements where its result is needed.
         """
         if op.name not in ("ptx.printf", "tile.print", "cf.assert"):
-            message = "this is an operation of a kernel, but a function of the host is executed"
+            message = "this operation belongs in a kernel, but a host function is running"
             hint = "move it into a function that is decorated with @cute.kernel"
             fault = ProgramError([Diagnostic(Severity.ERROR, message, user_place(), Code.BUILD_OUTSIDE, hint)])
             if op.parent is self.block and only_has_effect(op, MemoryEffectKind.READ):
@@ -175,9 +175,7 @@ class HostTrace:
         """The number of maps of the kernel that was built last. TilefoldError (E5002) for a second one with maps."""
         built, self.maps = self.maps, 0
         if built and any(step.maps for step in self.steps if not isinstance(step, Operation)):
-            problem = (
-                "a workspace holds the tensor maps of one kernel, and this function launches a second one with maps"
-            )
+            problem = "a workspace holds the tensor maps of one kernel, but this function launches two such kernels"
             raise TilefoldError(Code.BUILD_VALUE, problem, "compile two functions")
         return built
 

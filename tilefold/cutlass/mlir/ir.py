@@ -70,7 +70,7 @@ class VectorType:
 
     def __init__(self, cast_from_type: object) -> None:
         if not isinstance(cast_from_type, builtin.VectorType):
-            hint = "give the type of a vector, such as that of a fragment"
+            hint = "pass a vector type, such as the type of a fragment"
             raise TilefoldError(Code.BUILD_VALUE, f"{cast_from_type} is not a type of vectors", hint)
         given = cast("builtin.VectorType[IrAttribute]", cast_from_type)
         self.shape: list[int] = list(given.get_shape())

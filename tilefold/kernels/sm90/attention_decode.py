@@ -345,7 +345,7 @@ def decode_plan(
     config = config or chosen_decode(batch, heads_k, most, blocks, shared, depth, 0 if pages is None else keys)
     config = replace(config, causal=causal, window=window, cap=cap, bias=bias)
     if pages is not None and keys % config.keys:
-        refuse("decode_attention", f"a page of {keys} keys is no multiple of the {config.keys} of a tile")
+        refuse("decode_attention", f"a page of {keys} keys is not a multiple of the {config.keys} of a tile")
     return config, (config.shares, heads_k * -(-shared // config.rows), batch)
 
 

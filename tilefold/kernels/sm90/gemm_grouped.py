@@ -130,7 +130,9 @@ def grouped_launch(
     if config.takes_turns or config.m != ROWS * config.consumers or config.cluster != (1, 1):
         refuse("grouped_gemm", "consumers share a tile, 64 rows each, and blocks are in no clusters")
     if not groups and m % config.m:
-        refuse("grouped_gemm", f"groups begin at multiples of the tile's {config.m} rows, and M = {m} is no multiple")
+        refuse(
+            "grouped_gemm", f"groups begin at multiples of the tile's {config.m} rows, and M = {m} is not a multiple"
+        )
     if scale_a is not None:
         check_scales(k, scale_a, (*groups, m), scale_b, (count, -(-B.shape[1] // BLOCK)))
         if config.n > 192:

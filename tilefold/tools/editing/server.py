@@ -73,7 +73,7 @@ def make_server() -> LanguageServer:
     def _unopened(uri: str) -> TextDocument:
         path = to_fs_path(uri)
         if path is None:
-            raise TilefoldError(Code.CLI_READ, f"{uri[:200]!r}: is not open, and is no file")
+            raise TilefoldError(Code.CLI_READ, f"{uri[:200]!r}: is neither an open document nor a file")
         if not _is_file(path):
             raise TilefoldError(Code.CLI_READ, f"{path[:200]!r}: no such file")
         text = read_text(str(Path(path).absolute()))  # "-" would be the standard input

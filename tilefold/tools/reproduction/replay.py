@@ -67,7 +67,7 @@ def read_replay(text: str, name: str) -> list[Repeated]:
             raise TilefoldError(Code.CLI_VALUE, message, "its arguments hold addresses of this machine")
         return [_repeated(check) for check in given["checks"]]
     except (ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError, zlib.error) as error:
-        message = f"{name}: this is no report of `tilefold check --json`"
+        message = f"{name}: this is not a report of `tilefold check --json`"
         raise TilefoldError(Code.CLI_VALUE, message) from error
 
 

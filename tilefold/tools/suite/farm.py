@@ -41,7 +41,7 @@ def workers_at(place: str | None, count: int | None) -> "Generator[Callable[[], 
     kind, _, address = place.partition(":")
     if kind not in _OPENERS or not address:
         hint = "write dask:ADDRESS, the address of Dask's scheduler, such as dask:tcp://10.0.0.1:8786, or ray:ADDRESS"
-        raise TilefoldError(Code.CLI_VALUE, f"--executor {place}: there are no such workers", hint)
+        raise TilefoldError(Code.CLI_VALUE, f"--executor {place}: no such workers", hint)
     with _OPENERS[kind](place, address) as opened_workers:
         yield opened_workers
 

@@ -53,7 +53,7 @@ def collect(roots: Sequence[str]) -> list[str]:
         if path.is_file():
             found.append(root)
         elif not path.is_dir():
-            raise TilefoldError(Code.CLI_READ, f"{root}: there is no such file or folder")
+            raise TilefoldError(Code.CLI_READ, f"{root}: no such file or folder")
         else:
             files = (each for suffix in ("cute", "py") for each in path.rglob(f"*.{suffix}"))
             found += [str(each) for each in sorted(files) if _is_program(each)]

@@ -96,7 +96,7 @@ class _Steps:
         made = recorder()
         if made is None:
             hint = "call it in a @schedule function"
-            raise TilefoldError(Code.BUILD_OUTSIDE, f"{name}() of a resource stands outside a schedule", hint)
+            raise TilefoldError(Code.BUILD_OUTSIDE, f"{name}() of a resource is called outside a schedule", hint)
         made.note(Step(self, name))
 
     def try_acquire(self) -> None:

@@ -119,7 +119,9 @@ def recorder() -> Recorder | None:
 def _recording(name: str) -> Recorder:
     made = _RECORDER.get()
     if made is None:
-        raise TilefoldError(Code.BUILD_OUTSIDE, f"{name} stands outside a schedule", "write it in a @schedule function")
+        raise TilefoldError(
+            Code.BUILD_OUTSIDE, f"{name} is used outside a schedule", "write it in a @schedule function"
+        )
     return made
 
 

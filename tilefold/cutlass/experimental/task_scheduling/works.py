@@ -106,7 +106,7 @@ class Work:
             found = getattr(owner, name, None)
             if not isinstance(found, TaskLocalVariable) or found is variable:
                 hint = f"assign self.{name} = TaskLocalVariable(dtype=..., default=...)"
-                raise pipeline_error(f"'{name}' of '{owner.name}' has not been made", hint)
+                raise pipeline_error(f"'{name}' of '{owner.name}' has not been created", hint)
             named.append((name, found))
         return named
 

@@ -14,6 +14,6 @@ def unrealized_conversion_cast(outputs: Sequence[object], inputs: Sequence[objec
     value.
     """
     if len(outputs) != 1 or len(inputs) != 1 or not isinstance(inputs[0], TmaDescriptor):
-        message = "only a tensor map becomes a structure by an unrealized conversion"
+        message = "an unrealized conversion supports only tensor maps"
         raise TilefoldError(Code.BUILD_VALUE, message, "cute.arch.bitcast converts numbers, t.load().bitcast vectors")
     return inputs[0]

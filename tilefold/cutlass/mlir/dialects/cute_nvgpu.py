@@ -32,6 +32,6 @@ def atom_make_non_exec_tiled_tma_load(
 def atom_get_value(result: object, atom: TmaTrait, field: object) -> TmaDescriptor:
     """The tensor map of a TMA copy's atom, its field `tma_desc`. Raises TilefoldError (E5002) for another field."""
     if "tma_desc" not in str(field):
-        message = f"a program reads the tensor map of an atom, and not {field}"
+        message = f"only the tensor map of an atom can be read, not {field}"
         raise TilefoldError(Code.BUILD_VALUE, message, "name the field tma_desc")
     return TmaDescriptor(atom.atom)

@@ -101,7 +101,7 @@ def insertvalue(container: Undefined | StructValue, value: object, position: Seq
     have, and for a longer position.
     """
     if len(position) != 1:
-        raise TilefoldError(Code.BUILD_VALUE, "a member is set at a position of one number", "set the inner one first")
+        raise TilefoldError(Code.BUILD_VALUE, "a member is selected by a single position", "set the inner one first")
     given = container if isinstance(container, Undefined) else Undefined(None, container.members)
     changed = given.with_member(position[0], value)
     return StructValue(changed.members) if changed.is_complete else changed
@@ -113,7 +113,7 @@ def store(value: object, addr: object, *, alignment: int | None = None) -> None:
         copy_tensormap(value.atom, addr)
         return
     if isinstance(value, StructValue | Undefined):
-        raise TilefoldError(Code.BUILD_VALUE, "structures have no place in memory", "store each member")
+        raise TilefoldError(Code.BUILD_VALUE, "structures cannot be placed in memory", "store each member")
     raw_pointer(addr).store(value, alignment)
 
 

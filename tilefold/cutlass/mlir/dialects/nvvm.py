@@ -206,7 +206,7 @@ def CpAsyncBulkTensorGlobalToSharedClusterOp(
     (E2102) for im2col.
     """
     if loadMode is not CpAsyncBulkTensorLoadMode.TILE:
-        raise TilefoldError(Code.TARGET_TOO_OLD, "there are no copies of tiles by im2col", "copy tiles")
+        raise TilefoldError(Code.TARGET_TOO_OLD, "TMA copies in im2col mode are not supported", "copy tiles")
     if_(
         predicate,
         lambda: cp_async_bulk_tensor_shared_cluster_global(

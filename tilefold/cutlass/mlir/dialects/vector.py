@@ -62,7 +62,7 @@ def insert(
     numbers. Raises TilefoldError (E5002) for a place that the kernel computes.
     """
     if dynamic_position or len(static_position) != 1:
-        message = "a number goes to a static place of a vector"
+        message = "an element can be inserted only at a static position of a vector"
         raise TilefoldError(Code.BUILD_VALUE, message, "loop over the places by cutlass.range_constexpr")
     if isinstance(dest, Undefined):
         changed = dest.with_member(static_position[0], value_to_store)
@@ -106,6 +106,6 @@ def insert_strided_slice(value_to_store: Vec, dest: Vec, offsets: Sequence[int],
 def _one(offsets: Sequence[int], strides: Sequence[int]) -> Sequence[int]:
     """The offsets of a slice of one dimension."""
     if len(offsets) != 1 or [*strides] != [1]:
-        problem = f"a slice has one offset and the stride 1, not {[*offsets]} and {[*strides]}"
+        problem = f"a slice must have one offset and the stride 1, not {[*offsets]} and {[*strides]}"
         raise TilefoldError(Code.BUILD_VALUE, problem, "take the elements by cutlass.range_constexpr")
     return offsets
