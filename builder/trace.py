@@ -219,9 +219,10 @@ def trace(
     bounds: LaunchBounds,
     name: str = "",
     contract: bool = False,
+    smem: int | None = None,
 ) -> Traced:
     """Builds the kernel of a function, which is rewritten (or needs no rewriting). Its sums of products are rounded
-    once where it may `contract`.
+    once where it may `contract`. The launch gives it `smem` bytes of shared memory, None where it does not say.
 
     Each `Parameter` in `arguments`, also one in a tuple, a list, a dictionary or a dataclass, becomes a parameter of
     the kernel; everything else is given to the function as it is. `bounds` are the kernel's. Raises ProgramError, at
@@ -229,11 +230,16 @@ def trace(
 
     It runs in a context of its own, so that an interrupt leaves no half-built kernel.
     """
-    return copy_context().run(_trace, function, arguments, bounds, name, contract)
+    return copy_context().run(_trace, function, arguments, bounds, name, contract, smem)
 
 
 def _trace(
-    function: Callable[..., object], arguments: Mapping[str, object], bounds: LaunchBounds, name: str, contract: bool
+    function: Callable[..., object],
+    arguments: Mapping[str, object],
+    bounds: LaunchBounds,
+    name: str,
+    contract: bool,
+    smem: int | None,
 ) -> Traced:
     kernel = name or re.sub(r"\W", "_", function.__name__, flags=re.ASCII)
     launching = host()
@@ -255,7 +261,7 @@ def _trace(
     code: Any = getattr(function, "__code__", None)
     place = FileLineColLoc(StringAttr(code.co_filename), IntAttr(code.co_firstlineno), IntAttr(1))
     with building(block, convert, launching) as builder, _restore_attributes(arguments.values()):
-        builder.threads, builder.contract = prod(bounds.threads), contract
+        builder.threads, builder.contract, builder.smem = prod(bounds.threads), contract, smem
         try:
             result = function(*call.args, **call.kwargs)
             for action in builder.at_end:

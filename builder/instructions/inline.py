@@ -113,10 +113,10 @@ def _stored(text: str, constraints: str, operands: Sequence[object]) -> tuple[Op
 
 
 def dynamic_smem_size() -> Operand:
-    """The bytes of shared memory whose size the launch sets: 0 for a kernel with at most 48 KiB, which are static. The
-    simulator has no other.
+    """The bytes of shared memory that the launch gives by `smem`: 0 where it does not. Without the memory that the
+    kernel allocates, which the compiler places and counts.
     """
-    return inline_ptx("mov.u32 $0, %dynamic_smem_size;", "=r", results=Int32)
+    return as_value(current().smem or 0)
 
 
 def _by_access(

@@ -13,7 +13,7 @@ from ..instructions.tensor_core import alloc_tmem, dealloc_tmem, relinquish_tmem
 from ..instructions.warp import elect_one
 from ..scalars.dtypes import Float32, Int32, Int64
 from ..tensors.tensors import Pointer, Tensor
-from .allocator import SmemAllocator
+from .allocator import alloc_smem
 from .barriers import NamedBarrier
 from .groups import pipeline_error
 
@@ -23,7 +23,7 @@ ALIGNMENT = 16
 
 def _own_word() -> Pointer:
     """An Int32 of shared memory."""
-    return SmemAllocator().allocate(Int32)
+    return alloc_smem(Int32, 1, 16)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class TmemAllocator:
             return
         bar = self.two_cta_tmem_dealloc_mbar_ptr
         if bar is None:
-            bar = SmemAllocator().allocate(Int64, 8)
+            bar = alloc_smem(Int64, 1, 8)
             object.__setattr__(self, "two_cta_tmem_dealloc_mbar_ptr", bar)
 
         def make() -> None:

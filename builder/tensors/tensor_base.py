@@ -285,11 +285,17 @@ def allocate(dtype: DType, space: Space, align: int, layout: LayoutLike, held: A
     check_static(layout, "a kernel allocates memory of static layouts only, not of")
     element = held or (dtype.ir if space is RMEM else dtype.in_memory)
     type = TensorType(element, SpaceAttr(space), IntAttr(align), LayoutAttr(layout))
-    if space is SMEM and type.bytes > MAX_SHARED_BYTES:
-        message = f"the tensor takes {type.bytes} bytes of shared memory; a block has at most {MAX_SHARED_BYTES}"
+    if space is SMEM:
+        check_shared("the tensor takes", type.bytes)
+    return emit(AllocOp(type), is_materialized=True).results[0]
+
+
+def check_shared(subject: str, bytes: int) -> None:
+    """Raises TilefoldError (E2103) for more shared memory than a block has on any target."""
+    if bytes > MAX_SHARED_BYTES:
+        message = f"{subject} {bytes} bytes of shared memory; a block has at most {MAX_SHARED_BYTES}"
         hint = "let a block work on a smaller tile, with fewer stages, and loop over the tiles"
         raise TilefoldError(Code.TARGET_SHARED_MEMORY, message, hint)
-    return emit(AllocOp(type), is_materialized=True).results[0]
 
 
 def registers(dtype: DType, layout: LayoutLike, held: Attribute | None = None) -> Elements:

@@ -39,9 +39,10 @@ class Builder:
     place of rewritten code, None for that of the user's frame. `unbound` has the reason and a hint for variables that
     control flow left without a value; `texts` has functions that the simulator executes in place of PTX texts,
     `registers` those of the kernel that texts declare. `threads` is the number of threads of a block, None if unknown.
-    `contract` says whether sums of products are rounded once. `host` is the host function that launches the kernel, or
-    runs itself. One thread of each warp executes the blocks `elected`. `at_end` adds operations. `maps` are
-    those that the kernel writes to memory, by the tensor and the type of the atom.
+    `contract` says whether sums of products are rounded once. `smem` are the bytes of shared memory that the launch
+    gives, and `smem_by` is the function by which the kernel takes the memory at their start. `host` is the host
+    function that launches the kernel, or runs itself. One thread of each warp executes the blocks `elected`. `at_end`
+    adds operations. `maps` are those that the kernel writes to memory, by the tensor and the type of the atom.
     """
 
     block: Block
@@ -52,6 +53,8 @@ class Builder:
     registers: dict[str, Any] = field(default_factory=lambda: {})
     threads: int | None = None
     contract: bool = False
+    smem: int | None = None
+    smem_by: str = ""
     host: "HostFunction | None" = None
     _pending: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)
     _entering: "list[ref[Fragment]]" = field(default_factory=lambda: [], repr=False)

@@ -81,6 +81,7 @@ cute.arch.fence_acq_rel_sys
 cute.arch.fence_proxy kind * space use_intrinsic
 cute.arch.fmax a b * abs nan ftz
 cute.arch.fmin a b * abs nan ftz
+cute.arch.get_dyn_smem element_type alignment
 cute.arch.get_dyn_smem_size
 cute.arch.globaltimer
 cute.arch.globaltimer_lo

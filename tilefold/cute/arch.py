@@ -181,7 +181,7 @@ from tilefold.builder.instructions.warp import (
     warp_reduction_sum,
     warp_redux_sync,
 )
-from tilefold.builder.pipelines.allocator import alloc_smem
+from tilefold.builder.pipelines.allocator import alloc_smem, get_dyn_smem
 
 from .public import publish
 
@@ -248,15 +248,15 @@ __all__ = [
     "cp_async_wait_group", "dealloc_tmem", "dp4a", "dynamic_smem_size", "elect_one", "exp", "exp2", "exp_packed_f32x2",
     "fence", "fence_acq_rel_cluster", "fence_acq_rel_cta", "fence_acq_rel_gpu", "fence_acq_rel_sys", "fence_proxy",
     "fence_view_async_shared", "fence_view_async_tmem_load", "fence_view_async_tmem_store", "fma", "fma_packed_f32x2",
-    "fmax", "fmin", "get_dyn_smem_size", "get_max_tmem_alloc_cols", "get_min_tmem_alloc_cols", "globaltimer",
-    "globaltimer_lo", "grid_dim", "griddepcontrol_launch_dependents", "griddepcontrol_wait", "inline_ptx", "isfinite",
-    "isinf", "isnan", "issue_clc_query", "lane_idx", "lanemask_eq", "lanemask_ge", "lanemask_gt", "lanemask_le",
-    "lanemask_lt", "linear_thread_idx", "load", "load_acquire", "log", "log2", "lop3", "mad24", "make_warp_uniform",
-    "map_dsmem_ptr", "mapa", "match_any", "match_sync", "mbarrier_arrive", "mbarrier_arrive_and_expect_tx",
-    "mbarrier_complete_tx", "mbarrier_conditional_try_wait", "mbarrier_expect_tx", "mbarrier_init",
-    "mbarrier_init_fence", "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait", "mul24", "mul_hi",
-    "mul_packed_f32x2", "mul_wide", "mulhi", "nanosleep", "normal", "nsmid", "nwarpid", "pack_float8", "philox",
-    "physical_warp_id", "popc", "prefetch", "prmt", "rcp_approx", "red", "red_async", "redux_sync",
+    "fmax", "fmin", "get_dyn_smem", "get_dyn_smem_size", "get_max_tmem_alloc_cols", "get_min_tmem_alloc_cols",
+    "globaltimer", "globaltimer_lo", "grid_dim", "griddepcontrol_launch_dependents", "griddepcontrol_wait",
+    "inline_ptx", "isfinite", "isinf", "isnan", "issue_clc_query", "lane_idx", "lanemask_eq", "lanemask_ge",
+    "lanemask_gt", "lanemask_le", "lanemask_lt", "linear_thread_idx", "load", "load_acquire", "log", "log2", "lop3",
+    "mad24", "make_warp_uniform", "map_dsmem_ptr", "mapa", "match_any", "match_sync", "mbarrier_arrive",
+    "mbarrier_arrive_and_expect_tx", "mbarrier_complete_tx", "mbarrier_conditional_try_wait", "mbarrier_expect_tx",
+    "mbarrier_init", "mbarrier_init_fence", "mbarrier_test_wait", "mbarrier_try_wait", "mbarrier_wait", "mul24",
+    "mul_hi", "mul_packed_f32x2", "mul_wide", "mulhi", "nanosleep", "normal", "nsmid", "nwarpid", "pack_float8",
+    "philox", "physical_warp_id", "popc", "prefetch", "prmt", "rcp_approx", "red", "red_async", "redux_sync",
     "relinquish_tmem_alloc_permit", "retrieve_tmem_ptr", "setmaxregister_decrease", "setmaxregister_increase", "shf",
     "shuffle_sync", "shuffle_sync_bfly", "shuffle_sync_down", "shuffle_sync_op", "shuffle_sync_up", "smid", "store",
     "store_async", "store_async_dsmem", "store_release", "sub_packed_f32x2", "sub_sat_int", "sync_threads", "sync_warp",

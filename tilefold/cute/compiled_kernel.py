@@ -127,6 +127,11 @@ class CompiledKernel(Inspection):
         """
         return self.program.artifact(self.symbol, self._target(target))
 
+    def shared_bytes(self) -> int:
+        """The bytes of shared memory of a block."""
+        (entry,) = self.program.entries(self._target(None))
+        return 0 if entry.shared_bytes is None else entry.shared_bytes.value.data
+
     @property
     def symbol(self) -> str:
         """The kernel's symbol in the program."""

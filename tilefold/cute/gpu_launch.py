@@ -4,7 +4,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilefold.driver import devices
 from tilefold.runtime.arrays.array import is_torch
@@ -26,27 +26,33 @@ if TYPE_CHECKING:
     from .compiled_kernel import CompiledKernel
 
 
+LauncherKey: TypeAlias = str | tuple[str, int]
+"""A device, with the bytes of shared memory that the launches give, if they give any."""
+
+
 @dataclass(frozen=True)
 class GpuLaunches:
-    """The launches of one kernel on GPUs: the prepared ones by device, its parameters, and how it is built."""
+    """The launches of one kernel on GPUs: the prepared ones by their keys, its parameters, and how it is built."""
 
-    launchers: dict[str, Launcher]
+    launchers: dict[LauncherKey, Launcher]
     signature: Signature
     build: Callable[[BoundArguments, Sequence[int]], "CompiledKernel"]
 
-    def launcher(self, device: str) -> Launcher:
-        """The prepared launches for a device. LaunchError for one that does not exist."""
+    def launcher(self, device: str, smem: int | None = None) -> Launcher:
+        """The prepared launches for a device, with `smem` bytes. LaunchError for one that does not exist."""
         launchers, signature = self.launchers, self.signature
-        if device not in launchers:
+        key = device if smem is None else (device, smem)
+        if key not in launchers:
 
             def resolve(args: Args, *rest: Any) -> tuple[RunResult | None, Prepared | None]:
                 bound = signature.bind_in_order(args)
+                bound.smem = smem
                 ordinal = place_of(bound.arrays, device)
                 assert ordinal is not None, "a device that has launches is a GPU"
                 return self.resolve(ordinal, bound, *rest)
 
-            launchers[device] = launcher_of(signature, device, resolve)
-        return launchers[device]
+            launchers[key] = launcher_of(signature, device, resolve)
+        return launchers[key]
 
     def resolve(
         self,

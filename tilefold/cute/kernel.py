@@ -2,8 +2,9 @@
 """`@cute.kernel`: functions that become kernels when they are launched, or looked at."""
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial, update_wrapper
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -14,8 +15,9 @@ from tilefold.builder.tracing.state import host, is_building
 from tilefold.runtime.errors import Dim3
 from tilefold.runtime.options import LaunchOptions, SimOptions, check_smem, dim3, launch_attributes
 
-from .debugging_methods import DebuggableCall, NamesMethodsOfCalls, Size, shown
+from .debugging_methods import DebuggableCall, Size, shown
 from .dropped_calls import warn_if_dropped
+from .kernel_views import KernelViews
 from .parameters import KernelOptions, OuterNames, Signature
 from .torch_compile import skip_frames, untraced
 
@@ -25,18 +27,15 @@ if TYPE_CHECKING:
     from tilefold.builder.trace import Traced
     from tilefold.runtime.cuda.launcher import Launcher
     from tilefold.runtime.engine import RunResult
-    from tilefold.tools.report.page import Page
 
     from .compiled_kernel import Compilation, CompiledKernel
-    from .gpu_launch import GpuLaunches
+    from .gpu_launch import GpuLaunches, LauncherKey
     from .launch import LaunchRequest
     from .specialise import BoundArguments
 
 
-class KernelFunction(NamesMethodsOfCalls, ABC):
-    """A function that becomes kernels when called. `ir`, `ptx`, `report`, `explain` and `to_cute` show the one
-    that was built last.
-    """
+class KernelFunction(KernelViews):
+    """A function that becomes kernels when called."""
 
     function: Callable[..., object]
     signature: Signature
@@ -78,35 +77,6 @@ class KernelFunction(NamesMethodsOfCalls, ABC):
             return self
         return lambda *args, **kwargs: self(owner, *args, **kwargs)  # pyright: ignore
 
-    @property
-    @abstractmethod
-    def last(self) -> "CompiledKernel":
-        """The kernel that was built last. Raises TilefoldError (E3107) before the first."""
-
-    def ir(self, stage: str = "cute", target: str | None = None) -> str:
-        """The program at a stage: `cute`, `folded`, `atoms`, `index` or `instr`."""
-        return self.last.ir(stage, target)
-
-    def ptx(self, target: str | None = None, *, lines: bool | None = None) -> str:
-        """The program as PTX; `lines` decides about `.loc` directives, by default the settings do."""
-        return self.last.ptx(target, lines=lines)
-
-    def report(self, target: str | None = None) -> str:
-        """The costs of the kernel: instructions, registers, shared memory."""
-        return self.last.report(target)
-
-    def report_html(self, target: str | None = None) -> "Page":
-        """Everything about the kernel as one HTML page, which a notebook displays."""
-        return self.last.report_html(target)
-
-    def explain(self, target: str | None = None) -> str:
-        """The decisions of the compiler, line by line of the source."""
-        return self.last.explain(target)
-
-    def to_cute(self) -> str:
-        """The kernel as the text of a `.cute` file; see `CompiledKernel.to_cute`."""
-        return self.last.to_cute()
-
 
 class Kernel(KernelFunction):
     """A kernel as a Python function. A call binds its arguments: `k(a, b).launch(grid=..., block=...)`.
@@ -123,7 +93,7 @@ class Kernel(KernelFunction):
         self._for_host: dict[tuple[str, Compilation], CompiledKernel] = {}
         self._last: CompiledKernel | None = None
         self.outer: OuterNames | None = None
-        self.launchers: dict[str, Launcher] = {}
+        self.launchers: dict[LauncherKey, Launcher] = {}
         update_wrapper(self, function)
         skip_frames(Kernel.__call__, KernelCall.launch, KernelCall.build)
 
@@ -157,29 +127,40 @@ class Kernel(KernelFunction):
         return HostKernelCall(self, args, kwargs)
 
     def built_for_host(
-        self, arguments: Mapping[str, object], block: Dim3, min_blocks: int | None, how: "Compilation"
+        self,
+        arguments: Mapping[str, object],
+        block: Dim3,
+        min_blocks: int | None,
+        smem: int | None,
+        how: "Compilation",
     ) -> "tuple[CompiledKernel, Mapping[str, SSAValue]]":
         """The kernel that a host function launches, one for each text and each set of compile options; and the values
         of the host that it captures, by its parameters.
         """
         from .compiled_kernel import CompiledKernel
 
-        compiled = CompiledKernel(self._traced(arguments, block, min_blocks), how)
+        compiled = CompiledKernel(self._traced(arguments, block, min_blocks, smem), how)
         self._last = self._for_host.setdefault((compiled.text, how), compiled)
         return self._last, compiled.traced.captured
 
-    def _traced(self, arguments: Mapping[str, object], block: Sequence[int], min_blocks: int | None = None) -> "Traced":
+    def _traced(
+        self,
+        arguments: Mapping[str, object],
+        block: Sequence[int],
+        min_blocks: int | None = None,
+        smem: int | None = None,
+    ) -> "Traced":
         from tilefold.builder.trace import trace
         from tilefold.dialects.kernel import LaunchBounds
 
         o = self.options
         bounds = LaunchBounds(tuple(block), o.min_blocks or min_blocks, o.max_registers, o.cluster, o.non_portable)
         name = o.name or (f"{self.prefix}_{self.function.__name__}" if self.prefix else "")
-        return trace(self.rewritten, arguments, bounds, name, o.contract)
+        return trace(self.rewritten, arguments, bounds, name, o.contract, smem)
 
     @cached_property
     def on_gpus(self) -> "GpuLaunches":
-        """The launches on GPUs; `launchers` has the prepared ones by device."""
+        """The launches on GPUs; `launchers` has the prepared ones."""
         from .gpu_launch import GpuLaunches
 
         return GpuLaunches(self.launchers, self.signature, self.build)
@@ -208,12 +189,12 @@ class Kernel(KernelFunction):
     def build(self, bound: "BoundArguments", block: Sequence[int]) -> "CompiledKernel":
         """The kernel for arguments and a block. Raises ProgramError for a fault of the kernel."""
         self.forget_outdated()
-        key = (tuple(block), *bound.key)
+        key = (tuple(block), bound.smem, *bound.key)
         compiled = self._built.get(key)
         if compiled is None:
             from .compiled_kernel import CompiledKernel
 
-            compiled = CompiledKernel(self._traced(bound.arguments, block))
+            compiled = CompiledKernel(self._traced(bound.arguments, block, smem=bound.smem))
             self._built[key] = compiled
             self.outer = OuterNames(self.function) if isinstance(self.function, FunctionType) else None
         self._last = compiled
@@ -253,10 +234,13 @@ class KernelCall(DebuggableCall):
         return self.bindings
 
     @untraced
-    def build(self, block: Size) -> "CompiledKernel":
-        """The kernel for these arguments and a block of this size, without launching it. Raises ProgramError."""
+    def build(self, block: Size, smem: int | None = None) -> "CompiledKernel":
+        """The kernel for these arguments and a launch with such a block and so many bytes of shared memory, without
+        launching it. Raises ProgramError.
+        """
         try:
-            return self.kernel.build(self.bound, dim3("block", block))
+            check_smem(smem)
+            return self.kernel.build(replace(self.bound, smem=smem), dim3("block", block))
         except TilefoldError as error:
             raise shown(error) from error.__cause__
 
@@ -280,9 +264,9 @@ class KernelCall(DebuggableCall):
         copies arrays of the host to the GPU and back, and waits for the kernel. `stream` is one of torch, CuPy,
         cuda.core or cuda-python, or a handle; by default torch's current one where a torch tensor is an argument.
         `cluster` is the size of a cluster in blocks, if the kernel does not fix it. `use_pdl` lets the kernel begin
-        before earlier work in the stream has ended. The shared memory that a kernel needs is known; `smem` may say
-        more. The other options are those of `LaunchOptions`: blocks that all run at the same time, events, and those
-        of the simulator.
+        before earlier work in the stream has ended. The shared memory that a kernel allocates is
+        counted; `smem` are the bytes that it takes by `cute.arch.get_dyn_smem`. The other options are those of
+        `LaunchOptions`: blocks that all run at the same time, events, and those of the simulator.
 
         The simulator looks for data races unless `races` is False, and ends a run after `max_steps` operations of warps
         or `max_seconds`, or where it needs more than `max_memory` MiB. `seed` chooses the order of its warps;
@@ -315,11 +299,10 @@ class KernelCall(DebuggableCall):
                     if result is NotImplemented:
                         return launcher.search(args, block, grid, stream, attributes)
                     return result
-            if smem is not None:
-                check_smem(smem)
+            check_smem(smem)
             from .launch import LaunchRequest
 
-            request = LaunchRequest(device, None if stage is None else str(stage), stream, attributes)
+            request = LaunchRequest(device, None if stage is None else str(stage), stream, attributes, smem)
             return self.submit(grid, block, request, options or SimOptions())
         except TilefoldError as error:
             raise shown(error) from error.__cause__
@@ -335,13 +318,13 @@ class KernelCall(DebuggableCall):
         """Launches the kernel where no launch is prepared; see `launch`."""
         from .launch import place_of, simulate
 
-        in_order, kernel, bound = self.bindings is None, self.kernel, self.bound
+        in_order, kernel, bound = self.bindings is None, self.kernel, replace(self.bound, smem=request.smem)
         device, stream, attributes = request.device, request.stream, request.attributes
         ordinal = place_of(bound.arrays, device, request.stage)
         if ordinal is None:
             return simulate(kernel.build(bound, dim3("block", block)), bound, grid, request, options)
         if in_order:
-            return kernel.on_gpus.launcher(device).launch(self.args, block, grid, stream, attributes)
+            return kernel.on_gpus.launcher(device, request.smem).launch(self.args, block, grid, stream, attributes)
         return kernel.on_gpus.resolve(ordinal, bound, block, grid, stream, attributes)[0]
 
 

@@ -31,6 +31,7 @@ class LaunchRequest:
     stage: str | None
     stream: Any
     attributes: LaunchAttributes
+    smem: int | None = None
 
 
 def simulate(

@@ -75,14 +75,16 @@ def _holds_arguments(value: object) -> bool:
 class BoundArguments:
     """The arguments of a call: as a kernel is built from them, and as it is launched on them.
 
-    `arguments` have a `Parameter` for each tensor and number, `values` hold the values to pass for it, and
-    `key` is the same for calls that one kernel serves. `arrays` describe those of the values that are arrays.
+    `arguments` have a `Parameter` for each tensor and number, `values` hold the values to pass for it, and `key` is the
+    same for calls that one kernel serves. `arrays` describe those of the values that are arrays. `smem` are the bytes
+    of shared memory that the launch gives, for which the kernel is built, too.
     """
 
     arguments: dict[str, object] = field(default_factory=lambda: {})
     values: dict[str, Any] = field(default_factory=lambda: {})
     key: list[object] = field(default_factory=lambda: [])
     arrays: dict[str, Array] = field(default_factory=lambda: {})
+    smem: int | None = None
 
     def add(self, name: str, value: Any, annotation: object) -> object:
         """The stand-in for an argument while the kernel is built. Raises LaunchError (E3106)."""

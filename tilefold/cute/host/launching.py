@@ -160,6 +160,9 @@ class LaunchedKernel(Protocol):
     function: Callable[..., object]
     signature: Signature
 
+    @property
+    def last(self) -> CompiledKernel: ...
+
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any: ...
 
     def set_name_prefix(self, prefix: str) -> None:
@@ -167,7 +170,7 @@ class LaunchedKernel(Protocol):
         ...
 
     def built_for_host(
-        self, arguments: Mapping[str, object], block: Dim3, min_blocks: int | None, how: Compilation
+        self, arguments: Mapping[str, object], block: Dim3, min_blocks: int | None, smem: int | None, how: Compilation
     ) -> tuple[CompiledKernel, Mapping[str, SSAValue]]: ...
 
 
@@ -181,6 +184,7 @@ class HostKernelCall:
             kernel.set_name_prefix(kwargs.pop("_name_prefix"))
         self.given = kernel.signature.given(args, kwargs)
         self._trace.waiting[self] = user_place()
+        self._built: CompiledKernel | None = None
 
     @property
     def name(self) -> str:
@@ -214,12 +218,13 @@ class HostKernelCall:
         trace = self._trace
         trace.waiting.pop(self, None)
         trace.flush()
-        check_smem(_number(smem))
+        given: int | None = _number(smem)
+        check_smem(given)
         options = SimOptions.taken_from(more)
         if isinstance(use_pdl, Value):
             use_pdl = bool(_number(convert(use_pdl, Int32)))
         attributes = launch_attributes(None if cluster is None else _numbers(cluster), use_pdl, **more)
-        request = LaunchRequest(device, stage, _number(stream), attributes)
+        request = LaunchRequest(device, stage, _number(stream), attributes, given)
         block = dim3("block", _numbers(block))
         plain = self._plain(trace) if min_blocks_per_mp is None else None
         if plain is not None and trace.eager:
@@ -227,14 +232,24 @@ class HostKernelCall:
             if isinstance(stream, StreamSlot):
                 request = replace(request, stream=stream.stream)
             with suspended():
-                return self.kernel(**plain).submit(grid, block, request, options)
+                result = self.kernel(**plain).submit(grid, block, request, options)
+            self._built = self.kernel.last
+            return result
         step = self._traced(trace, grid, block, min_blocks_per_mp, request, options)
+        self._built = step.built
         trace.steps.append(step)
         if not trace.eager:
             return None
         with suspended():
             slots = {ssa: name for name, ssa in trace.bound.slots.items()}
             return step.run(trace.bound, slots, trace.values)[0]
+
+    def smem_usage(self) -> int:
+        """The bytes of shared memory of a block. LaunchError (E3105) before the launch, which decides about them."""
+        if self._built is None:
+            message = f"the kernel '{self.name}' is not launched yet"
+            raise LaunchError(Code.RUN_LAUNCH, message, "ask for its shared memory after the launch")
+        return self._built.shared_bytes()
 
     def _plain(self, trace: HostTrace) -> dict[str, Any] | None:
         """The arguments, by parameter, of the function's caller that the kernel is given; None if it is given anything
@@ -268,7 +283,7 @@ class HostKernelCall:
         kernel = self.kernel
         annotations = kernel.signature.annotations
         arguments = {name: _argument(host, value, annotations[name]) for name, value in self.given.items()}
-        built, captured = kernel.built_for_host(arguments, block, min_blocks, host.compilation)
+        built, captured = kernel.built_for_host(arguments, block, min_blocks, request.smem, host.compilation)
         host.functions.append(kernel.function)
         sizes = as_tuple(grid)
         if not 1 <= len(sizes) <= 3:
