@@ -10,7 +10,7 @@ def compiled(text: str, symbols: Mapping[str, int] | None = None) -> Any:
     """The engine that owns the functions of a module of LLVM IR; `get_function_address` tells where one is. `symbols`
     are the addresses of functions that the module declares. The caller holds signals back (`base.held_signals`).
     """
-    llvm: Any = import_module("llvmlite.binding")
+    llvm = import_module("llvmlite.binding")
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     for name, address in (symbols or {}).items():

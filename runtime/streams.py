@@ -18,7 +18,7 @@ def handle_of(stream: Any) -> int:
     """
     if isinstance(stream, int) or type(stream).__name__ in _BINDINGS:
         return int(stream)
-    protocol: Any = getattr(stream, "__cuda_stream__", None)
+    protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is not None:
         return int(protocol()[1])
     for attribute in ("cuda_stream", "ptr"):

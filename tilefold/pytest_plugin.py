@@ -36,7 +36,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     from tilefold.tools.checking.check import STAGES
 
     fault: BaseException | None = None
-    result: Any = None
+    result = None
     with watching(mark.kwargs.get("stages", STAGES)) as reports:
         try:
             result = yield

@@ -118,7 +118,9 @@ def _configured(kernel: Any, args: tuple[object, ...], given: dict[str, Any]) ->
     return kernel, given
 
 
-def _compile(kernel: Any, values: Mapping[str, object], fixed: set[str], options: dict[str, Any], target: str) -> Any:
+def _compile(
+    kernel: Any, values: Mapping[str, object], fixed: set[str], options: Mapping[str, object], target: str
+) -> Any:
     """The kernel as Triton compiles it, for arguments of these types and divisors."""
     try:
         compiler, backends = import_module("triton.compiler"), import_module("triton.backends.compiler")

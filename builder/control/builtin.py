@@ -68,7 +68,7 @@ def _quantifier(
 
 def _convert(function: Callable[..., object], kind: str) -> Callable[..., Any]:
     def converted(*arguments: object, **options: object) -> Any:
-        given: list[Any] = list(arguments)
+        given = list(arguments)
         if len(given) == 1 and isinstance(given[0], Vec) and kind != "bool":
             hint = f"write x.to(cute.{'Int32' if kind == 'int' else 'Float32'})"
             raise TilefoldError(Code.BUILD_VALUE, f"a fragment is not one {kind}", hint)

@@ -70,7 +70,7 @@ class _Step:
             properties["coord"] = CoordAttr(transform_leaves(convert, self.pattern))
         elif _COORDS in self.operands:
             convert(True)
-        groups: dict[Any, Any] = {_SOURCE: source, _COORDS: coords}
+        groups = {_SOURCE: source, _COORDS: coords}
         operands = [groups[x] if isinstance(x, str) else x for x in self.operands]
         if self.type is None:
             return emit_inferred(self.op, operands, properties)

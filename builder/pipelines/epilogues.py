@@ -40,7 +40,7 @@ _SUBTILES = 5
 """The mode of a partitioned tensor that counts stages or tiles, behind (T2R,T2R_M,T2R_N,EPI_M,EPI_N)."""
 
 
-def transform_partitioned_tensor_layout(tensor: Any) -> Any:
+def transform_partitioned_tensor_layout(tensor: object) -> Any:
     """A part of an MMA, ((ATOM_M,ATOM_N),MMA_M,MMA_N,...), as a matrix of rows and columns: ((ATOM_M,MMA_M),
     (ATOM_N,MMA_N),...). A tensor, or a layout. Raises TilefoldError (E0308) for one that is no such part.
     """
@@ -66,7 +66,7 @@ def epilogue_tmem_copy_and_partition(
     atom = get_tmem_load_op(
         gemm.cta_tile_shape_mnk, gemm.c_layout, gemm.c_dtype, gemm.acc_dtype, epi_tile, use_2cta_instrs
     )
-    accumulators: Any = flat_divide(tAcc, epi_tile)
+    accumulators = flat_divide(tAcc, epi_tile)
     load = make_tmem_copy(atom, accumulators[None, None, 0, 0, 0])
     of_thread = load.get_slice(tidx)
     target: Any = of_thread.partition_D(flat_divide(gC_mnl, epi_tile))
@@ -111,7 +111,7 @@ def epilogue_tma_store(
     )
     converted = make_rmem_tensor(registers.shape, gemm.c_dtype)
     store, stored, staged = epilogue_smem_copy_and_partition(gemm, load, converted, epi_tidx, sC)
-    tiles: Any = flat_divide(target, epi_tile)
+    tiles = flat_divide(target, epi_tile)
     sources, targets = tma_partition(tma_atom_c, 0, make_layout(1), group_modes(sC, 0, 2), group_modes(tiles, 0, 2))
     parts = group_modes(targets[None, None, None, *mma_tile_coord_mnl], 1, 3)
     barrier = NamedBarrier(gemm.epilog_sync_bar_id, WARP * len(gemm.epilogue_warp_id))
@@ -169,17 +169,17 @@ def epilogue(
         part = load.get_slice(epi_tidx).partition_D(flat_divide(tensor, epi_tile))
         return _of_stage(part, *mma_tile_coord_mnl)
 
-    results: Any = part_of(target)
-    coords: Any = None if tCcC_base is None else part_of(transform_partitioned_tensor_layout(tCcC_base))
+    results = part_of(target)
+    coords = None if tCcC_base is None else part_of(transform_partitioned_tensor_layout(tCcC_base))
     converted = make_rmem_tensor(registers.shape, gemm.c_dtype)
     atom = make_copy_atom(CopyUniversalOp(), gemm.c_dtype)
 
     acc_pipeline.consumer_wait(acc_consumer_state)
-    number: Any = acc_consumer_state.phase if overlapping_accum else acc_consumer_state.index
+    number = acc_consumer_state.phase if overlapping_accum else acc_consumer_state.index
     loaded = _of_stage(accumulators, number)
     count = size(loaded, 3)
     for turn in range(count):
-        subtile: Any = where(number == 0, count - 1 - turn, turn) if overlapping_accum else turn
+        subtile = where(number == 0, count - 1 - turn, turn) if overlapping_accum else turn
         copy(load, loaded[None, None, None, subtile], registers)
         if overlapping_accum and turn == gemm.iter_acc_early_release_in_epilogue:
             _release(acc_pipeline, acc_consumer_state)

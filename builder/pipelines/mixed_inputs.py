@@ -270,12 +270,12 @@ def epilog_gmem_copy_and_partition(
     """
     sources = targets = atom = part = None
     if tiled_copy_t2r is not None:
-        target: Any = flat_divide(transform_partitioned_tensor_layout(gC_mnl), epi_tile)
+        target = flat_divide(transform_partitioned_tensor_layout(gC_mnl), epi_tile)
         part = tiled_copy_t2r.get_slice(tidx).partition_D(target)
         atom = make_copy_atom(nvgpu.CopyUniversalOp(), c_dtype)
     if tma_atom_c is not None:
-        tiles: Any = flat_divide(transform_partitioned_tensor_layout(tma_gC_mnl), epi_tile)
-        staged: Any = group_modes(sC, 0, 2)
+        tiles = flat_divide(transform_partitioned_tensor_layout(tma_gC_mnl), epi_tile)
+        staged = group_modes(sC, 0, 2)
         sources, targets = tma_partition(tma_atom_c, 0, make_layout(1), staged, group_modes(tiles, 0, 2))
     return tma_atom_c, sources, targets, atom, part
 

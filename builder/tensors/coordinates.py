@@ -15,7 +15,7 @@ from ...layout.algebra.inttuple import product, show, transform_leaves, wrap
 from ..scalars.values import Int, Value, index_of
 
 
-def split_coordinate(coord: Any) -> tuple[CoordAttr, list[SSAValue]]:
+def split_coordinate(coord: object) -> tuple[CoordAttr, list[SSAValue]]:
     """A coordinate as an attribute with `?` for its values, and these as operands of type `index`.
 
     `None`, `...` and `:` keep a mode. Raises TilefoldError (E0103) for integers beyond 64 bits,

@@ -4,7 +4,7 @@ mma_traits_sm90_gmma.hpp and mma_traits_sm100.hpp).
 """
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from xdsl.ir import SSAValue
 
@@ -65,7 +65,7 @@ def make_umma_smem_desc(src: Pointer, layout: object, major: str, next_src: Poin
         if pointer.memspace.name != SMEM.name:
             text = f"descriptors of tcgen05.mma are of shared memory, and this is {pointer.memspace.name}"
             raise TilefoldError(Code.BUILD_VALUE, text, "write t.iterator of a tensor in shared memory")
-    outer: Any = plain_layout(as_layout(layout))
+    outer = plain_layout(as_layout(layout))
     while len(outer) == 1 and isinstance(outer.shape, tuple):
         outer = outer[0]  # the only mode
     form = swizzling_of(compose_parts(src.type.swizzle_type, 0, Layout(1, 0)), 8)  # that of addresses

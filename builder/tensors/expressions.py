@@ -5,7 +5,7 @@ An expression becomes one `tile.map` where its elements are needed. It reads ten
 writes memory first materializes the fragments that read it (`Builder.materialize`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import i1
@@ -107,7 +107,7 @@ class Expression:
         assert self.tensor is not None
         return self.tensor.ssa, self.shape
 
-    def element(self, elements: dict[tuple[SSAValue, Shape], Any], done: dict[int, Any]) -> Any:
+    def element(self, elements: Mapping[tuple[SSAValue, Shape], object], done: dict[int, Any]) -> Any:
         """Its element in the body of a map, given those of the tensors in it; `done` are parts that are computed."""
         if self.tensor is not None:
             return elements[self.key]
@@ -121,7 +121,7 @@ class Expression:
 def write(
     target: Elements,
     expression: Expression,
-    combine: Callable[[Any, Any], Any] | None = None,
+    combine: Callable[[Any, Any], object] | None = None,
     shape: Shape | None = None,
 ) -> None:
     """Writes the elements of an expression to a tensor in its shape, or combines them with the old ones: `target` is

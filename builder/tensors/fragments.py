@@ -122,7 +122,7 @@ class Vec(Arithmetic, Bitwise, NumpyMethods):
         self,
         op: "ReductionOp | str | Callable[[Any, Any], Any]",
         init_val: Operand = None,
-        reduction_profile: Any = 0,
+        reduction_profile: object = 0,
         keepdims: bool = False,
     ) -> Operand:
         """Combines the elements to a value, or to a fragment of the modes that the profile keeps.
@@ -207,7 +207,7 @@ def _same(x: Scalar) -> Scalar:
     return x
 
 
-def elementwise(function: Callable[..., Any], dtype: DType, *operands: Operand) -> Vec:
+def elementwise(function: Callable[..., object], dtype: DType, *operands: Operand) -> Vec:
     """A function of values, applied to the elements of fragments and to values, which are the same everywhere."""
     for operand in operands:
         check_operand(operand)
@@ -341,7 +341,7 @@ def _unreduced_leaves(profile: object, shape: Shape) -> list[tuple[int, ...]]:
     Raises TilefoldError: E0201 for the profile of another shape, E5002 for anything else.
     """
     leaves = unflatten(range(len(flatten_to_tuple(shape))), shape)
-    given: Any = tuples(profile)
+    given = tuples(profile)
     if any(isinstance(part, bool) or not (part is None or isinstance(part, int)) for part in flatten_to_tuple(given)):
         hint = "None keeps a mode, a number reduces it: 0 for all modes, (None, 1) for the second of two"
         raise TilefoldError(Code.BUILD_VALUE, f"{show(given)} is not a profile of a shape", hint)

@@ -110,7 +110,7 @@ def _lacks_scales(name: str) -> TilefoldError:
     return TilefoldError(Code.BUILD_VALUE, f"{name} needs the scale factors of A and B", hint)
 
 
-def gemm(atom: Any, d: Any, a: Any, b: Any, c: Any = None) -> None:
+def gemm(atom: object, d: Any, a: Any, b: Any, c: Any = None) -> None:
     """`gemm(mma, D, A, B, C)`: D = A * B + C on each thread's fragments; `gemm(mma, A, B, C)` with D = C.
 
     A and B are fragments or in shared memory, C and D fragments. The ranks select the product: (V)x(V)->(V),

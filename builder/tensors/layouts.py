@@ -74,7 +74,7 @@ def make_composed_layout(inner: "Swizzle | Layout", offset: object, outer: objec
     """The layout `inner o offset o outer`, which is applied from the right: that of swizzled shared memory. A layout of
     a tensor whose addresses are swizzled by `inner` has it already.
     """
-    layout: Any = as_layout(outer)
+    layout = as_layout(outer)
     if isinstance(layout, ComposedLayout) and layout.inner == inner and offset == 0:
         return layout
     return compose_parts(inner, offset, cast("Layout", layout))
@@ -289,9 +289,9 @@ def _check_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        given: Any = args
+        given = args
         layout, *rest = given or (kwargs.pop(next(iter(signature(function).parameters)), None),)
-        named: Any = {name: tuples(value) for name, value in kwargs.items()}
+        named = {name: tuples(value) for name, value in kwargs.items()}
         first, given = layout_of(layout), [*map(tuples, rest)]
         try:
             return cast("Any", function)(first, *given, **named)

@@ -85,7 +85,7 @@ def _operand(
     )
     placed = by_modes if not isinstance(smem, ComposedLayout) else compose_parts(smem.inner, smem.offset, by_modes)
     of_pair = mma.shape_mnk[AXES[operand]]  # the instructions of a pair are so far apart, of which a block has half
-    kept: Any = rows.size if more.size == 1 else Layout((rows.size, more.size), (1, of_pair))
+    kept = rows.size if more.size == 1 else Layout((rows.size, more.size), (1, of_pair))
     along = 1 if cluster is None else blocks_that_share(operand, as_layout(tuples(cluster)))
     shared = along if op.facts.multicast else 1
     made = make_tiled_tma_atom(op, tensor, placed, (kept, extents[2], *batches), shared, internal_type=internal_type)

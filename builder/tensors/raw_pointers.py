@@ -187,7 +187,7 @@ class RawPointer:
         else:
             store(self.view(value.size, alignment), row_major(value))
 
-    def masked_load(self, mask: Any, default: Any = 0, alignment: int | None = None) -> Vec:
+    def masked_load(self, mask: Any, default: object = 0, alignment: int | None = None) -> Vec:
         """The elements for which a vector of predicates holds, and `default` for the others; these are not read."""
         made = registers(self.dtype, Layout(mask.size, 1))
         made.fill(default)

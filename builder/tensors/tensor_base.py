@@ -147,11 +147,11 @@ class AnyTensor:
 
     __hash__ = object.__hash__
 
-    def view(self, op: type[LayoutViewOp], operands: Sequence[object], properties: dict[str, Any]) -> Self:
+    def view(self, op: type[LayoutViewOp], operands: Sequence[object], properties: Mapping[str, object]) -> Self:
         """The view of this tensor by an operation: `operands` after the tensor. Raises TilefoldError."""
         return self.view_of(op, [self.ssa, *operands], properties)
 
-    def view_of(self, op: type[LayoutViewOp], operands: Sequence[object], properties: dict[str, Any]) -> Self:
+    def view_of(self, op: type[LayoutViewOp], operands: Sequence[object], properties: Mapping[str, object]) -> Self:
         """The view of this tensor by an operation with these operands, one of which is this tensor. Raises
         TilefoldError.
         """
@@ -182,12 +182,12 @@ def slice_modes(tensor: AnyTensorT, coord: object) -> AnyTensorT:
 
 def _slice_windows(tensor: AnyTensorT, parts: tuple[object, ...]) -> AnyTensorT:
     """A tensor with the slices of its modes; the others are whole."""
-    layout: Any = tensor.layout
-    extents: Any = modes_of(tensor.shape)
+    layout = tensor.layout
+    extents = modes_of(tensor.shape)
     if len(parts) != len(extents):
         message = f"{len(parts)} coordinates do not fit {show_layout(tensor.shape)}"
         raise TilefoldError(Code.PROFILE_MISMATCH, message, "give one for each mode, None for a whole one")
-    pairs: list[tuple[Any, Any]] = list(zip(parts, map(product, extents), strict=True))  # pyright: ignore[reportUnknownArgumentType]
+    pairs = list(zip(parts, map(product, extents), strict=True))  # pyright: ignore[reportUnknownArgumentType]
     windows = [window(cast("Any", x), size) if isinstance(x, slice) and x != slice(None) else None for x, size in pairs]
     starts, operands = split_coordinate(tuple(0 if part is None else part[0] for part in windows))
     moved = tensor.view(DomainOffsetOp, [operands], {"coord": starts})

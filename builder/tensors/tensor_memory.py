@@ -247,7 +247,7 @@ def make_s2t_copy(atom: CopyAtom, tmem_tensor: object) -> TiledCopy:
     return _tiled(tmem_copies.make_utccp_copy, atom, tmem_tensor)
 
 
-def _tiled(make: Any, atom: CopyAtom, tensor: Any) -> TiledCopy:
+def _tiled(make: Any, atom: CopyAtom, tensor: object) -> TiledCopy:
     if not isinstance(atom, CopyAtom):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected a copy atom, got {atom!r}", "see cute.make_copy_atom")
     layout = _in_tensor_memory(tensor).layout.data if isinstance(tensor, Tensor) else as_layout(tensor)

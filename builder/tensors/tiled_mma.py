@@ -151,7 +151,7 @@ class _Parts(ABC):
         """The shape of each thread's part of C of this shape: (MMA,MMA_M,MMA_N,...)."""
         return self._partition_shape("C", shape_mn)
 
-    def _partition_shape(self, operand: str, shape: Any) -> Any:
+    def _partition_shape(self, operand: str, shape: object) -> Any:
         extents = tuples(shape)
         check_static(extents, "the parts of a tiled MMA are static, but this is")
         return self._mma.type.tiled_mma.partition_shape(operand, extents)

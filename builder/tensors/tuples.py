@@ -31,7 +31,7 @@ def transform_apply(*terms: object, f: Callable[..., object], g: Callable[..., o
 
 def unwrap(x: object) -> Any:
     """A tuple without the one-mode tuples around it."""
-    inner: Any = tuples(x)
+    inner = tuples(x)
     modes = as_tuple(inner)
     return unwrap(modes[0]) if len(modes) == 1 and modes[0] is not inner else inner
 

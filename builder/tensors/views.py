@@ -73,7 +73,7 @@ def _tiles(op: type[LayoutViewOp], tensor: T, tiler: object, coord: object, proj
         tiler = dice_tuple(kept, as_tuple(tuples(tiler)))
         coord, proj = (*dice_tuple(kept, as_tuple(tuples(coord))[: len(kept)]), *further), None
     attribute, operands = split_coordinate(coord)
-    properties: dict[str, Any] = {"tiler": _tiler(as_tuple(tiler)), "coord": attribute}
+    properties = {"tiler": _tiler(as_tuple(tiler)), "coord": attribute}
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
     return as_tensor(tensor).view(op, [operands], properties)
@@ -143,7 +143,7 @@ def bounds(coords: CoordTensor, limits: object) -> Tensor:
 
 def elem_less(lhs: object, rhs: object) -> Any:
     """Whether all integers of a coordinate are below those of `rhs` (CuTe's elem_less)."""
-    result: Any = True
+    result = True
     parts, ends = list(leaves(tuples(lhs))), list(leaves(tuples(rhs)))
     if len(parts) != len(ends):
         message = f"{len(ends)} limits are given for a coordinate of {len(parts)} integers"
@@ -187,7 +187,7 @@ def _view_by_tiler(op: type[LayoutViewOp], target: AnyTensor, tiler: object) -> 
     try:
         return target.view(op, [], properties)
     except LayoutError as error:
-        layout: Any = target.layout
+        layout = target.layout
         if error.code != Code.STRIDE_DIVISIBILITY or host() is None or not isinstance(layout, Layout):
             raise
     numbers = transform_leaves(int, layout.shape)

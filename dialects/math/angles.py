@@ -36,7 +36,7 @@ def _reduce_large(m: Arithmetic, x: object) -> tuple[Any, Any]:
     """
     bits = m.bits(m.absolute(x))
     place = (bits >> 23) - _FIRST
-    words: list[Any] = list(_DIGITS)
+    words = list(_DIGITS)
     for bit in (6, 5):
         chosen = m.is_set(place, bit)
         skip = 1 << bit - 5

@@ -74,7 +74,7 @@ class PtrAddOp(PtxOp):
         pointer = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
         offset = parser.parse_unresolved_operand()
-        pairs: list[tuple[Any, Any]] = []
+        pairs = []
         bounds_type: Attribute | None = None
         if parser.parse_optional_keyword("within") is not None:
             with parser.in_parens():

@@ -47,7 +47,7 @@ def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, l
             parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: visit(depth), " in a coordinate")
         )
 
-    coord: Any = None
+    coord = None
     if linear or parser.parse_optional_keyword("_") is None:
         coord = visit(0) if linear else many(1)
     return CoordAttr(coord), operands

@@ -35,7 +35,7 @@ class InferringOp(TileOp, ABC):
         flat = [value for group in operands for value in ((group,) if isinstance(group, SSAValue) else group or ())]
         types = cls.inferred_types([value.type for value in flat], given)
         single = len(cls.get_irdl_definition().results) == len(types)
-        results: Sequence[Any] = types if single else [types]
+        results = types if single else [types]
         return cls.build(operands=operands, result_types=results, properties=given)
 
     @classmethod

@@ -24,7 +24,7 @@ def has_basis(stride: Tree) -> bool:
 def coprofile(stride: Any) -> Any:
     """The profile of the coordinates that basis strides yield, with leaves 0; None for integer strides."""
     bases = [d for d in flatten_to_tuple(stride) if type(d) is ScaledBasis]
-    profile: Any = 0
+    profile = 0
     for basis in bases:
         profile = _merge(profile, as_coordinate(ScaledBasis(0, basis.path)))
     return profile if bases else None
@@ -73,7 +73,7 @@ def by_axis_inverse(layout: Layout, f: Callable[[list[object], list[object], lis
     """
     plain: Layout = coalesce(layout)
     shape, stride = flatten_to_tuple(plain.shape), flatten_to_tuple(plain.stride)
-    steps: list[Any] = [1]
+    steps = [1]
     for s in shape:
         steps.append(mul(s, steps[-1]))
 

@@ -85,7 +85,7 @@ def gaps(plain: Layout) -> tuple[list[Any], list[Any]]:
             f"the complement of {plain} needs static strides",
             "a dynamic stride is possible in a layout of one mode only",
         )
-    end: Any = 1
+    end = 1
     shape: list[Any] = []
     stride: list[Any] = [1]
     for d, s in sorted(zip(strides, wrap(plain.shape), strict=True), key=itemgetter(0)):

@@ -55,7 +55,7 @@ def crd2idx_in_shape(coord: Tree, shape: Tree) -> Any:
         return coord
     flat_shape = flatten_to_tuple(product_like(shape, coord))
     flat_coord = flatten_to_tuple(coord)
-    result: Any = 0
+    result = 0
     for c, s in zip(reversed(flat_coord), reversed(flat_shape), strict=True):
         result = add(c, mul(s, result))
     return result
@@ -122,7 +122,7 @@ def _increment(coord: Tree, shape: Tree, carry: object, last: bool) -> tuple[Any
         return tuple(modes), carry
     if type(carry) is int and carry == 0:
         return coord, 0
-    following: Any = add(coord, carry)
+    following = add(coord, carry)
     if last:
         return following, 0
     inside = following < shape

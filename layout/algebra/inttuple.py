@@ -100,7 +100,7 @@ def product(t: Tree) -> Any:
     """The product of the leaves of `t`: the size of a shape; 1 for an empty tuple."""
     if not isinstance(t, tuple):
         return t
-    result: Any = 1
+    result = 1
     for x in t:
         x = product(x) if isinstance(x, tuple) else x
         result = result * x if type(x) is int and type(result) is int else mul(result, x)
@@ -284,11 +284,11 @@ def compact_order(shape: IntTuple, order: IntTuple) -> Any:
     after all static ones, from left to right.
     """
     sizes = flatten_to_tuple(product_like(shape, order))
-    keys: list[Any] = list(flatten_to_tuple(order))
+    keys = list(flatten_to_tuple(order))
     largest = max([k for k in keys if type(k) is int], default=0)
     keys = [k if type(k) is int else largest + 1 + i for i, k in enumerate(keys)]
-    starts: list[Any] = [1] * len(keys)
-    faster: Any = 1
+    starts = [1] * len(keys)
+    faster = 1
     for _, equal in groupby(sorted(range(len(keys)), key=keys.__getitem__), keys.__getitem__):
         start = faster
         for i in equal:

@@ -18,7 +18,7 @@ def _modes(layout: Layout) -> tuple[tuple[Any, ...], tuple[Any, ...], list[Any]]
     """Shape and stride of the coalesced layout, and the coordinate step of each mode."""
     plain: Layout = coalesce(layout)
     shape, stride = wrap(plain.shape), wrap(plain.stride)
-    steps: list[Any] = [1]
+    steps = [1]
     for s in shape:
         steps.append(mul(s, steps[-1]))
     return shape, stride, steps
@@ -63,7 +63,7 @@ def _right_inverse(shape: Sequence[object], stride: Sequence[Any], steps: Sequen
     ordered = [i for i, d in enumerate(stride) if type(d) is int]
     result_shape: list[Any] = []
     result_stride: list[Any] = []
-    current: Any = 1
+    current = 1
     for i in _by_stride([stride[i] for i in ordered], ordered):
         if type(current) is int and stride[i] == current:
             result_shape.append(shape[i])

@@ -89,12 +89,12 @@ def run_time(x: Any) -> Any:
 
 
 def _operator(name: str) -> Callable[[RunTimeInt, Any], RunTimeInt]:
-    apply: Callable[[Any, Any], Any] = getattr(operator, name)
+    apply = getattr(operator, name)
     return lambda self, other: RunTimeInt(apply(self.value, value_of(other)))
 
 
 def _make_reflected(name: str) -> Callable[[RunTimeInt, Any], RunTimeInt]:
-    apply: Callable[[Any, Any], Any] = getattr(operator, name)
+    apply = getattr(operator, name)
     return lambda self, other: RunTimeInt(apply(value_of(other), self.value))
 
 

@@ -204,7 +204,7 @@ def _holder_cell(holders: Sequence[tuple[int, int]], colour: Callable[[int], str
 
 def _check_static(layout: LayoutLike) -> None:
     plain = plain_layout(layout)
-    parts: list[Any] = [plain.shape, plain.stride]
+    parts = [plain.shape, plain.stride]
     if isinstance(layout, ComposedLayout):
         parts.append(layout.offset)
         if isinstance(layout.inner, Layout):

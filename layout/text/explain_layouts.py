@@ -140,7 +140,7 @@ def _list_composition_steps(a: Layout, b: Layout, result: Layout) -> Iterator[St
 
 def _walk(a: Layout, plain: Layout, right: Layout, part: Layout) -> Iterator[Step]:
     """Through the modes of the left layout: `right` takes steps in one mode, and goes on in a later one."""
-    position: Any = right.stride
+    position = right.stride
     for n, d in zip(leaves(part.shape), leaves(part.stride), strict=True):
         if n == 1:
             continue

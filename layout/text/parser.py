@@ -131,7 +131,7 @@ class Parser:
         start = self.pos
         if self.accept("_"):
             if self.text[self.pos : self.pos + 1].isdigit() or self.text[self.pos : self.pos + 1] == "-":
-                value: Any = self.integer()
+                value = self.integer()
             elif kind == "coord":
                 return None
             else:

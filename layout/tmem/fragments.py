@@ -118,7 +118,7 @@ def stored_bits(atom: MmaAtom, operand: str) -> int:
 
 def _tile_of(shape: object) -> tuple[int, int]:
     """M and N of the tile of an atom."""
-    first: Any = cast("Any", shape)[0] if isinstance(shape, tuple) else shape
+    first = cast("Any", shape)[0] if isinstance(shape, tuple) else shape
     if not isinstance(first, tuple) or len(cast("tuple[Any, ...]", first)) != 2:
         raise LayoutError(
             Code.RANK_MISMATCH, f"a part of a matrix in tensor memory is ((M,N),RestM,RestN,...), not {shape}"

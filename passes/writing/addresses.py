@@ -231,7 +231,7 @@ class Addresses:
         offset: list[SSAValue] = []
         if tensor.offset is not None:
             first, *rest = [SsaInt(emitter, part.value) for part in tensor.offset] or [0]
-            whole: Any = sum(rest, start=first)
+            whole = sum(rest, start=first)
             offset = [whole.value if isinstance(whole, SsaInt) else emitter.constant(whole, int_type(32))]
         return [self.within(emitter, tensor), *offset, *tensor.scalars]
 

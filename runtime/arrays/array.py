@@ -239,7 +239,7 @@ def _beginning(x: Any) -> int | None:
     if is_torch(base):
         return int(base.untyped_storage().data_ptr())
     try:
-        memory: Any = sys.modules["numpy"].frombuffer(base, "u1")
+        memory = sys.modules["numpy"].frombuffer(base, "u1")
     except Exception:  # memory of another library, or of a file that is closed
         return None
     return int(memory.__array_interface__["data"][0])

@@ -31,7 +31,7 @@ def tensor_check(
 
 
 def _make_guard(tensors: Sequence[object], sizes: object, strides: object) -> Callable[..., bool] | None:
-    guards: Any = sys.modules["torch"]._C._dynamo.guards.TensorGuards(
+    guards = sys.modules["torch"]._C._dynamo.guards.TensorGuards(
         *tensors, dynamic_dims_sizes=sizes, dynamic_dims_strides=strides
     )
     check: Callable[..., bool] = guards.check

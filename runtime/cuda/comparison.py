@@ -110,7 +110,7 @@ class Comparison:
         self._tensors: list[Tensor] = []
         self.arguments: dict[int, Exact | Number | Tensor] = {}
 
-    def add(self, number: int, value: Any) -> bool:
+    def add(self, number: int, value: object) -> bool:
         """Whether an argument can be compared with its earlier value."""
         argument, name = f"a{number}", self.rules.names[number]
         if name in self.rules.constants or isinstance(value, str):

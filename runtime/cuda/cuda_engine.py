@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import Any
 
 from ..compiled.artifact import Artifact
 from ..engine import LaunchConfig, RunResult
@@ -100,7 +99,7 @@ class CudaEngine:
         text.
         """
         driver, doing = self.driver, f"running kernel '{kernel}'"
-        events: list[Any] = [driver.call("cuEventCreate", 0) for _ in range(2)]
+        events = [driver.call("cuEventCreate", 0) for _ in range(2)]
         try:
             driver.call("cuEventRecord", events[0], stream)
             run()

@@ -98,7 +98,7 @@ class Driver:
         """Within it the device's context is current in the calling thread; then the previous one is again. If there was
         none, this one stays.
         """
-        before: Any = self.call("cuCtxGetCurrent")
+        before = self.call("cuCtxGetCurrent")
         self.activate()
         try:
             yield

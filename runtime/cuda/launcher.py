@@ -46,7 +46,9 @@ class Launcher:
     def __post_init__(self) -> None:
         self.fast = _nothing_yet
 
-    def launch(self, args: Args, block: Any, grid: Any, stream: Any = None, attributes: LaunchAttributes = ()) -> Any:
+    def launch(
+        self, args: Args, block: object, grid: object, stream: object = None, attributes: LaunchAttributes = ()
+    ) -> Any:
         """Launches on arguments in the order of the parameters. None, or the result of `resolve`.
 
         `stream` is a handle, an object of torch, CuPy or cuda.core, one of `runtime.streams`, or None: torch's current

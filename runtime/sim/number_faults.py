@@ -323,7 +323,7 @@ def _is_split(value: SSAValue) -> bool:
 
 def _wraps(op: Operation, kind: ValueKind) -> Look:
     hint = "compute indices in 64 bits, or keep the tensor smaller"
-    functions: Mapping[type[Operation], Callable[[Any, Any], Any]] = {
+    functions = {
         arith.AddiOp: np.add, arith.SubiOp: np.subtract, arith.MuliOp: np.multiply, arith.ShLIOp: np.left_shift,
     }  # fmt: skip
     function = next(made for base, made in functions.items() if isinstance(op, base))

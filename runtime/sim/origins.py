@@ -4,7 +4,6 @@ lanes. The mistake is often there, and not at the access.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -40,7 +39,7 @@ def origin_of(kernel: Operation, fault: SimulationError) -> tuple[Site, str] | N
 def _operands(op: Operation, code: Code) -> tuple[Sequence[SSAValue], str]:
     """The operands of a faulty operation that cause the fault, and the values that come from them."""
     if code is Code.SIM_CONVERGENCE:
-        mask: Any = getattr(op, "mask", None)  # an attribute where it is constant
+        mask = getattr(op, "mask", None)  # an attribute where it is constant
         given: list[SSAValue] = [mask] if isinstance(mask, SSAValue) else []
         return given, "the mask comes from here"
     if isinstance(op, tile.LoadOp | tile.StoreOp):

@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator
 from os import PathLike, fspath
-from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.tile import MmaAtomAttr
@@ -39,7 +38,7 @@ def save_picture(x: Displayed | MmaAtomAttr, path: str | PathLike[str]) -> None:
     """
     from tilefold.layout.drawing.pictures import picture
 
-    shown: Any = x.atom if isinstance(x, MmaAtomAttr) else getattr(x, "displayed", None)
+    shown = x.atom if isinstance(x, MmaAtomAttr) else getattr(x, "displayed", None)
     if shown is None:
         hint = "pass a layout, a tiled copy, a tiled MMA or an atom"
         raise TilefoldError(Code.BUILD_VALUE, f"cannot draw {x!r:.100}", hint)

@@ -71,7 +71,7 @@ class JitFunction(Generic[P, R]):
         try:
             return trace.run(self.function)
         except ElementsError as elements:
-            code: Any = getattr(self.function, "__code__", None)
+            code = getattr(self.function, "__code__", None)
             if code is not None and "launch" in code.co_names:
                 raise elements.fault from None  # it launches kernels: it is not a kernel itself
             call = self._of_one_thread()

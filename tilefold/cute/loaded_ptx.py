@@ -202,7 +202,7 @@ class PtxKernelCall:
     def _bound(self) -> tuple[tuple[Attribute, ...], Mapping[str, Any], HostTensors]:
         """The types of the parameters, the arguments by their names, and those that are arrays."""
         types: list[Attribute] = []
-        values: dict[str, Any] = {}
+        values = {}
         arrays: dict[str, Any] = {}
         parameters = self.kernel.function.parameters
         for name, parameter, value in zip(self.kernel.names, parameters, self.arguments, strict=True):

@@ -68,7 +68,7 @@ def check_all(launches: Sequence[tuple[str, RepeatableLaunch]], outputs: Outputs
 _ALLOCATION = 256
 
 
-def drawn_arguments(bound: BoundArguments, given: Mapping[str, Any], draw: Draw) -> dict[str, Any]:
+def drawn_arguments(bound: BoundArguments, given: Mapping[str, object], draw: Draw) -> dict[str, Any]:
     """Arguments by their names, as a draw makes them of the given ones. Arrays of other libraries than NumPy and
     arguments in containers stay.
     """
@@ -88,7 +88,7 @@ def drawn_arguments(bound: BoundArguments, given: Mapping[str, Any], draw: Draw)
 def _geometry(bound: BoundArguments, name: str, value: object) -> Geometry | None:
     """The sizes of a NumPy array beside those of its parameter; None for another argument."""
     parameter = bound.arguments.get(name)
-    given: Any = value.array if isinstance(value, Marked) else value
+    given = value.array if isinstance(value, Marked) else value
     if not isinstance(parameter, Parameter) or not isinstance(given, np.ndarray):
         return None
     array = cast("NumPyArray", given)

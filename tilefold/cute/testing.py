@@ -218,7 +218,7 @@ def tune(
     LaunchError (E3105) if no combination is left; its hint is the error of the last one.
     """
     given = kernel_arguments or JitArguments()
-    best: tuple[float, dict[str, Any]] | None = None
+    best = None
     failure: Exception | None = None
     for values in product(*params_dict.values()):
         chosen = dict(zip(params_dict, values, strict=True))

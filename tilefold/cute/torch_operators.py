@@ -71,7 +71,7 @@ def torch_op(
     def fake(*args: object, **named: object) -> None:
         """The operator has no results."""
 
-    library: Any = import_module("torch").library
+    library = import_module("torch").library
     written = tuple(parameter for parameter in passed if parameter in mutates)
     op = library.custom_op(name, launch, mutates_args=written, device_types=("cpu", "cuda"), schema=schema)
     op.register_fake(fake)

@@ -152,7 +152,7 @@ def not_(x: object) -> Any:
 
 def and_(*conditions: object) -> Any:
     """Whether all conditions hold; those of the kernel are all computed."""
-    result: Any = all(x for x in conditions if not isinstance(x, Value))
+    result = all(x for x in conditions if not isinstance(x, Value))
     for x in conditions:
         if result is not False and isinstance(x, Value):
             result = as_value(x).to(Boolean) & result

@@ -192,7 +192,7 @@ def _uses(text: str) -> _Uses:
 @lru_cache(maxsize=4096)
 def _first_missing(name: str) -> str | None:
     """The first part of a dotted name that tilefold lacks, with those before it; None if there is all of it."""
-    holder: Any = cutlass
+    holder = cutlass
     known = "cutlass"
     for part in name.split(".")[1:]:
         known = f"{known}.{part}"

@@ -110,7 +110,7 @@ class _Changes(ast.NodeTransformer):
 
 def compile_file(source: bytes, file: str) -> CodeType:
     """The code of a program's file. Raises SyntaxError."""
-    tree: Any = source
+    tree = source
     if b"cutlass" in source:
         tree = _parse(source, file)
     return compile(tree, file, "exec", dont_inherit=True)
@@ -198,7 +198,7 @@ def cells_of(file: str) -> Iterator[tuple[str, str]]:
     as tracebacks and messages do. Raises SystemExit, with a message, for a file that is not a notebook.
     """
     try:
-        cells: Any = json.loads(Path(file).read_bytes())["cells"]
+        cells = json.loads(Path(file).read_bytes())["cells"]
         code = [
             (f"{file}[{number}]", "".join(cell["source"]))
             for number, cell in enumerate(cells, 1)

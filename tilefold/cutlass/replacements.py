@@ -6,9 +6,7 @@ ask no device of tilefold, so a program runs unchanged only if they are replaced
 does so.
 """
 
-from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import Any
 
 _ABSENT = object()
 
@@ -18,7 +16,7 @@ class Replacements(ExitStack):
 
     def set(self, owner: object, **values: object) -> None:
         """Gives names of a module, a class or an object other values."""
-        names: Mapping[str, Any] = owner.__dict__
+        names = owner.__dict__
         for name, value in values.items():
             own, shown = names.get(name, _ABSENT), getattr(owner, name, _ABSENT)
             setattr(owner, name, value)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -377,7 +377,7 @@ class Program:
             yield
         except TilefoldError as error:
             message: str = getattr(error, "fault", error.message)
-            site: Any = getattr(error, "site", None)  # of a SimulationError, whose module needs NumPy
+            site = getattr(error, "site", None)  # of a SimulationError, whose module needs NumPy
             if isinstance(error, LoweringError):
                 place = place_of(error.operation.location, self.source)
             else:

@@ -82,7 +82,7 @@ class World:
 
         for rank in range(self.count):
             threading.Thread(target=run_rank, args=(rank,), daemon=True).start()
-        ready: Mapping[int, Any] = dict.fromkeys(range(self.count))
+        ready = dict.fromkeys(range(self.count))
         while ready:
             for rank, answer in ready.items():
                 self._requests.pop(rank, None)

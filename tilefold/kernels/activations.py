@@ -10,7 +10,7 @@ from tilefold import cute
 LOG2_E = 1.4426950408889634
 
 
-def relu(x: Any) -> Any:
+def relu(x: object) -> Any:
     """max(x, 0)."""
     return cute.math.max(x, 0.0)
 

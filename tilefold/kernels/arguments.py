@@ -34,7 +34,7 @@ def refuse(function: str, problem: str, hint: str = "") -> NoReturn:
 
 def is_torch(x: object) -> bool:
     """Whether an object is a tensor of torch, without importing it."""
-    torch: Any = sys.modules.get("torch")
+    torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
 
 

@@ -26,7 +26,7 @@ def attention(
     scale: float | None = None,
     window: int = 0,
     softcap: float = 0.0,
-    bias: Callable[[Any, Any, Any, Any], Any] | None = None,
+    bias: Callable[[Any, Any, Any, Any], object] | None = None,
     starts: Array | None = None,
     starts_k: Array | None = None,
     scale_q: Array | None = None,
@@ -72,7 +72,7 @@ def decode_attention(
     causal: bool = False,
     window: int = 0,
     softcap: float = 0.0,
-    bias: Callable[[Any, Any, Any, Any], Any] | None = None,
+    bias: Callable[[Any, Any, Any, Any], object] | None = None,
     device: str = "auto",
     target: str | None = None,
 ) -> Array:
@@ -96,7 +96,7 @@ def decode_attention(
 
 def _places(
     q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float, starts: Array | None,
-    starts_k: Array | None, device: str, target: str | None, *_: Any,
+    starts_k: Array | None, device: str, target: str | None, *_: object,
 ) -> tuple[Array, ...]:  # fmt: skip
     check_heads("attention", q, k, v)
     if starts is None:
@@ -110,7 +110,7 @@ def _places(
 
 def _launch(
     places: tuple[Array, ...], q: Array, k: Array, v: Array, causal: bool, scale: float, window: int, softcap: float,
-    starts: Array | None, starts_k: Array | None, device: str, target: str | None, *_: Any,
+    starts: Array | None, starts_k: Array | None, device: str, target: str | None, *_: object,
 ) -> Launches:  # fmt: skip
     if 0 in q.shape or 0 in k.shape:
         for place in places:
@@ -164,7 +164,7 @@ def _keep(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.mark_non_differentiable(output[1])
 
 
-def _gradient(ctx: Any, do: Any, _: Any) -> Any:
+def _gradient(ctx: Any, do: Any, _: object) -> Any:
     q, k, v, out, lse, starts, starts_k = ctx.saved_tensors
     if ctx.softcap:
         refuse("attention", "the gradient does not support a softcap", "call it under torch.no_grad()")
@@ -182,7 +182,7 @@ ATTENTION = Operator(
 )  # fmt: skip
 
 
-def _backward_places(do: Array, q: Array, k: Array, v: Array, *_: Any) -> tuple[Array, ...]:
+def _backward_places(do: Array, q: Array, k: Array, v: Array, *_: object) -> tuple[Array, ...]:
     return like(q, q.shape), like(k, k.shape), like(v, v.shape)
 
 
@@ -216,14 +216,15 @@ ATTENTION_BACKWARD = Operator(
 )  # fmt: skip
 
 
-def _decode_places(q: Array, k: Array, v: Array, *_: Any) -> tuple[Array, ...]:
+def _decode_places(q: Array, k: Array, v: Array, *_: object) -> tuple[Array, ...]:
     check_heads("decode_attention", q, k, v)
     return (like(q, q.shape),)
 
 
 def _decode(
-    places: tuple[Array, ...], q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, window: int,
-    softcap: float, device: str, target: str | None, bias: Any = None,
+    places: tuple[Array, ...], q: Array, k: Array, v: Array, lengths: Array | None, table: Array | None, causal: bool,
+    window: int,
+    softcap: float, device: str, target: str | None, bias: Array | None = None,
 ) -> Launches:  # fmt: skip
     arch, blocks = at_hand(device, target)
     launch, given = kernel_for("decode_attention", arch), (readable(q), readable(k), readable(v))
@@ -276,7 +277,9 @@ FP8_DEPTHS = 64, 128
 """The elements of a head that the kernel of fp8 takes."""
 
 
-def _fp8_places(q: Array, k: Array, v: Array, scale_q: Any, scale_k: Any, scale_v: Any, *_: Any) -> tuple[Array, ...]:
+def _fp8_places(
+    q: Array, k: Array, v: Array, scale_q: Array | None, scale_k: Array | None, scale_v: Array | None, *_: object
+) -> tuple[Array, ...]:
     check_heads("attention", q, k, v, ("float8_e4m3fn",))
     check_batches(q, k)
     check_depth(q.shape[3], FP8_DEPTHS)
@@ -288,7 +291,8 @@ def _fp8_places(q: Array, k: Array, v: Array, scale_q: Any, scale_k: Any, scale_
 
 
 def _fp8_launch(
-    places: tuple[Array, ...], q: Array, k: Array, v: Array, scale_q: Any, scale_k: Any, scale_v: Any, causal: bool,
+    places: tuple[Array, ...], q: Array, k: Array, v: Array, scale_q: Array | None, scale_k: Array | None,
+    scale_v: Array | None, causal: bool,
     scale: float, device: str, target: str | None,
 ) -> Launches:  # fmt: skip
     (out,) = places

@@ -98,7 +98,7 @@ def _swiglu_backward(places: tuple[Array, ...], dy: Array, gate: Array, up: Arra
     yield Launch(swiglu_backward_kernel, given, _grid(gate.shape[-1] * matrices[0].shape[0] // vector), THREADS)
 
 
-def _keep_swiglu(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep_swiglu(ctx: Any, inputs: Any, output: object) -> None:
     ctx.save_for_backward(*inputs[:2])
     ctx.device = inputs[2]
 
@@ -154,7 +154,7 @@ def _rope(
     yield Launch(rope_kernel, given, _grid(batch * tokens * heads * half // vector), THREADS)
 
 
-def _keep_rope(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep_rope(ctx: Any, inputs: Any, output: object) -> None:
     _, cos, sin, positions, ctx.interleaved, ctx.back, ctx.device = inputs
     ctx.save_for_backward(cos, sin, positions)
 

@@ -44,7 +44,7 @@ def _launch(places: tuple[Array, ...], logits: Array, target: Array, ignored: in
     yield Launch(cross_entropy_kernel, given, -(-x.shape[0] // config.rows), config.threads)
 
 
-def _backward_places(logits: Array, target: Array, lse: Array, grad: Array, *_: Any) -> tuple[Array, ...]:
+def _backward_places(logits: Array, target: Array, lse: Array, grad: Array, *_: object) -> tuple[Array, ...]:
     return (like(logits, logits.shape),)
 
 
@@ -66,7 +66,7 @@ def _keep(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.mark_non_differentiable(output[1])
 
 
-def _gradient(ctx: Any, grad: Any, _: Any) -> Any:
+def _gradient(ctx: Any, grad: Any, _: object) -> Any:
     logits, target, lse = ctx.saved_tensors
     return CROSS_ENTROPY_BACKWARD(logits, target, lse, grad, ctx.ignored, ctx.device), None, None, None
 

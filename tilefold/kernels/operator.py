@@ -54,7 +54,7 @@ class Calls:
         result = self.last(*args)
         return result if result is not NotImplemented else self.search(args)
 
-    def search(self, args: tuple[Any, ...]) -> Any:
+    def search(self, args: tuple[object, ...]) -> Any:
         """The same where the last launches cannot be repeated."""
         key = key_of(args) if is_torch(args[0]) else None
         if key is not None and (known := self.known.get(key)) is not None:
@@ -83,7 +83,7 @@ class Calls:
         return places[0] if operator.gives_one else places
 
 
-def _nothing_yet(*_: Any) -> Any:
+def _nothing_yet(*_: object) -> Any:
     return NotImplemented
 
 
@@ -134,7 +134,7 @@ class Operator:
         """Calls for the results that a caller without a gradient reads."""
         return Calls(self, self.gradient_only) if self.gradient_only else self.run
 
-    def fake(self, *args: Any) -> Any:
+    def fake(self, *args: object) -> Any:
         """Places for the results, unwritten."""
         places = self.places(*args)
         return places[0] if self.gives_one else places
@@ -157,7 +157,7 @@ class Operator:
         assert gradient is not None
         run, keep = self.run, gradient.keep
 
-        def forward(ctx: Any, *args: Any) -> Any:
+        def forward(ctx: object, *args: object) -> Any:
             results = run(*args)
             keep(ctx, args, results)
             return results
@@ -168,9 +168,9 @@ class Operator:
     @cached_property
     def of_torch(self) -> Any:
         """The operator that is registered with torch's dispatcher."""
-        library: Any = sys.modules["torch"].library
+        library = sys.modules["torch"].library
         name = f"{NAMESPACE}::{self.name}"
-        options: Any = {"device_types": ("cpu", "cuda"), "schema": self.schema}
+        options = {"device_types": ("cpu", "cuda"), "schema": self.schema}
         made = library.custom_op(name, self.run.__call__, mutates_args=(), **options)
         made.register_fake(self.fake)
         if self.gradient is not None:
@@ -181,7 +181,7 @@ class Operator:
         """The results for arrays of JAX, which nobody may write: copies in the host's memory go to kernels and back."""
         import numpy as np
 
-        jax: Any = sys.modules["jax"]
+        jax = sys.modules["jax"]
         results = self.lean(*(np.array(arg) if is_jax(arg) else arg for arg in args))
         device = next(iter(args[0].devices()))
         return jax.device_put(results, device)

@@ -151,7 +151,7 @@ def _gemm(
 
 
 def _product(
-    d: Array, a: Array, b: Array, device: str, target: str | None, activation: Any = None, **more: Any
+    d: Array, a: Array, b: Array, device: str, target: str | None, activation: object = None, **more: object
 ) -> Launches:
     if 0 in d.shape:
         return
@@ -198,7 +198,7 @@ def _widened(x: Array | None, columns: int) -> Array | None:
     return wide
 
 
-def _keep_gemm(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep_gemm(ctx: Any, inputs: Any, output: object) -> None:
     a, b, _, _, _, ctx.device, ctx.target = inputs
     ctx.save_for_backward(a, b)
 
@@ -227,7 +227,8 @@ GEMM = Operator(
 
 
 def _linear_places(
-    x: Array, weight: Array, bias: Any, activation: str, gate: Any, residual: Any, scale_x: Any, scale_weight: Any,
+    x: Array, weight: Array, bias: Array | None, activation: str, gate: Array | None, residual: Array | None,
+    scale_x: Array | None, scale_weight: Array | None,
     out_dtype: str | None, device: str, target: str | None,
 ) -> tuple[Array, ...]:  # fmt: skip
     out_dtype = _check("linear", x, weight, out_dtype)
@@ -245,7 +246,8 @@ def _linear_places(
 
 
 def _linear(
-    places: tuple[Array, ...], x: Array, weight: Array, bias: Any, activation: str, gate: Any, residual: Any,
+    places: tuple[Array, ...], x: Array, weight: Array, bias: Array | None, activation: str, gate: Array | None,
+    residual: Array | None,
     scale_x: Any, scale_weight: Any, out_dtype: str | None, device: str, target: str | None,
 ) -> Launches:  # fmt: skip
     n = weight.shape[0]
@@ -257,7 +259,7 @@ def _linear(
     )  # fmt: skip
 
 
-def _keep_linear(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep_linear(ctx: Any, inputs: Any, output: object) -> None:
     x, weight, bias, ctx.activation, gate, residual, scale_x, scale_weight, _, ctx.device, ctx.target = inputs
     ctx.of_residual = None if residual is None else residual.dtype
     ctx.has_scales = scale_x is not None or scale_weight is not None
@@ -338,7 +340,8 @@ def _grouped_places(a: Array, b: Array, rows: Array, *args: Any) -> tuple[Array,
 
 
 def _grouped(
-    places: tuple[Array, ...], a: Array, b: Array, rows: Array, scale_a: Any, scale_b: Any, out_dtype: str | None,
+    places: tuple[Array, ...], a: Array, b: Array, rows: Array, scale_a: Array | None, scale_b: Array | None,
+    out_dtype: str | None,
     device: str, target: str | None,
 ) -> Launches:  # fmt: skip
     arch, blocks = at_hand(device, target)

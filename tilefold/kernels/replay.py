@@ -29,11 +29,11 @@ class Launch:
     block: int
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
-    def run(self, first: Any, device: str, **more: Any) -> None:
+    def run(self, first: object, device: str, **more: object) -> None:
         """Launches, with more options; `first` is the first argument of the function."""
         self.kernel(*self.made(first)).launch(self.grid, self.block, device=device, **self.options, **more)
 
-    def made(self, first: Any) -> tuple[Any, ...]:
+    def made(self, first: object) -> tuple[Any, ...]:
         """The arguments, with those that each launch makes."""
         return tuple([arg.make(first) if isinstance(arg, PerCallArgument) else arg for arg in self.args])
 
@@ -58,11 +58,11 @@ Replay = Callable[..., Any]
 """Repeats a call on other arguments, or returns NotImplemented, and has done nothing, if they are not alike."""
 
 
-def key_of(args: Sequence[Any]) -> tuple[Any, ...] | None:
+def key_of(args: Sequence[object]) -> tuple[Any, ...] | None:
     """A key that is equal for arguments whose launches are the same: torch tensors, numbers and texts. None where a
     tensor is of a class of its own.
     """
-    torch: Any = sys.modules["torch"]
+    torch = sys.modules["torch"]
     tensor, classes = torch.Tensor, (torch.Tensor, torch.nn.Parameter)
     parts, addresses = list[Any]([torch.is_inference_mode_enabled()]), list[int]()
     for arg in args:
@@ -81,7 +81,7 @@ def key_of(args: Sequence[Any]) -> tuple[Any, ...] | None:
     return tuple(parts)
 
 
-def replay_of(args: Sequence[Any], places: Sequence[Any], steps: Sequence[Any], device: str) -> Replay | None:
+def replay_of(args: Sequence[object], places: Sequence[object], steps: Sequence[object], device: str) -> Replay | None:
     """A function of the arguments that makes places for the results, repeats the launches and returns the places.
 
     `steps` are the launches of the function, and its scratch memory. None if a kernel was not launched on the memory
@@ -150,7 +150,7 @@ class _Text:
 
     def make(self, name: str, place: Any) -> None:
         """The line that makes a place, by the fastest of torch's functions that does."""
-        torch: Any = sys.modules["torch"]
+        torch = sys.modules["torch"]
         if place is None:
             self.lines.append(f"{name} = None")
             return
@@ -213,7 +213,7 @@ class _Text:
         """The function."""
         from tilefold.runtime.streams import current_stream_of, handle_of
 
-        torch: Any = sys.modules["torch"]
+        torch = sys.modules["torch"]
         self.scope.update(StructError=struct.error, handle_of=handle_of, raw_stream=current_stream_of(torch))
         names = ", ".join(f"a{i}" for i in range(len(self.args)))
         lines = [f"    {line}" for line in self.lines] + self.packing + self.queueing
@@ -226,13 +226,13 @@ def _span(x: Any) -> int:
     return x.element_size() * (1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True)))
 
 
-def _alike(tensors: Sequence[Any]) -> Callable[..., bool]:
+def _alike(tensors: Sequence[object]) -> Callable[..., bool]:
     """A function that says whether other tensors are like these."""
     key = key_of(tensors)
     return lambda *others: key_of(others) == key
 
 
-def prepared_for(launch: Launch, args: Sequence[Any], device: str) -> tuple[Any, list[bytes], list[Any]] | None:
+def prepared_for(launch: Launch, args: Sequence[object], device: str) -> tuple[Any, list[bytes], list[Any]] | None:
     """The prepared kernel of a launch on a GPU, the bytes of the values that it takes, and its arrays in their order.
     None where it is not launched on the memory of its arrays.
     """

@@ -17,7 +17,7 @@ def exp2(x: cute.TensorSSA) -> cute.TensorSSA:
     return cute.arch.approx("ex2", x, ftz=True)
 
 
-def quad_transposed(words: Sequence[Any], lane: Any) -> list[Any]:
+def quad_transposed(words: Sequence[object], lane: Any) -> list[Any]:
     """Of four words of each of four neighbouring threads, `lane` being the thread among them, those with its number:
     word i is that of thread i.
     """

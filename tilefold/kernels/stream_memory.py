@@ -39,7 +39,7 @@ def _allocated(device: int, stream: int, count: int, dtype: str) -> Array:
 def _of_stream(x: Array, count: int, dtype: str, captured: Callable[[Any, Any, int], Array]) -> Array:
     """Memory for a launch on an array; `captured` makes it where a graph is being captured."""
     if is_torch(x) and x.is_cuda:
-        torch: Any = sys.modules["torch"]
+        torch = sys.modules["torch"]
         device = x.get_device()
         stream = current_stream_of(torch)(device)
         if torch.cuda.is_current_stream_capturing():

@@ -9,7 +9,6 @@ with 7 of 32 bytes. The base offset is that of the first row in the pattern, whi
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +85,7 @@ def descriptor_at(warp: Warp, site: Site, address: Value, fields: int) -> Value:
     """A matrix descriptor, with `fields`, of an operand that begins at a shared address. SimulationError (E3202) where
     a coordinate outside its mode has led to the address.
     """
-    lanes: Any = np.unique(warp.select(address))
+    lanes = np.unique(warp.select(address))
     for place in lanes.tolist():
         view = warp.launch.outside.describe(place)
         if view is not None:

@@ -89,7 +89,7 @@ def check_element(warp: Warp, op: Operation, guard: Guard, coord: Any) -> None:
         place = add(guard.start, guard.layout(coord))
     except LayoutError:
         return
-    bad: Any = False
+    bad = False
     for integer, extent in zip(leaves(place), leaves(guard.shape), strict=True):
         bad = bad | (integer >= extent)
     _fault(warp, op, guard, bad)

@@ -99,7 +99,7 @@ class Watch:
 
     def _digest(self) -> int:
         """A hash of everything that warps can see: memory, mbarriers, and operations in flight."""
-        parts: list[Any] = [self.memory()]
+        parts = [self.memory()]
         for cluster in {warp.block.cluster: None for warp in self._marks}:
             barriers = cluster.state(Trackers).rows.values()
             parts += [(b.row, b.phase, b.pending, b.bytes, b.tracked) for b in barriers]

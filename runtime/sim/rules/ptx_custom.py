@@ -2,7 +2,7 @@
 """Rules for instructions that packages define, made only from their contracts."""
 
 from collections.abc import Mapping
-from typing import Any, assert_never
+from typing import assert_never
 
 import numpy as np
 
@@ -111,7 +111,7 @@ def _execute(
 
     def step(warp: Warp) -> None:
         lanes = executing(warp, record, site)
-        elements: dict[Role, Any] = {role: warp.select(warp.registers[slot])[0] for role, slot in flags.items()}
+        elements = {role: warp.select(warp.registers[slot])[0] for role, slot in flags.items()}
         accumulates = bool(elements.get(Role.ACCUMULATE, True))
         superseded = {role: _pending(warp, matrix, lanes) for role, matrix in matrices.items() if matrix.operand.writes}
         for role, matrix in matrices.items():

@@ -3,7 +3,7 @@
 turn, by the rules of atomic accesses.
 """
 
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -57,7 +57,7 @@ def _ld_reduce(op: ptx.MultimemLdReduceOp, t: Translator) -> Step:
         parts = [space.observe(warp, access, address, acquires=acquires) for address in addresses]
         if is_sum_of_halves:  # it is rounded once
             wide = sum(part.view(kind.dtype).astype(np.float32) for part in parts)
-            total: Any = np.ascontiguousarray(narrow(np.asarray(wide, np.float64), kind.dtype)).view(np.uint8)
+            total = np.ascontiguousarray(narrow(np.asarray(wide, np.float64), kind.dtype)).view(np.uint8)
         else:
             total = parts[0]
             for part in parts[1:]:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rules for coordinate tensors: a register holds the coordinate at which the tensor starts, integers or lanes."""
 
-from typing import Any
-
 import numpy as np
 
 from ....base.errors import Code
@@ -96,7 +94,7 @@ def _bounds(op: tile.BoundsOp, t: Translator) -> Step:
         registers = warp.registers
         inside = np.ones((warp.active, len(places)), bool)
         for path, bound in op.limits([registers[slot] for slot in bounds]):
-            start: Any = registers[source].start
+            start = registers[source].start
             for mode in path:
                 start = start[mode]
             first = warp.select(not_far(start))

@@ -131,7 +131,7 @@ def _element(op: tile.LoadOp | tile.StoreOp | tile.PtrOp, t: Translator) -> Any:
 def check_inside(warp: Warp, site: Site, fixed: Sequence[tuple[Value, Value]], name: str | None = None) -> None:
     """A fault for a lane in which an integer of a coordinate is out of range for its mode."""
     for integer, extent in fixed:
-        bad: Any = (integer < 0) | (integer >= extent)
+        bad = (integer < 0) | (integer >= extent)
         if anywhere(bad):
             lane = int((warp.live() & bad).argmax()) if varies(bad) else 0
             place, count = (value[lane] if varies(value) else value for value in (integer, extent))

@@ -128,7 +128,7 @@ class HostArguments(BoundArguments):
         made = copy.copy(value)
         self.key.append(value.__class__)
         for attribute in list(made.__dict__):
-            part: Any = getattr(value, attribute)
+            part = getattr(value, attribute)
             if hasattr(part, "__tilefold_pointer__") or hasattr(part, "__tilefold_array__"):
                 setattr(made, attribute, self.add(f"{name}_{attribute}", part, None))
             else:

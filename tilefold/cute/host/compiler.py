@@ -67,7 +67,7 @@ def _without_partial(function: object) -> tuple[Any, tuple[Any, ...], dict[str, 
 def _function(function: Any) -> tuple[JitFunction[..., Any], Any]:
     """The function that is compiled, and the object whose method it is."""
     if isinstance(function, MethodType):
-        inner: Any = function.__func__
+        inner = function.__func__
         return _jit(inner), function.__self__
     if isinstance(function, JitFunction) or hasattr(function, "__code__"):
         return _jit(function), None

@@ -3,7 +3,7 @@
 
 import inspect
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -198,7 +198,7 @@ def _function(path: str, record: FunctionRecord) -> LoadedFunction:
     return made.ready(record.symbols)
 
 
-def _signature(record: FunctionRecord, slots: dict[str, Any]) -> Signature:
+def _signature(record: FunctionRecord, slots: Mapping[str, object]) -> Signature:
     """The parameters of the function: numbers have their types, and None is the default where it was given."""
 
     def function(*_: object, **__: object) -> None:

@@ -2,7 +2,6 @@
 """Time on a GPU, by events of the driver; graphs of calls."""
 
 from collections.abc import Callable
-from typing import Any
 
 from tilefold.driver.devices import gpu_engine
 
@@ -33,8 +32,8 @@ def graph_of(run: Callable[[], object], stream: int) -> Callable[[], object]:
         try:
             run()
         finally:
-            graph: Any = driver.call("cuStreamEndCapture", stream)
-        ready: Any = driver.call("cuGraphInstantiate", graph, 0)
+            graph = driver.call("cuStreamEndCapture", stream)
+        ready = driver.call("cuGraphInstantiate", graph, 0)
     return lambda: driver.call("cuGraphLaunch", ready, stream)
 
 

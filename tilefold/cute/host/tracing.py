@@ -236,7 +236,7 @@ def values_of(
     """The numbers of a block of the host for arguments, whose places in the block are `slots`."""
     from tilefold.runtime.sim.host_values import HostValues
 
-    given: dict[SSAValue, Any] = dict(constants)
+    given = dict(constants)
     for name, ssa in slots.items():
         type = ssa.type
         given[ssa] = open_integers(type, bound.arrays[name]) if isinstance(type, TensorType) else bound.values[name]

@@ -117,7 +117,7 @@ def device_on_host(gpu: MissingGpu, replaced: Replacements) -> None:
     replaced.set(driver, cuDeviceGetAttribute=attribute_of)
 
 
-def _attributes(gpu: MissingGpu, names: Any) -> Mapping[object, int]:
+def _attributes(gpu: MissingGpu, names: object) -> Mapping[object, int]:
     """The attributes of the simulated device that programs choose their sizes by."""
     capability = gpu.target.capability
     kind = "CU_DEVICE_ATTRIBUTE_"

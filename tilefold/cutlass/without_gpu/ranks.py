@@ -117,7 +117,7 @@ def _collectives(torch: Any, distributed: Any, replaced: Replacements) -> None:
 
 def _symmetric_memory(torch: Any, replaced: Replacements) -> None:
     """Makes the symmetric memory of torch that of the devices of this process."""
-    module: Any = import_module("torch.distributed._symmetric_memory")
+    module = import_module("torch.distributed._symmetric_memory")
 
     def empty(*size: object, dtype: Any = None, device: object = None) -> Any:
         shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size

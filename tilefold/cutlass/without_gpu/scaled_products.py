@@ -103,7 +103,7 @@ def _tiles(matrix: Any, block: int) -> tuple[int, int, int]:
     return across, down, across * down * _ROWS * _COLUMNS
 
 
-def _scaled(torch: Any, matrix: Any, scales: Any, block: int) -> Any:
+def _scaled(torch: object, matrix: Any, scales: Any, block: int) -> Any:
     """A matrix times its scales. ValueError if they are not those of whole tiles."""
     rows, k = matrix.shape
     across, down, count = _tiles(matrix, block)

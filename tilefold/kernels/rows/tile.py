@@ -111,7 +111,7 @@ class RowTile:
         cute.copy(tiled, part, values, pred=within)
         return values.load().to(cute.Float32).reshape((self.config.vector, self.config.vectors))
 
-    def load_row(self, vector: Any, chunk: Any = 0) -> Any:
+    def load_row(self, vector: Any, chunk: object = 0) -> Any:
         """The elements of one row, such as weights, that belong to those of a thread; 0 beyond its end."""
         every_row = cute.make_layout((self.config.rows, self.columns), stride=(0, 1))
         whole = cute.make_tensor(vector.iterator, every_row)
@@ -136,7 +136,7 @@ class RowTile:
         rounded.store(values.to(matrix.element_type).reshape(rounded.shape))
         cute.copy(tiled, rounded, part, pred=self._within(thread, (block, chunk), matrix.shape[0]))
 
-    def inside(self, values: Any) -> Any:
+    def inside(self, values: object) -> Any:
         """The values, but 0 beyond the end of a row."""
         if self.columns % self.config.width == 0:
             return values

@@ -141,7 +141,7 @@ def attention_kernel(
         load, cute.select(mV, [3, 1, 2, 0]), cute.slice_(of_v, stage), pv_tile, pv
     )
 
-    def parts(atom: Any, shared: cute.Tensor, tiles: Any) -> Any:
+    def parts(atom: Any, shared: cute.Tensor, tiles: object) -> Any:
         """Both sides of a TMA copy: stages of shared memory, and tiles."""
         whole = cute.group_modes(shared, 0, 3), cute.group_modes(tiles, 0, 3)
         return cpasync.tma_partition(atom, 0, cute.make_layout(1), *whole)
@@ -194,7 +194,7 @@ def attention_kernel(
             tmem.wait_for_alloc()
             start = tmem.retrieve_ptr(single)
             rQ, rK, rV = qk.make_fragment_A(sQ), qk.make_fragment_B(sK), pv.make_fragment_B(sV)
-            shape_p: Any = sm100.make_smem_layout_a(pv, pv_tile, half, 1)
+            shape_p = sm100.make_smem_layout_a(pv, pv_tile, half, 1)
             laid_p = pv.make_fragment_A(cute.make_tensor(start, shape_p.outer))[None, None, None, 0].layout
 
             def multiply_qk(g: int, key: Int) -> None:
@@ -205,7 +205,7 @@ def attention_kernel(
                     cute.gemm(qk, acc, rQ[None, None, k, g], rK[None, None, k, key.index], acc)
                 tcgen05.commit(scored + g)
 
-            def multiply_pv(g: int, value: Any, accumulate: Any) -> None:
+            def multiply_pv(g: int, value: Any, accumulate: object) -> None:
                 """Begins the product of a group's P with values."""
                 acc = cute.make_tensor(start + (2 * KEYS + g * ROWS), laid_o)
                 P = cute.make_tensor(cute.recast_ptr(start + g * KEYS, dtype=half), laid_p)
@@ -311,7 +311,7 @@ def forward(out: Array, q: Array, k: Array, v: Array, scale: float, config: Conf
 
 
 def attention(
-    Q: Array, K: Array, V: Array, Out: Array, config: Config = Config(), device: str = "auto", **options: Any
+    Q: Array, K: Array, V: Array, Out: Array, config: Config = Config(), device: str = "auto", **options: object
 ) -> None:
     """O = softmax(Q K^T / sqrt(D)) V for each head; see `forward`."""
     for launch in forward(Out, Q, K, V, 1 / math.sqrt(Q.shape[3]), config):

@@ -45,7 +45,7 @@ def backward(
     delta = like(lse, lse.shape)
     yield Scratch(delta)
     warps = THREADS // 32
-    given: Any = *_tokens(out, do), Marked(delta, _STATISTICS)
+    given = *_tokens(out, do), Marked(delta, _STATISTICS)
     yield Launch(delta_kernel, given, -(-batch * rows * heads // warps), THREADS)
     sequences = batch if starts is None else starts.shape[0] - 1
     statistics = Marked(lse, _STATISTICS), Marked(delta, _STATISTICS)

@@ -90,8 +90,8 @@ def _operand(x: Array) -> Array:
 
 
 def product(
-    d: Array, a: Array, b: Array, by_rows: bool, blocks: int, bias: Any, activation: Any, scale_m: Any,
-    scale_n: Any, gate: Any, residual: Any, autotune: bool = False, accurate: bool = False,
+    d: Array, a: Array, b: Array, by_rows: bool, blocks: int, bias: Array | None, activation: object, scale_m: object,
+    scale_n: object, gate: Array | None, residual: Array | None, autotune: bool = False, accurate: bool = False,
 ) -> Launches:  # fmt: skip
     """D, by blocks for all tiles. LaunchError (E3106) for elements that are not of 16 bits. There is
     one configuration, so nothing to measure, and products of 16 bits are added in f32."""

@@ -32,8 +32,8 @@ class Mask:
         """The tiles with scores that count, of `tiles` tiles: of the rows that see some of the keys from `first` on, or
         of the keys that some of the rows from `first` on see. The first one, and that after the last.
         """
-        low: Any = 0
-        high: Any = tiles
+        low = 0
+        high = tiles
         past = keys - rows
         if of_keys:
             if self.causal:
@@ -136,7 +136,7 @@ class Warps:
                 cute.copy(self.copy_b, from_b[None, n, k, stage], to_b[None, n, k])
                 cute.gemm(self.mma, ra[None, None, k], pairs[None, (None, n), k], of_pairs[None, None, (None, n)])
 
-    def multiply_turned(self, sums: Any, p: Any, b: Any, stage: Int = 0) -> None:
+    def multiply_turned(self, sums: object, p: Any, b: object, stage: Int = 0) -> None:
         """sums += p @ b, for accumulators p (rows,K) and b (K,columns,stages) in shared memory; p is rounded."""
         rounded = cute.make_rmem_tensor_like(p, self.dtype)
         rounded.store(p.load().to(self.dtype))
@@ -151,6 +151,6 @@ class Warps:
                 cute.gemm(self.mma, a[None, None, k], pairs[None, (None, n), k], of_pairs[None, None, (None, n)])
 
 
-def by_rows(sums: Any) -> Any:
+def by_rows(sums: object) -> Any:
     """Accumulators ((2,2),1,N) by rows and columns: (2,(2,N))."""
     return cute.composition(sums, cute.make_layout((2, (2, cute.size(sums, 2))), stride=(2, (1, 4))))

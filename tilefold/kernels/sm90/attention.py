@@ -234,7 +234,7 @@ def attention_kernel(
                 cute.gemm(qk, accS, rQ[None, None, step, own_rows], rK[None, None, step, used_k.index], accS)
             warpgroup.commit_group()
 
-        def multiply_pv(accumulate: Any) -> None:
+        def multiply_pv(accumulate: object) -> None:
             """Begins the product of the last exponentials with their values."""
             pipe_v.consumer_wait(used_v)
             warpgroup.fence()
@@ -281,7 +281,7 @@ def attention_kernel(
             total.fill(0.0)
             exponentials(tile, last, masked=is_ragged)
 
-        def next_keys(tile: Tile, j: Int, accumulate: Any, masked: bool) -> None:
+        def next_keys(tile: Tile, j: Int, accumulate: object, masked: bool) -> None:
             """Tile `j` of the keys, beside the values of the one before."""
             multiply_qk()
             multiply_pv(accumulate)

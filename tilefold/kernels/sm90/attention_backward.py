@@ -82,12 +82,12 @@ def attention_backward_kernel(
     sAcc = cute.make_smem_tensor(cute.make_layout((size * depth // CONSUMERS, CONSUMERS)), single, alignment=128)
     ready = cute.make_smem_tensor(cute.make_layout((2, CONSUMERS)), cute.Int64)  # dS of a warpgroup, by its buffer
 
-    def load_of(tensor: Any, layout: Any, count: int) -> Any:
+    def load_of(tensor: object, layout: object, count: int) -> Any:
         """The TMA copy of a tile, and the coordinates of the tensor."""
         tokens, one_stage = cute.select(tensor, [1, 3, 2, 0]), cute.slice_(layout, (None, None, 0))
         return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), tokens, one_stage, (count, depth))
 
-    def parts(coordinates: Any, atom: Any, to: cute.Tensor, count: int, start: Any, head: Int) -> Any:
+    def parts(coordinates: object, atom: Any, to: cute.Tensor, count: int, start: object, head: Int) -> Any:
         """Tiles in shared memory and those of a head, as an instruction moves them."""
         tiled = cute.local_tile(cute.domain_offset((start, 0, 0, 0), coordinates), (count, depth), (None, 0, head, at))
         one = cute.make_layout(1)
@@ -120,7 +120,7 @@ def attention_backward_kernel(
     pipeline.pipeline_init_wait((1, 1))
     cute.arch.griddepcontrol_wait()
 
-    low: Any = cute.math.max(n * OWN - past, 0) // size if config.causal else 0
+    low = cute.math.max(n * OWN - past, 0) // size if config.causal else 0
     turns = cute.where(n * OWN < keys, cute.math.max(cute.ceil_div(rows, size) - low, 0), 0)
     total = turns * shared
 
@@ -139,7 +139,7 @@ def attention_backward_kernel(
             fill_k, fill_v = (pipeline.make_pipeline_state(producer, 1) for _ in range(2))
             fill_q, fill_o = (pipeline.make_pipeline_state(producer, config.stages) for _ in range(2))
 
-            def load_keys(pipe: Any, state: Any, atom: Any, coordinates: Any, to: cute.Tensor) -> None:
+            def load_keys(pipe: Any, state: Any, atom: Any, coordinates: object, to: cute.Tensor) -> None:
                 """Loads the block's keys or values."""
                 target, source = parts(coordinates, atom, to, KEYS, first_k, head_k)
                 pipe.producer_acquire(state)
@@ -183,7 +183,7 @@ def attention_backward_kernel(
         of_dq, shape_dq = product_of_dq(half, config, depth)
         scores, sums, part_dq = (mma.get_slice(t % WARPGROUP) for mma in (by_rows, by_depth, of_dq))
 
-        def turned(x: Any) -> Any:
+        def turned(x: object) -> Any:
             return cute.select(x, [1, 0, 2])
 
         rK, rV = (by_rows.make_fragment_A(scores.partition_A(x)) for x in (sK, sV))
@@ -278,7 +278,7 @@ def attention_backward_kernel(
             """Scores of keys after the last one, and after a row's own, do not count."""
             for r in cute.range_constexpr(2):
                 key = first_own + places[2 * r][0]
-                hidden: Any = 0
+                hidden = 0
                 if config.causal:
                     hidden = key - past - m * size
                 if is_ragged:

@@ -68,7 +68,7 @@ def decode_kernel(
     parts = Parts(config, cute.alias(memory, layout_o, single))
     sQ = cute.make_smem_tensor(layout_q, half, alignment=1024)
 
-    def load_of(tensor: Any) -> Any:
+    def load_of(tensor: object) -> Any:
         """The TMA copy of a tile, the stages and the tiles of a tensor: (TMA,stage), (TMA,tile,1,head,batch)."""
         stage, load = cute.slice_(layout_k, (None, None, 0)), cpasync.CopyBulkTensorTileG2SOp()
         atom, whole = cpasync.make_tiled_tma_atom(load, cute.select(tensor, [1, 3, 2, 0]), stage, (keys, depth))
@@ -189,7 +189,7 @@ def decode_kernel(
             row = first + tile * ROWS + places[2 * r][0]
             return cute.math.min(length, length - rows + 1 + row // group)
 
-        def change_scores(start: Any) -> None:
+        def change_scores(start: object) -> None:
             """Scores with a cap and a bias, of keys from `start` on."""
             for r in cute.range_constexpr(2):
                 row = first + tile * ROWS + places[2 * r][0]
@@ -330,7 +330,7 @@ def decode_plan(
     config: Decode | None = None,
     window: int = 0,
     cap: float = 0.0,
-    bias: Any = None,
+    bias: Array | None = None,
 ) -> tuple[Decode, tuple[int, int, int]]:
     """The configuration, if none is given, and the grid for Q and K of such shapes. LaunchError (E3106) for sizes that
     the kernel does not take.
@@ -366,7 +366,7 @@ def decode_attention(
     lengths: Array | None = None,
     causal: bool = False,
     table: Array | None = None,
-    **options: Any,
+    **options: object,
 ) -> None:
     """O = softmax(Q K^T / sqrt(D)) V for each head, on a GPU with `blocks` multiprocessors.
 

@@ -87,7 +87,7 @@ class Elements:
             return cute.make_rmem_tensor((self.keys // 2,), self.dtype)
         return cute.make_rmem_tensor_like(scores, self.dtype)
 
-    def operand(self, exponentials: Any) -> Any:
+    def operand(self, exponentials: object) -> Any:
         """Exponentials in registers as the A of the second product: (MMA,1,steps)."""
         if self.narrow:
             layout = cute.make_layout(((4, 2, 2), 1, self.keys // 32), stride=((1, 4, 8), 0, 16))

@@ -90,7 +90,7 @@ def transpose_kernel(mV: Values, mT: Transposed):
                 place.store(halves[None, which].load())
 
 
-def _transposed(a: Any, b: Any, c: Any, d: Any) -> list[Any]:
+def _transposed(a: object, b: object, c: object, d: object) -> list[Any]:
     """Four words of the bytes 0, 1, 2 and 3 of these."""
     prmt = cute.arch.prmt
     halves = [(prmt(a, b, bytes), prmt(c, d, bytes)) for bytes in (FIRST, SECOND)]
@@ -98,7 +98,8 @@ def _transposed(a: Any, b: Any, c: Any, d: Any) -> list[Any]:
 
 
 def forward(
-    out: Array, q: Array, k: Array, v: Array, scale_q: Any, scale_k: Any, scale_v: Any, causal: bool, scale: float,
+    out: Array, q: Array, k: Array, v: Array, scale_q: Array | None, scale_k: Array | None, scale_v: Array | None,
+    causal: bool, scale: float,
     blocks: int,
 ) -> Launches:  # fmt: skip
     """O for fp8, by two launches."""

@@ -91,7 +91,7 @@ class Tile:
             seen = cute.math.min(seen, (self.m + 1) * config.rows + self.keys - self.rows)
         return cute.math.max(cute.ceil_div(seen, config.keys), 1)
 
-    def first_row(self, consumer: Any, config: Config) -> Any:
+    def first_row(self, consumer: object, config: Config) -> Any:
         """The first row of a warpgroup."""
         return (config.consumers * self.m + consumer) * ROWS
 
@@ -150,13 +150,13 @@ class Tiles:
         return tile
 
 
-def load_of(tensor: Any, order: list[int], layout: Any, shape: Any) -> Any:
+def load_of(tensor: object, order: list[int], layout: object, shape: object) -> Any:
     """The TMA copy of a tile, and the coordinates of the tensor."""
     one_stage = cute.slice_(layout, (None, None, 0))
     return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), cute.select(tensor, order), one_stage, shape)
 
 
-def parts(atom: Any, shared: cute.Tensor, coordinates: Any, shape: Any, start: Any) -> Any:
+def parts(atom: Any, shared: cute.Tensor, coordinates: object, shape: object, start: object) -> Any:
     """Tiles in shared memory and those of a tensor from `start` on, as an instruction moves them."""
     tiled = cute.local_tile(cute.domain_offset(start, coordinates), shape, (None, None, None, None))
     one = cute.make_layout(1)

@@ -75,14 +75,15 @@ def backward(
 
 
 def decode(
-    out: Array, q: Array, k: Array, v: Array, lengths: Any, table: Any, causal: bool, blocks: int, window: int = 0,
+    out: Array, q: Array, k: Array, v: Array, lengths: Array | None, table: Any, causal: bool, blocks: int,
+    window: int = 0,
     cap: float = 0.0, bias: Any = None,
 ) -> Launches:  # fmt: skip
     """O for few rows of Q. LaunchError (E3106) for sizes that the kernel does not take."""
     pages = None if table is None else table.shape[1]
     shapes = tuple(q.shape), tuple(k.shape)
     config, grid = decode_plan(*shapes, pages, blocks, causal, None, window, cap, bias)
-    memory: tuple[Any, Any] = (None, None)
+    memory = (None, None)
     if config.parts > 1:
         sums, counters = memory_sizes(config, grid, q.shape[3])
         memory = scratch(sums), zeros(counters)

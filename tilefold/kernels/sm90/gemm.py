@@ -70,7 +70,7 @@ def chosen_config(
     return Config(n=192, stages=4) if tiles >= MANY * blocks else Config()
 
 
-def by_columns(part: Any) -> Any:
+def by_columns(part: object) -> Any:
     """A thread's part of 64 rows of D, ((2,2,N),1,1), by rows and columns: (2,(2,N))."""
     return cute.composition(part, cute.make_layout((2, (2, cute.size(part) // 4)), stride=(2, (1, 4))))
 
@@ -354,7 +354,7 @@ def gemm(
     blocks: int = 132,
     bias: Array | None = None,
     activation: Activation | None = None,
-    **options: Any,
+    **options: object,
 ) -> None:
     """D = activation(A @ B^T + bias) by at most `blocks` blocks, one for each multiprocessor. A bias has a number for
     each column of D. Matrices may have a third mode, the products of a batch; with a stride of 0 they are all the same.

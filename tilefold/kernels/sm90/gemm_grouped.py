@@ -155,7 +155,7 @@ def gemm_grouped(
     config: Config | None = None,
     device: str = "auto",
     blocks: int = 132,
-    **options: Any,
+    **options: object,
 ) -> None:
     """D_g = A_g @ B_g^T for all groups, by `blocks` blocks, one for each multiprocessor."""
     launch = grouped_launch(A, B, rows, D, scale_a, scale_b, blocks, config)

@@ -139,7 +139,7 @@ def times(table: Table, m: int, n: int, k: int, layers: int = 1, constants: Cons
     multiply = turns * at_lines[2 if 2 * k % 32 else 1 if 2 * k % 128 else 0]
     writes = write * (whole + is_over)
     tile = np.maximum(multiply, (multiply + writes) * half) + last  # in turns, each writes while the other multiplies
-    found: NDArray[Any] = np.power(np.power(tile, power) + memory, 1 / power) + ends
+    found = np.power(np.power(tile, power) + memory, 1 / power) + ends
     sharing = rest * splits
     found[(count > most) | (sharing < least) | (sharing > limit) | (fewest > (0 if layers > 1 else k))] = inf
     return found

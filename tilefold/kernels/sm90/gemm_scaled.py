@@ -58,7 +58,7 @@ class ScaledSums(Sums):
         for k in cute.range(count // step * step, count, unroll=1):
             scales = self.add_blocks(k, 1, of_tile, scales)
 
-    def add_blocks(self, k: Int, number: int, of_tile: Any, scales: Any) -> Any:
+    def add_blocks(self, k: Int, number: int, of_tile: object, scales: Any) -> Any:
         """Adds some blocks of K, the first of which has these scales. Gives those of the next one."""
         before = self.consumer.state.clone()
         self.multiply(self.products[0])
@@ -193,7 +193,7 @@ def gemm_fp8_scaled(
     config: Config = DEFAULT,
     device: str = "auto",
     blocks: int = 132,
-    **options: Any,
+    **options: object,
 ) -> None:
     """D = (scale_a * A) @ (scale_b * B)^T by at most `blocks` blocks, one for each multiprocessor."""
     launch = scaled_launch(A, B, scale_a, scale_b, D, blocks, config)

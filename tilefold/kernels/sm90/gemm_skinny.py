@@ -226,7 +226,7 @@ def skinny_gemm(
     blocks: int = 132,
     bias: Array | None = None,
     activation: Activation | None = None,
-    **options: Any,
+    **options: object,
 ) -> None:
     """D = activation(A @ B^T + bias) for A of M x K, B of N x K and D of M x N elements, rows contiguous, on a GPU with
     `blocks` multiprocessors.

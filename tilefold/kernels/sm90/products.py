@@ -48,7 +48,7 @@ class Tuner(Generic[P]):
         """
         if problem in self._fastest:
             return self._fastest[problem]
-        torch: Any = sys.modules["torch"]
+        torch = sys.modules["torch"]
         if torch.cuda.is_current_stream_capturing():
             return plans[0]
         times = [self._time(torch, launch(plan)) for plan in plans]
@@ -163,7 +163,7 @@ def product(
     yield launch_of(D, A, B, plan, *extras, any_rows(gate), any_rows(residual))
 
 
-def launch_of(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
+def launch_of(D: Array, A: Array, B: Array, plan: Plan, *extras: object) -> Launch:
     """The launch of a plan."""
     given, options = (any_rows(A), B, any_rows(D), plan.config), {"cluster": plan.cluster, "use_pdl": True}
     extras = extras or (None,) * 6
@@ -173,7 +173,9 @@ def launch_of(D: Array, A: Array, B: Array, plan: Plan, *extras: Any) -> Launch:
     return Launch(kernel, given + extras, plan.grid, plan.threads, options)
 
 
-def grouped(D: Array, A: Array, B: Array, rows: Array, scale_a: Any, scale_b: Any, blocks: int) -> Launches:
+def grouped(
+    D: Array, A: Array, B: Array, rows: Array, scale_a: Array | None, scale_b: Array | None, blocks: int
+) -> Launches:
     """D_g = A_g @ B_g^T for all groups."""
     launch = grouped_launch(A, B, rows, D, scale_a, scale_b, blocks)
     if launch is not None:

@@ -60,7 +60,7 @@ class Worker:
 
 def make_server(worker: Worker) -> MCPServer[Any]:
     """The server of a worker's tools."""
-    server: MCPServer[Any] = MCPServer("tilefold", instructions=_INSTRUCTIONS, version=VERSION, log_level="CRITICAL")
+    server = MCPServer("tilefold", instructions=_INSTRUCTIONS, version=VERSION, log_level="CRITICAL")
     tools = Tools(worker)
     for tool in (tools.check, tools.run, tools.explain, tools.layout, tools.show, tools.bisect):
         server.tool()(tool)

@@ -8,7 +8,6 @@ import json
 import struct
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.compiled.build import Build
@@ -58,7 +57,7 @@ class FunctionRecord:
 
     def to_bytes(self) -> tuple[bytes, list[int]]:
         """The record as bytes, and where in them the code of each kernel is: machine code, or PTX and a byte 0."""
-        record: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__ if name != "builds"}
+        record = {name: getattr(self, name) for name in self.__slots__ if name != "builds"}
         record["launches"] = [asdict(launch) for launch in self.launches]
         body, codes, places = b"", list[int](), list[tuple[int, int]]()
         for build in self.builds:
@@ -93,7 +92,7 @@ def _record(data: memoryview) -> FunctionRecord | str:
     """The record that the bytes begin with; of another version, that."""
     _, length = _HEAD.unpack_from(data)
     end = _HEAD.size + length
-    given: dict[str, Any] = json.loads(bytes(data[_HEAD.size : end]))
+    given = json.loads(bytes(data[_HEAD.size : end]))
     if (version := given.pop("version")) != VERSION:
         return str(version)
     builds = tuple(

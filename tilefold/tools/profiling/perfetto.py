@@ -41,7 +41,7 @@ def trace(
 
 def _records(event: Event, pid: int, number: int) -> list[dict[str, Any]]:
     place = {"at": event.site.location} if event.site is not None and event.site.file else {}
-    common: dict[str, Any] = {"name": event.text, "cat": event.kind, "pid": pid, "tid": event.warp}
+    common = {"name": event.text, "cat": event.kind, "pid": pid, "tid": event.warp}
     if event.kind == "copies":  # they overlap, which slices of a thread may not
         ends = {"ph": "e", "ts": event.end}
         return [{**common, "ph": phase["ph"], "ts": phase["ts"], "id": number, "args": place}
@@ -54,7 +54,7 @@ def _of_columns(events: Sequence[ColumnEvent], pid: int, number: int) -> Iterato
     """Uses of columns, which overlap; and how many columns are allocated."""
     for at, event in enumerate(events, number):
         track = f"tensor memory, columns {event.first} to {event.end - 1}"
-        common: dict[str, Any] = {"cat": track, "name": event.kind, "pid": pid, "tid": event.warp, "id": at}
+        common = {"cat": track, "name": event.kind, "pid": pid, "tid": event.warp, "id": at}
         yield {**common, "ph": "b", "ts": event.begin, "args": {"at": event.site.location, "columns": track}}
         yield {**common, "ph": "e", "ts": event.over, "args": {}}
     changes = [(event.begin, event.end - event.first) for event in events if event.kind == HELD]

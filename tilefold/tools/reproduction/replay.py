@@ -60,7 +60,7 @@ def replay_of(checks: Sequence[Repeated], *, seed: int, resident: int) -> dict[s
 def read_replay(text: str, name: str) -> list[Repeated]:
     """The checks of a report as JSON. TilefoldError (E4003) for another text, and for one that cannot be repeated."""
     try:
-        report: Any = json.loads(text)
+        report = json.loads(text)
         given = report["replay"]
         if given is None:
             message = f"{name}: the report says nothing that repeats the check"

@@ -26,9 +26,9 @@ def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | Non
         _refuse_useless(args, "--src" if src is None else "--cta-tiler")
         return None
     tiler_text = OptionText("--cta-tiler", args.cta_tiler)
-    tiler: Any = tiler_text.read(lambda text: _known(parse_tiler(text)))
+    tiler = tiler_text.read(lambda text: _known(parse_tiler(text)))
     count = len(wrap(tiler))
-    step: Any = None
+    step = None
     used = list(range(count))
     if args.proj is not None:
         proj_text = OptionText("--proj", args.proj)
@@ -39,7 +39,7 @@ def read_cta_tile(args: argparse.Namespace, src: Tensor | None) -> CtaTile | Non
     _check_tiler(src.layout, chosen, tiler_text, used, args.ragged)
     origin = f"({','.join(['0'] * count)})" if isinstance(tiler, tuple) else "0"
     coord_text = OptionText("--cta-coord", args.cta_coord or origin)
-    coord: Any = coord_text.read(lambda text: _known(parse_coord(text)))
+    coord = coord_text.read(lambda text: _known(parse_coord(text)))
     if step is not None:
         _check_rank(coord, count, coord_text)
         coord = project(step, coord)

@@ -36,7 +36,7 @@ class MmaRequest:
         lines += [f"Layout{operand}_TV: {style(mma.layout_tv(operand))}" for operand in OPERANDS]
         lines += ["ThrMMA", f"  Thr VMNK: {style(mma.thread_coord(RunTimeInt(self.thread)))}"]
         for operand, layout in self.tensors.items():
-            thread: Any = self.thread if has_unknowns(layout) else RunTimeInt(self.thread)
+            thread = self.thread if has_unknowns(layout) else RunTimeInt(self.thread)
             part, start = mma.partition(operand, layout, thread, slice_as_cute)
             lines += [
                 f"partition_{operand}: {style(part)} from element {value_of(start)}",

@@ -69,7 +69,7 @@ class RayExecutor(Executor):
 
     def submit(self, fn: Callable[..., R], /, *args: Any, **kwargs: Any) -> "Future[R]":
         """Queues a call."""
-        ray: Any = import_module("ray")
+        ray = import_module("ray")
         task = ray.remote(num_gpus=self.gpus, max_retries=0)(fn)
         return task.remote(*args, **kwargs).future()
 

@@ -236,12 +236,12 @@ class Execution:
 
     def _step(self, step: Step) -> None:
         resource = step.resource
-        bound: Any = getattr(resource, step.name)
+        bound = getattr(resource, step.name)
         if isinstance(bound, BoundWork):
             args = [self._value(argument) for argument in step.args]
             named = {name: self._value(argument) for name, argument in step.kwargs.items()}
             result = bound.work.function(resource, _Now(self, resource, bound.work.fills), *args, **named)
-            values: Any = result if len(step.results) > 1 else (result,)
+            values = result if len(step.results) > 1 else (result,)
             for name, value in zip(step.results, values, strict=False):
                 self._slot(name).set(_of_type(value, name.variable))
         elif isinstance(resource, PipelineGroup):

@@ -56,7 +56,7 @@ class Task:
 
     def is_selected(self) -> Any:
         """Whether the calling warp is one of its warps."""
-        warp: Any = cluster.make_warp_uniform(arch.warp_idx())
+        warp = cluster.make_warp_uniform(arch.warp_idx())
         if self.num_warps == 1:
             return warp == self.warp_idx
         return (warp >= self.warp_idx) & (warp < self.warp_idx + self.num_warps)

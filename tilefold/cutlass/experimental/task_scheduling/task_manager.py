@@ -152,7 +152,7 @@ def _check_warps(tasks: Sequence[Task]) -> None:
 
 def _check_step(task: Task, step: Step) -> None:
     members = step.resource.members if isinstance(step.resource, PipelineGroup) else (step.resource,)
-    bound: Any = getattr(step.resource, step.name, None)
+    bound = getattr(step.resource, step.name, None)
     fills = bound.work.fills if isinstance(bound, BoundWork) else step.name in _FILLS
     named = task.dst_resources if fills else task.src_resources
     for member in members:

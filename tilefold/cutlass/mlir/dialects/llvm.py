@@ -86,12 +86,12 @@ def mlir_zero(res: Any) -> Any:
     return full(vector.get_shape(), 0, dtype_of(vector.element_type))
 
 
-def extractelement(vector: Any, position: Any) -> Any:
+def extractelement(vector: object, position: object) -> Any:
     """The element of a vector at a place, which may be a value."""
     return vector_dialect.extractelement(vector, position=position)
 
 
-def insertelement(vector: Vec | Undefined, value: object, position: Any) -> Vec | Undefined:
+def insertelement(vector: Vec | Undefined, value: object, position: object) -> Vec | Undefined:
     """A vector with a number in a place that Python knows. Raises TilefoldError (E5003) for another place."""
     return vector_dialect.insertelement(value, vector, position=position)
 
