@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python -m tilefold.cutlass tests/programs/call.py -- FILE FUNCTION NAME=VALUE ...`: calls a function of a library's
 tests, whose own parameters are too large for the simulator. Values are expressions of Python in the names of the file.
-In place of FUNCTION there may be an expression, which must not be False; it may name torch. `-m MODULE` in place of
-FILE names a module of a package.
+FUNCTION may be the method of a class, `CLASS.METHOD`; pytest's `monkeypatch` and `tmp_path` are given to those that
+take them. In place of FUNCTION there may be an expression, which must not be False; it may name torch. `-m MODULE` in
+place of FILE names a module of a package; `--size OLD NEW` before FILE replaces a text of the file, which has the
+sizes of arrays that are no parameters.
 """
 
+import inspect
 import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
+from operator import attrgetter
 from pathlib import Path
-from types import ModuleType
+from tempfile import TemporaryDirectory
+from types import CodeType, ModuleType
+from typing import Any
 
-from tilefold.cutlass.programs import ProgramFinder
+from tilefold.cutlass.programs import ProgramFinder, compile_file
 
 
-def load(path: str) -> ModuleType:
+def load(path: str, sizes: Sequence[tuple[str, str]] = ()) -> ModuleType:
     """Imports a file as its tests are, with the library's folder first on the path, and `src` in it; and as a program
-    imports its modules.
+    imports its modules. Exits if the file has not the first text of one of `sizes`, for which the second stands.
     """
     file = Path(path).resolve()
     library = next((at for at in file.parents if (at / "tests").is_dir() or (at / "test").is_dir()), file.parent)
@@ -24,26 +32,56 @@ def load(path: str) -> ModuleType:
     spec = ProgramFinder().find_spec(file.stem, [str(file.parent)], None) or spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
+    if sizes:
+        text = file.read_text(encoding="utf-8")
+        for old, new in sizes:
+            if old not in text:
+                sys.exit(f"{file.name} has no '{old}'")
+            text = text.replace(old, new)
+        code = compile_file(text.encode(), str(file))
+
+        def get_code(_name: str) -> CodeType:
+            return code
+
+        vars(spec.loader)["get_code"] = get_code
     module = module_from_spec(spec)
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
     return module
 
 
-def main(module: ModuleType, function: str, arguments: list[str]) -> None:
+def main(module: ModuleType, function: str, arguments: Sequence[str]) -> None:
     """Calls a function of a module with values of arguments, or computes an expression in the names of the module."""
-    if not function.isidentifier():
+    if not function.replace(".", "").isidentifier():
         names = {"torch": import_module("torch"), **vars(module)}
         if eval(function, names) is False:
             sys.exit(f"this is false: {function}")
         return
     split = (argument.split("=", 1) for argument in arguments)
-    getattr(module, function)(**{name: eval(value, vars(module)) for name, value in split})
+    given = {name: eval(value, vars(module)) for name, value in split}
+    name_of_class, _, name = function.rpartition(".")
+    called = attrgetter(name)(getattr(module, name_of_class)() if name_of_class else module)
+    with ExitStack() as stack:
+        called(**given, **_fixtures(called, stack))
+
+
+def _fixtures(called: Callable[..., None], stack: ExitStack) -> dict[str, Any]:
+    """What pytest gives to the parameters of a test that have these names, until `stack` is closed."""
+    found: dict[str, Any] = {}
+    parameters = inspect.signature(called).parameters
+    if "monkeypatch" in parameters:
+        found["monkeypatch"] = stack.enter_context(import_module("pytest").MonkeyPatch.context())
+    if "tmp_path" in parameters:
+        found["tmp_path"] = Path(stack.enter_context(TemporaryDirectory()))
+    return found
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
+    given, sizes = sys.argv[1:], list[tuple[str, str]]()
+    while given[0] == "--size":
+        sizes.append((given[1], given[2]))
+        del given[:3]
     if given[0] == "-m":
         main(import_module(given[1]), given[2], given[3:])
     else:
-        main(load(given[0]), given[1], given[2:])
+        main(load(given[0], sizes), given[1], given[2:])
