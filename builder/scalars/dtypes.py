@@ -53,6 +53,11 @@ class DType:
     def __subclasscheck__(self, kind: object) -> bool:
         return kind == self
 
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        raise TilefoldError(
+            Code.BUILD_VALUE, f"{self} cannot be the base of a class", "write functions of its values instead"
+        )
+
     def __or__(self, other: object) -> Any:  # of annotations: `Int32 | None`, as of classes
         return Union[self, other]  # noqa: UP007 - which would be this again
 

@@ -102,6 +102,7 @@ BY_THE_HOST = {
     "make_ptr(cute.Float32, 'x')": ("E3106", "an address is an integer", "data_ptr()"),
     "make_ptr(np.float32, 0x1000)": ("E3106", "not an element type", "cute.Float32"),
     "sym_int('n')": ("E3106", "sym_int(n, 1)", "32 or 64"),
+    "class W(cute.Float32): pass": ("E5002", "Float32 cannot be the base of a class", "functions of its values"),
     "cute.testing.benchmark(3)": ("E3105", "type int cannot be called", ""),
     "cute.testing.benchmark(print, iters=3)": ("E5009", "'iters'", "did you mean iterations"),
 }
