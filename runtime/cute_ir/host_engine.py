@@ -18,11 +18,13 @@ from ..errors import LaunchError
 from ..sim.called_functions import function
 from ..sim.events import Pause
 from ..sim.faults import deep_stack, site_of
+from ..sim.grids import Grids
+from ..sim.host_warp import HostWarp
 from ..sim.launch import LaunchState
 from ..sim.memory.memories import Memories
 from ..sim.rules import COMMON, rule_of
 from ..sim.translate import Rule, Translator
-from ..sim.warp import Block, Cluster, HostWarp
+from ..sim.warp import Block, Cluster
 from .c_functions import World
 from .rules import Launcher, host_rules
 
@@ -51,7 +53,7 @@ class HostEngine:
         if main.function_type.inputs.data:
             raise LaunchError(Code.HOST_ENTRY, f"@{entry} takes arguments", "begin with a function without arguments")
         config = LaunchConfig((1, 1, 1), (1, 1, 1))
-        launch = LaunchState(config, self.budget, _write if self.sink is None else self.sink)
+        launch = LaunchState(Grids.single(config), self.budget, _write if self.sink is None else self.sink)
         own = host_rules(World(self.environment, launch.print), self.launcher)
 
         def rule(kind: type[Operation]) -> Rule | None:

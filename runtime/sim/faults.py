@@ -2,7 +2,7 @@
 """The faults of a simulated kernel, and their places."""
 
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -63,7 +63,8 @@ class SimulationError(TilefoldError):
     `site` is the operation, `block` and `thread` the coordinates of the first thread concerned; both are None
     where the error belongs to no thread. `fault` is the message without the place. `at` is the byte concerned. `origin`
     is the operation that made the fault possible, where that is another; `other` is one that the fault concerns, too,
-    and `rival` the thread of an access that nothing orders.
+    and `rival` the thread of an access that nothing orders. `grids` are the numbers of the grids concerned, at least
+    one, of several that run together.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class SimulationError(TilefoldError):
         origin: Site | None = None,
         other: Site | None = None,
         rival: Thread | None = None,
+        grids: Sequence[int] = (0,),
     ) -> None:
         where: list[str] = []
         if block is not None:
@@ -95,6 +97,7 @@ class SimulationError(TilefoldError):
         self.origin = origin or site
         self.other = other
         self.rival = rival
+        self.grids = grids
 
 
 class UndefinedReadError(Exception):

@@ -12,12 +12,14 @@ from ...base.limits import Limits
 from ..engine import LaunchConfig
 from .events import Suspending
 from .faults import SimulationError
+from .grids import Grids
+from .host_warp import HostWarp
 from .launch import LaunchState
 from .memory.memories import Memories
 from .rules import rule_of
 from .translate import Translator
 from .values import TensorValue
-from .warp import Block, Cluster, HostWarp
+from .warp import Block, Cluster
 
 
 class HostValues:
@@ -26,7 +28,7 @@ class HostValues:
     """
 
     def __init__(self, given: Mapping[SSAValue, object], sink: Callable[[str], None]) -> None:
-        launch = LaunchState(LaunchConfig((1, 1, 1), (1, 1, 1)), Limits(), sink)
+        launch = LaunchState(Grids.single(LaunchConfig((1, 1, 1), (1, 1, 1))), Limits(), sink)
         spaces = Memories.make()
         self._translator = Translator(rule_of, launch, spaces)
         self._done: set[Operation] = set()

@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from math import prod
 from random import Random
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
@@ -23,6 +22,7 @@ from ..engine import LaunchConfig, NumPyArray
 from ..errors import Dim3
 from ..options import ProgrammaticStreamSerialization
 from .faults import SimulationError, Site
+from .grids import Grids
 from .memory.provenance import Fragments, Outside, Tiles
 
 if TYPE_CHECKING:
@@ -179,9 +179,9 @@ class Reporter(Protocol):
 
 @dataclass(slots=True)
 class LaunchState:
-    """The state that all blocks of a launch share: configuration, budget, clock, and where text goes."""
+    """The state that all blocks of a launch share: its grids, budget, clock, and where text goes."""
 
-    config: LaunchConfig
+    grids: Grids
     budget: Limits
     sink: Callable[[str], None]
     repeats: bool = False
@@ -215,8 +215,6 @@ class LaunchState:
     """The host memory that the kernel may reach by addresses, if it makes pointers of numbers."""
     times: int = 0
     """How often clocks have been read."""
-    devices: int = 1
-    """How many devices run a grid each. Blocks are numbered device by device."""
     multicasts: list[PlacedMulticast] = field(default_factory=list[PlacedMulticast])
     """The multicast memory of these devices."""
     maps: list[PlacedMap] = field(default_factory=list[PlacedMap])
@@ -258,35 +256,23 @@ class LaunchState:
         """Whether a fault of an operation does not end the launch."""
         return self.forgiven is None or (code, site) in self.forgiven
 
-    def coordinate(self, number: int) -> Dim3:
-        """The coordinate of a block. Blocks are numbered cluster by cluster, and by rank within; x is fastest."""
-        size, (x, y, z) = self.config.cluster, self.config.grid
-        cluster, rank = divmod(number % self.config.blocks, prod(size))
-        clusters = x // size[0], y // size[1], z // size[2]
-        first, inside = (
-            (n % extent[0], n // extent[0] % extent[1], n // (extent[0] * extent[1]))
-            for n, extent in ((cluster, clusters), (rank, size))
-        )
-        i, j, k = (c * n + r for c, n, r in zip(first, size, inside, strict=True))
-        return i, j, k
+    @property
+    def devices(self) -> int:
+        """How many devices it runs on."""
+        return self.grids.devices
 
-    def device_of(self, number: Any) -> Any:
-        """The device of a block, by its number; or of each of some blocks."""
-        return number // self.config.blocks
+    def coordinate(self, number: int) -> Dim3:
+        """The coordinate of a block in its grid."""
+        return self.grids.of_block(number).coordinate(number)
 
     @property
     def agent_before(self) -> int:
         """The agent of all accesses of the launch before this one, where the two may overlap."""
-        return self.config.blocks * self.devices * self.config.threads + 1
+        return self.grids.threads + 1
 
     def is_widest(self, scope: str) -> bool:
         """Whether a scope has all threads of the launch."""
         return scope == "sys" or (scope == "gpu" and self.devices == 1)
-
-    def block_name(self, number: int) -> str:
-        """A block in words, with its device where there are several."""
-        device = f" of device {self.device_of(number)}" if self.devices > 1 else ""
-        return "block ({},{},{})".format(*self.coordinate(number)) + device
 
     def parameter_map(self, address: int) -> PlacedMap | None:
         """The tensor map among the parameters at an address; None for an address in memory."""

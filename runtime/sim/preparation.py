@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A launch before it runs: its grids, one on each device; the kernel is found, the arguments are bound to the
-parameters, and the rules of its operations chosen.
+"""A launch before it runs, of one grid or of several that run together: kernels are found, the arguments bound to their
+parameters, and the rules of their operations chosen.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +22,7 @@ from ..arrays.host_tensors import Multicast, Placing, Stretch
 from ..engine import Argument, LaunchConfig, NumPyArray, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
+from .grids import Grids
 from .launch import MAP_BASE, KernelFacts, LaunchState, OutOfStepError, PlacedMulticast, unknown_registers
 from .memory.arena import Allocation
 from .memory.provenance import Key, fragments_of, pieces
@@ -286,15 +287,21 @@ def rules_for(launch: LaunchState, kernel: KernelOp, args: Mapping[str, Argument
 
 
 def check_config(kernel: KernelOp, config: LaunchConfig) -> None:
-    """LaunchError (E3105) for a launch with another block than the kernel's, or with too many threads."""
+    """LaunchError (E3105) for a launch with another block than the kernel's."""
     if config.block != kernel.block:
         raise LaunchError(
             Code.RUN_LAUNCH,
             f"@{kernel.sym_name.data} is for blocks of {kernel.block} threads, not {config.block}",
             "launch it with the block that its `threads(...)` names",
         )
-    if config.blocks * config.threads > MAX_THREADS:
+
+
+def numbered(grids: "Sequence[Grid]") -> Grids:
+    """The grids with the numbers of their threads. LaunchError (E3105) for too many."""
+    placed = Grids.of((grid.config, grid.device, grid.kernel.sym_name.data) for grid in grids)
+    if placed.threads > MAX_THREADS:
         raise LaunchError(Code.RUN_LAUNCH, f"the simulator runs up to {MAX_THREADS} threads in one launch")
+    return placed
 
 
 def body_of(kernel: KernelOp, translator: Translator) -> Body:
@@ -307,7 +314,7 @@ def body_of(kernel: KernelOp, translator: Translator) -> Body:
 
 
 def bodies_of(kernels: Sequence[KernelOp], translators: Sequence[Translator]) -> list[Body]:
-    """The bodies of the kernels of several devices, whose blocks have shared memory at the same addresses."""
+    """The bodies of kernels that run together, whose blocks have shared memory at the same addresses."""
     bodies: list[Body] = []
     bound = len(translators[0].spaces.shared.arena.allocations)
     for kernel, translator in zip(kernels, translators, strict=True):
@@ -317,12 +324,32 @@ def bodies_of(kernels: Sequence[KernelOp], translators: Sequence[Translator]) ->
 
 
 @dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel, its sizes and its arguments, on a device."""
+
+    program: SimProgram
+    config: LaunchConfig
+    args: Mapping[str, Argument]
+    device: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Grid:
-    """A kernel with its arguments, on a device of its own."""
+    """A launch whose kernel is found, and whose sizes are those that the kernel asks for."""
 
     kernel: KernelOp
+    config: LaunchConfig
     args: Mapping[str, Argument]
     facts: KernelFacts
+    device: int = 0
+
+    @classmethod
+    def of(cls, launch: Launch) -> "Grid":
+        """LaunchError (E3105) for sizes that do not fit the kernel."""
+        kernel = launch.program.find()
+        check_config(kernel, launch.config)
+        config = launch.config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
+        return cls(kernel, config, launch.args, launch.program.facts, launch.device)
 
 
 def bind_all(

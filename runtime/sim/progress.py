@@ -44,9 +44,9 @@ class Display:
         return stream is not None and (type(stream).__module__.startswith("ipykernel") or stream.isatty())
 
     @contextmanager
-    def following(self, config: LaunchConfig) -> "Generator[Progress]":
-        """Within it, a launch shows how far it is; no line that is written over stays behind."""
-        progress = Progress(self, config)
+    def following(self, configs: Sequence[LaunchConfig]) -> "Generator[Progress]":
+        """Within it, a launch of some grids shows how far it is; no line that is written over stays behind."""
+        progress = Progress(self, configs)
         try:
             yield progress
         finally:
@@ -83,9 +83,10 @@ class Loop(Protocol):
 class Progress:
     """The progress of one launch, which may run several times until its outcome is sure."""
 
-    def __init__(self, display: Display, config: LaunchConfig) -> None:
+    def __init__(self, display: Display, configs: Sequence[LaunchConfig]) -> None:
         self._display = display
-        self._config = config
+        self._blocks = sum(config.blocks for config in configs)
+        self._largest = max(configs, key=lambda config: config.blocks * config.threads)
         self._began = self._ran = display.clock()
         self._due = self._began + SLOW
         self._shown = 0
@@ -128,7 +129,7 @@ class Progress:
             self._shown = 0
 
     def _far(self, launch: LaunchState, now: float) -> str:
-        total = self._config.blocks
+        total = self._blocks
         done = min(total, self._before + (launch.ended - self._before) * self._processes)
         text = f"{done} of {total} {'block' if total == 1 else 'blocks'} in {now - self._began:.0f} s"
         if not 0 < done < total:
@@ -137,13 +138,13 @@ class Progress:
 
     def _cures(self, launch: LaunchState) -> str:
         """The sizes that make a launch long, with their extents."""
-        sizes = [f"the grid {self._config.grid}"] if self._config.blocks > 1 else []
-        warps = max(1, launch.started * -(-prod(self._config.block) // WARP))
+        sizes = [f"the grid {self._largest.grid}"] if self._largest.blocks > 1 else []
+        warps = max(1, launch.started * -(-prod(self._largest.block) // WARP))
         loops = sorted(self._loops, key=lambda loop: loop.steps, reverse=True)
         for loop in [loop for loop in loops if loop.bodies > warps][:_NAMED]:
             place = loop.site.location or loop.site.op
             sizes.append(f"the loop at {place} (so far {round(loop.bodies / warps)} times in each warp)")
-        return f"for a shorter simulation, cut {' or '.join(sizes or [f'the block {self._config.block}'])}"
+        return f"for a shorter simulation, cut {' or '.join(sizes or [f'the block {self._largest.block}'])}"
 
 
 def _duration(seconds: float) -> str:

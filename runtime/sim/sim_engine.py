@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from random import Random
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,8 @@ from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_
 from .launch import Completion, Forgiven, LaunchState, Loads, OutOfStepError, Stream, refuse_output
 from .memory.memories import Memories
 from .ordering.liveness import Watch
-from .ordering.schedule import Body, Seats, clusters_of, run_cluster, take_turns
-from .preparation import Binding, Grid, SimProgram, bind_all, bodies_of, check_config, rules_for
+from .ordering.schedule import Body, Seats, run_cluster, take_turns
+from .preparation import Binding, Grid, Launch, SimProgram, bind_all, bodies_of, numbered, rules_for
 from .translate import InlineMeanings, RuleOf, Translator
 from .warp import Block, Cluster, Warp
 
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from .memory.journal import Journal
     from .memory.undefined import Trace
     from .progress import Display, Progress
-
-_Launches: TypeAlias = Sequence[tuple[SimProgram, Mapping[str, Argument]]]
 
 GLOBAL_BASE = 0x7F00_0000_0000
 """Where simulated global memory begins: far from small integers, so that a stray offset is out of bounds."""
@@ -126,28 +124,24 @@ class SimEngine:
 
     def launch(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult:
         """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a fault."""
-        return self.launch_on_devices([(program, args)], config)
+        return self.launch_together([Launch(program, config, args)])
 
-    def launch_on_devices(
-        self, launches: _Launches, config: LaunchConfig, multicasts: Sequence[Multicast] = ()
-    ) -> RunResult:
-        """Runs a kernel on each of some devices at the same time, over grids of the same size. Tensors of several
-        devices that share memory do so here. Raises as `launch`.
+    def launch_together(self, launches: Sequence[Launch], multicasts: Sequence[Multicast] = ()) -> RunResult:
+        """Runs kernels at the same time, each over a grid on a device. Tensors that share memory do so here. Raises as
+        `launch`.
         """
         if self.display is None:
-            return self._launch(launches, config, multicasts)
-        with self.display.following(config) as progress:
-            return replace(self, progress=progress)._launch(launches, config, multicasts)
+            return self._launch(launches, multicasts)
+        with self.display.following([launch.config for launch in launches]) as progress:
+            return replace(self, progress=progress)._launch(launches, multicasts)
 
-    def _launch(self, launches: _Launches, config: LaunchConfig, multicasts: Sequence[Multicast]) -> RunResult:
+    def _launch(self, launches: Sequence[Launch], multicasts: Sequence[Multicast]) -> RunResult:
         began = time.perf_counter()
         if self.read is not None:
-            launches = [(replace(given, module=self.read(given.module, self.texts)), args) for given, args in launches]
-        grids = [Grid(program.find(), args, program.facts) for program, args in launches]
-        for grid in grids:
-            check_config(grid.kernel, config)
-        args, kernel = grids[0].args, grids[0].kernel
-        config = config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
+            read = [self.read(launch.program.module, self.texts) for launch in launches]
+            programs = [replace(launch.program, module=module) for launch, module in zip(launches, read, strict=True)]
+            launches = [replace(launch, program=given) for launch, given in zip(launches, programs, strict=True)]
+        grids = [Grid.of(launch) for launch in launches]
         printed: list[str] = []
         engine = replace(self, multicasts=multicasts)
         sink = sys.stdout.write if self.sink is None else self.sink
@@ -157,7 +151,7 @@ class SimEngine:
             sink(text)
 
         try:
-            run = engine._run_in_step(grids, config) or engine._run_apart(grids, config, emit)
+            run = engine._run_in_step(grids) or engine._run_apart(grids, emit)
         except UndefinedReadError:
             from .memory.undefined import run_agreed
 
@@ -166,18 +160,18 @@ class SimEngine:
 
             def compared(trace: "Trace") -> _Run:
                 texts.clear()
-                return engine._run_once(grids, config, texts.append, trace)
+                return engine._run_once(grids, texts.append, trace)
 
             try:
                 run = run_agreed(compared)
             except SimulationError as fault:
-                engine._explain(fault, grids, config)
+                engine._explain(fault, grids)
                 raise
             emit("".join(texts)[length:])
         for binding in run.bindings:
             run.spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
         seconds = time.perf_counter() - began
-        exact = {} if run.table is None else run.table.tensors(args)
+        exact = {} if run.table is None else run.table.tensors(grids[0].args)
         return RunResult(seconds, "".join(printed), run.counters, exact)
 
     def attempt(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult | None:
@@ -187,7 +181,7 @@ class SimEngine:
         except (SimulationError, OutOfStepError):
             return None
 
-    def _explain(self, fault: SimulationError, grids: Sequence[Grid], config: LaunchConfig) -> None:
+    def _explain(self, fault: SimulationError, grids: Sequence[Grid]) -> None:
         """Makes the hint of a fault about an unwritten byte name the operation that writes it too late."""
         from .late_writes import late_write, sightings_of
         from .memory.journal import Journal
@@ -196,23 +190,24 @@ class SimEngine:
             return
         journal = Journal(fault.at)
         with suppress(SimulationError):
-            replace(self, journal=journal, forgiven=None)._run_once(grids, config, discard)
+            replace(self, journal=journal, forgiven=None)._run_once(grids, discard)
         late = late_write(sightings_of(journal, fault), fault)
         if late is not None:
             fault.hint = late[1]
 
-    def _run_in_step(self, grids: Sequence[Grid], config: LaunchConfig) -> "_Run | None":
+    def _run_in_step(self, grids: Sequence[Grid]) -> "_Run | None":
         """A run with the warps of some blocks in step: the same, if there is no fault. None if the order of warps
         shows, and after anything that a run in order has to tell.
         """
-        if self._is_observed or self._is_together(grids, config) or prod(config.cluster) > 1 or config.threads % WARP:
+        config = grids[0].config
+        if self._is_observed or self._is_together(grids) or prod(config.cluster) > 1 or config.threads % WARP:
             return None
         if self.stream is not None and self.stream.is_overlapped_by(config):
             return None
         most = max(1, min(config.blocks, _LANES_IN_STEP // config.threads))
         for count in dict.fromkeys((1 << most.bit_length() - 1, 1)):
             try:
-                return self._run_once(grids, config, refuse_output, in_step=count)
+                return self._run_once(grids, refuse_output, in_step=count)
             except OutOfStepError as out:
                 if out.is_fault and self.any_fault:
                     raise
@@ -230,20 +225,23 @@ class SimEngine:
         others = any(code is not ErrorCode.SIM_RACE for code, _ in self.forgiven or ())
         return bool(options.seed or watched or self.watch or self.loads or others or options.exact or options.numbers)
 
-    def _is_together(self, grids: Sequence[Grid], config: LaunchConfig) -> bool:
+    def _is_together(self, grids: Sequence[Grid]) -> bool:
         """Whether clusters run at the same time, so that they may wait for each other."""
-        return self.options.resident > 1 or Cooperative() in config.attributes or len(grids) > 1
+        return self.options.resident > 1 or self._holds_all(grids)
 
-    def _run_apart(self, grids: Sequence[Grid], config: LaunchConfig, emit: Callable[[str], None]) -> "_Run":
+    def _holds_all(self, grids: Sequence[Grid]) -> bool:
+        """Whether all clusters run at the same time."""
+        return len(grids) > 1 or Cooperative() in grids[0].config.attributes
+
+    def _run_apart(self, grids: Sequence[Grid], emit: Callable[[str], None]) -> "_Run":
         """A run with one warp after the other; with its clusters, too, where processes that share them out meet."""
         with suppress(OutOfStepError):
-            return self._run_once(grids, config, emit)
-        return replace(self, options=replace(self.options, processes=1))._run_once(grids, config, emit)
+            return self._run_once(grids, emit)
+        return replace(self, options=replace(self.options, processes=1))._run_once(grids, emit)
 
     def _run_once(
         self,
         grids: Sequence[Grid],
-        config: LaunchConfig,
         emit: Callable[[str], None],
         trace: "Trace | None" = None,
         *,
@@ -254,7 +252,7 @@ class SimEngine:
         """
         chance = Random(self.options.seed) if self.completion is Completion.RANDOM else None
         launch = LaunchState(
-            config,
+            numbered(grids),
             self.limits,
             emit,
             repeats=True,
@@ -267,7 +265,6 @@ class SimEngine:
             forgiven=self.forgiven,
             numbers=self.options.numbers,
             loads=self.loads,
-            devices=len(grids),
             tensor_fences=wants_tensor_fences(),
             tensor_cores=self.tensor_cores if self.options.numerics == "hardware" else None,
         )
@@ -275,7 +272,7 @@ class SimEngine:
         spaces = Memories.make(races=races, global_base=GLOBAL_BASE, shared_base=SHARED_BASE, guard=GLOBAL_GUARD)
         launch.races = races
         spaces.keep_versions(self.loads)
-        launch.shares = races and not (trace or chance or self._is_observed or self._is_together(grids, config))
+        launch.shares = races and not (trace or chance or self._is_observed or self._is_together(grids))
         placing = Placing.of([grid.args for grid in grids], self.multicasts)
         translators = [self._translator(launch, spaces, grid) for grid in grids]
         bindings = bind_all(grids, translators, placing, self.multicasts, self.memory)
@@ -289,7 +286,7 @@ class SimEngine:
             if self.progress is not None:
                 self.progress.begin([loop for each in translators for loop in each.loops])
             seats = Seats(spaces)
-            self._build(launch, seats, bindings, site_of(kernel))
+            self._build(launch, seats, bindings, site_of(kernel), holds_all=self._holds_all(grids))
             watch = Watch(launch, seats.digest, [access for each in translators for access in each.accesses])
             try:
                 self._run(launch, seats, codes, translators, watch)
@@ -318,17 +315,19 @@ class SimEngine:
         rules = rules if self.watch is None else self.watch(rules)
         return Translator(rules, launch, spaces, self.texts)
 
-    def _build(self, launch: LaunchState, seats: Seats, bindings: list[Binding], site: Site) -> None:
-        """Creates the memory, if the budget allows it, and puts the arguments there."""
-        spaces, size = seats.spaces, launch.in_step or prod(launch.config.cluster)
-        clusters = -(-launch.config.blocks // size) * launch.devices
-        together = Cooperative() in launch.config.attributes or launch.devices > 1
-        count = clusters if together else min(-(-self.options.resident // size), clusters)
+    def _build(
+        self, launch: LaunchState, seats: Seats, bindings: list[Binding], site: Site, *, holds_all: bool
+    ) -> None:
+        """Creates the memory, of all clusters at the same time where it `holds_all`, if the budget allows it, and puts
+        the arguments there.
+        """
+        spaces, grids = seats.spaces, launch.grids
+        size, clusters = launch.in_step or grids.most_blocks, len(grids.clusters(launch.in_step))
+        count = clusters if holds_all else min(-(-self.options.resident // size), clusters)
         # entries of 8 bytes, for each 4 bytes in most kernels
         tables = max(1, self.limits.bytes // (_READS * 2 * size * spaces.global_.arena.span))
         readers = 1 if launch.in_step else size * min(count, tables)
-        threads = launch.config.threads
-        warps = -(-threads // WARP)
+        threads, warps = grids.most_threads, grids.most_warps
         shadow = 8 if spaces.global_.races else 0  # bytes for each byte: of its last write, and of its last reads
         need = spaces.global_.arena.allocated * (2 + shadow * (1 + readers))
         need += count * size * sum(s.arena.allocated for s in spaces.of_blocks) * (2 + shadow * (2 + warps))
@@ -342,7 +341,7 @@ class SimEngine:
         launch.begun = [[] for _ in range(count)]
         for bound in bindings:
             spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
-        if self.stream is not None and self.stream.is_overlapped_by(launch.config):
+        if self.stream is not None and self.stream.is_overlapped_by(launch.grids.placed[0].config):
             from .ordering.stream import offer
 
             offer(self.stream, launch, spaces, bindings)
@@ -355,9 +354,8 @@ class SimEngine:
         """Runs the clusters, one in each seat at the same time; those that may be shared out on several
         processes, where that takes less time.
         """
-        config = launch.config
         order = Random(self.options.seed) if self.options.seed else None
-        clusters = clusters_of(config.blocks * launch.devices, launch.in_step or prod(config.cluster))
+        clusters = launch.grids.clusters(launch.in_step)
         if order is not None and self.shuffle_blocks:
             clusters = order.sample(clusters, len(clusters))
         runs: dict[Cluster, Iterator[None]] = {}
@@ -371,14 +369,15 @@ class SimEngine:
                 cluster = Cluster(launch, number, size, launch.tick(), seats.taken, resident)
                 watch.begun += size
                 seats.spaces.reset()
-                code, initial = codes[cluster.device], translators[cluster.device].initial
+                code, initial = codes[cluster.grid.index], translators[cluster.grid.index].initial
+                threads = cluster.config.threads
                 for rank in range(1 if launch.in_step else size):
-                    block = Block(cluster, launch.coordinate(number * size + rank), rank)
+                    block = Block(cluster, launch.coordinate(cluster.block_number(rank)), rank)
                     if launch.in_step:
-                        Warp(block, 0, size * config.threads, list(initial))
+                        Warp(block, 0, size * threads, list(initial))
                         continue
-                    for index in range(-(-config.threads // WARP)):
-                        Warp(block, index, min(WARP, config.threads - index * WARP), list(initial))
+                    for index in range(-(-threads // WARP)):
+                        Warp(block, index, min(WARP, threads - index * WARP), list(initial))
                 launch.tick()  # accesses come after the begin of every block
                 runs[cluster] = run_cluster(cluster, code, order, watch, observer)
                 yield cluster

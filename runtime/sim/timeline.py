@@ -187,7 +187,7 @@ class Timeline(Journal):
 
     def _room(self, cluster: Cluster) -> int:
         """The clusters that the GPU has room for."""
-        config = cluster.launch.config
+        config = cluster.config
         if self.target is None:
             return config.blocks
         return max(blocks_at_once(self.target, config.threads, self._shared) // cluster.size, 1)

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from ...base.errors import Code
 from ...base.target import WARP
-from ..engine import NumPyArray
+from ..engine import LaunchConfig, NumPyArray
 from ..errors import Dim3
 from .faults import WRITE_FIRST, At, SimulationError, Site, Thread, UndefinedReadError
+from .grids import Groups, PlacedGrid
 from .launch import Holder, LaunchState
 from .memory.provenance import HINT, led_outside
 from .ordering.clocks import ASYNC, Clock, Own
@@ -54,13 +55,12 @@ class Cluster(Holder):
     """Actions of other modules when a warp has returned, and when the last warp of a block has."""
     end_checks: "list[Callable[[Collection[Warp]], None]]" = field(default_factory=lambda: [])
     """Checks of other modules on the warps that have returned, once no warp of the cluster can go on."""
-    groups: tuple[NDArray[np.int64], ...] = field(init=False)
-    """The threads with which a warp, a block and the cluster begin."""
+    grid: PlacedGrid = field(init=False)
+    groups: Groups = field(init=False)
 
     def __post_init__(self) -> None:
-        blocks = np.arange(self.size) * self.launch.config.threads
-        warps = blocks[:, None] + np.arange(0, self.launch.config.threads, WARP)
-        self.groups = warps.ravel(), blocks, np.zeros(1, np.int64)
+        self.grid = self.launch.grids.of_cluster(self.number)
+        self.groups = Groups.of(self.size, self.config.threads)
         self.resident.append(self)
         self.launch.started += self.size
         self.launch.begun[self.seat].append((self.start, self.number))
@@ -68,21 +68,35 @@ class Cluster(Holder):
     @property
     def threads(self) -> int:
         """How many threads the cluster has."""
-        return self.size * self.launch.config.threads
+        return self.size * self.config.threads
+
+    @property
+    def config(self) -> LaunchConfig:
+        """The sizes of its grid."""
+        return self.grid.config
 
     @property
     def first_agent(self) -> int:
         """The number in the launch of its first thread; threads of a launch are numbered from 1."""
-        return self.number * self.threads + 1
+        return self.grid.first_thread + (self.number - self.grid.first_cluster) * self.threads + 1
+
+    def block_number(self, rank: int) -> int:
+        """The number in the launch of the block of a rank."""
+        return self.grid.first_block + (self.number - self.grid.first_cluster) * self.size + rank
 
     def name(self, rank: int) -> str:
         """The block of a rank, in words."""
-        return self.launch.block_name(self.number * self.size + rank)
+        return self.launch.grids.name(self.block_number(rank))
 
-    @property
-    def device(self) -> int:
-        """The number of its device."""
-        return self.launch.device_of(self.number * self.size)
+    def place_of(self, agent: int) -> tuple[int, int]:
+        """The number of the cluster of a thread of the launch, and the thread's number there."""
+        grids = self.launch.grids
+        return divmod(agent - 1, self.threads) if grids.is_single else grids.cluster_place_of(agent)
+
+    def groups_of(self, number: int) -> Groups:
+        """The `groups` of a cluster of the launch."""
+        grid = self.launch.grids.of_cluster(number)
+        return self.groups if grid is self.grid else Groups.of(grid.cluster_size, grid.config.threads)
 
     def agent_of(self, copies: Any) -> Any:
         """The number in the launch of agents of copies, those of each seat in turns."""
@@ -116,8 +130,8 @@ class Block(Holder):
         """The coordinates of an agent; None for one that is not a thread, or stands for threads of several blocks."""
         if not agent or agent & ASYNC or agent == self.launch.agent_before:
             return None
-        block, index = divmod(agent - 1, self.launch.config.threads)
-        return self.launch.coordinate(block), self.thread(index)
+        block, index = self.launch.grids.place_of(agent)
+        return self.launch.coordinate(block), self.launch.grids.of_block(block).thread(index)
 
     def describe(self, agent: int) -> str:
         """An agent of a launch in words; the block only where it is another."""
@@ -134,15 +148,14 @@ class Block(Holder):
             assert issuer.first_copy is not None
             number = int(issuer.agents[copy - issuer.first_copy])
             return f"an asynchronous copy of {self.describe(number)}"
-        block, index = divmod(agent - 1, self.launch.config.threads)
-        thread = "thread ({},{},{})".format(*self.thread(index))
-        own = block == self.cluster.number * self.cluster.size + self.rank
-        return thread if own else f"{thread} of {self.launch.block_name(block)}"
+        block, index = self.launch.grids.place_of(agent)
+        thread = "thread ({},{},{})".format(*self.launch.grids.of_block(block).thread(index))
+        own = block == self.cluster.block_number(self.rank)
+        return thread if own else f"{thread} of {self.launch.grids.name(block)}"
 
     def thread(self, index: int) -> Dim3:
         """The coordinate of the thread with this number in the block (x is fastest)."""
-        x, y, _ = self.launch.config.block
-        return index % x, index // x % y, index // (x * y)
+        return self.cluster.grid.thread(index)
 
 
 @dataclass(slots=True, eq=False)
@@ -204,7 +217,7 @@ class Warp(Holder):
         self.clock = Clock(cluster.number, np.full(cluster.threads, cluster.start))
         self.horizon = cluster.start
         self.seen = np.zeros((self.lanes, min(self.lanes, WARP)), np.int64)
-        self.first_index = self.block.rank * self.launch.config.threads + self.first_thread
+        self.first_index = self.block.rank * cluster.config.threads + self.first_thread
         self.agents = cluster.first_agent + self.first_index + np.arange(self.lanes)
         cluster.warps.append(self)
         self.block.warps.append(self)
@@ -222,19 +235,19 @@ class Warp(Holder):
     @property
     def spans_blocks(self) -> bool:
         """Whether it has lanes of several blocks."""
-        return self.lanes > self.launch.config.threads
+        return self.lanes > self.block.cluster.config.threads
 
     @property
     def blocks(self) -> NDArray[np.int64]:
         """The rank of the block of each active lane."""
-        return self.block.rank + self.lane_numbers() // self.launch.config.threads
+        return self.block.rank + self.lane_numbers() // self.block.cluster.config.threads
 
     @property
     def is_of_whole_blocks(self) -> bool:
         """Whether all lanes are active that have not returned; of several blocks, those of each with active lanes."""
         if self.mask is None or (self.ended is not None and bool((self.mask | self.ended).all())):
             return True
-        return self.spans_blocks and self.active == self.launch.config.threads * len(np.unique(self.blocks))
+        return self.spans_blocks and self.active == self.block.cluster.config.threads * len(np.unique(self.blocks))
 
     @property
     def is_whole(self) -> bool:
@@ -368,10 +381,11 @@ class Warp(Holder):
         self.leave_lockstep(is_fault=True)
         thread = None if lane is None else self.block.thread(self.first_thread + lane)
         block = self.block.coordinate
-        if self.launch.devices > 1:
-            message = f"device {self.block.cluster.device}: {message}"
+        if where := self.launch.grids.where(self.block.cluster.grid):
+            message = f"{where}: {message}"
+        grids = [self.block.cluster.grid.index]
         raise SimulationError(
-            code, message, hint, site=site, block=block, thread=thread, at=at, other=other, rival=rival
+            code, message, hint, site=site, block=block, thread=thread, at=at, other=other, rival=rival, grids=grids
         )
 
     def fault_where(self, bad: Value, code: Code, site: Site, message: str, hint: str = "") -> None:
@@ -384,12 +398,3 @@ class Warp(Holder):
                 self.fault(code, site, int(chosen.argmax()), message, hint)
         elif anywhere(bad):
             self.fault(code, site, int(self.lane_numbers()[0]), message, hint)
-
-
-class HostWarp(Warp):
-    """The host's only thread, which has no place in a grid: its faults name only the operation."""
-
-    def fault(
-        self, code: Code, site: Site, lane: int | None, message: str, hint: str = "", *_: object, **__: object
-    ) -> NoReturn:
-        raise SimulationError(code, message, hint, site=site)

@@ -232,13 +232,24 @@ def test_devices_that_wait_for_each_other_in_vain_are_named() -> None:
         run_on_devices(2, lambda rank: meet() if rank else None)
 
 
-def test_grids_of_different_sizes_are_refused() -> None:
-    def program(rank: int) -> None:
-        out = symmetric(THREADS)
-        add_peers(out, out, out, out).launch(grid=1 + rank, block=THREADS)
+@cute.kernel
+def counted(counts: list[cute.Tensor], flag: cute.Tensor, total: cute.Constexpr[int]):
+    """Each thread of all devices counts itself everywhere, and thread 0 of each block waits for all."""
+    t, _, _ = cute.arch.thread_idx()
+    for count in counts:
+        distributed.red_add1(count.iterator, order="release", scope="sys")
+    if t == 0:
+        distributed.spin_lock_ld_lt_relaxed_wait(flag.iterator, expected_val=total, scope="sys")
 
-    with pytest.raises(TilefoldError, match=r"E3105.*different sizes"):
-        run_on_devices(2, program)
+
+def test_grids_of_different_sizes_run_together() -> None:
+    def program(rank: int) -> int:
+        count = symmetric(1, np.int32)
+        total = 2 * 96 + 3 * 32
+        counted(peers(count), count, total).launch(grid=2 + rank, block=32 * (3 - 2 * rank))
+        return int(count[0])
+
+    assert run_on_devices(2, program) == [288, 288]
 
 
 def test_what_only_devices_have_is_refused_elsewhere() -> None:

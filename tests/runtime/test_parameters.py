@@ -39,6 +39,7 @@ from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 from tilefold.runtime.errors import LaunchError
+from tilefold.runtime.sim.grids import Grids
 from tilefold.runtime.sim.launch import LaunchState
 from tilefold.runtime.sim.memory.arena import Arena
 from tilefold.runtime.sim.memory.local import LocalSpace
@@ -227,7 +228,7 @@ def test_it_is_kept_on_disk(tmp_path: Path) -> None:
 
 def test_the_simulator_reads_it() -> None:
     (entry,) = (op for op in _program().reached("instr", SM90).walk() if isinstance(op, EntryOp))
-    launch = LaunchState(LaunchConfig((1, 1, 1), (32, 1, 1)), Limits(), lambda _: None)
+    launch = LaunchState(Grids.single(LaunchConfig((1, 1, 1), (32, 1, 1))), Limits(), lambda _: None)
     spaces = Memories(Space(GMEM, 4096, False, Arena()), Space(SMEM, 0, False), LocalSpace())
     t = Translator(rule_of, launch, spaces)
     tensor = TensorArgument(_storage(), LAYOUT)

@@ -16,6 +16,7 @@ from tilefold.base.spaces import GMEM, SMEM
 from tilefold.layout.atoms.contract import Proxy
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.sim.faults import SimulationError, Site
+from tilefold.runtime.sim.grids import Grids
 from tilefold.runtime.sim.launch import LaunchState
 from tilefold.runtime.sim.memory.arena import Access
 from tilefold.runtime.sim.memory.local import LocalSpace
@@ -31,7 +32,7 @@ SITE = Site("ptx.test", "test.cute", 1, 1)
 
 
 def launch_of(threads: int, blocks: int = 1) -> LaunchState:
-    return LaunchState(LaunchConfig((blocks, 1, 1), (threads, 1, 1)), Limits(), lambda _: None)
+    return LaunchState(Grids.single(LaunchConfig((blocks, 1, 1), (threads, 1, 1))), Limits(), lambda _: None)
 
 
 def cluster_of(launch: LaunchState, number: int = 0, lanes: int = 32) -> Cluster:

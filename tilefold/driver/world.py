@@ -29,6 +29,7 @@ class _Launch:
     program: "SimProgram"
     config: LaunchConfig
     args: Mapping[str, Argument]
+    device: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class World:
 
     def run(self, program: Callable[[int], T]) -> list[T]:
         """Runs the program of each device, with its rank; the results. Raises the first error of one of them, and
-        LaunchError (E3105) where they wait for each other in vain, or launch grids of different sizes.
+        LaunchError (E3105) where they wait for each other in vain.
         """
         results: dict[int, T] = {}
 
@@ -102,7 +103,7 @@ class World:
         self, engine: "SimEngine", program: "SimProgram", config: LaunchConfig, args: Mapping[str, Argument]
     ) -> RunResult:
         """Launches a kernel on the device of this thread, together with those of the others."""
-        return self._ask(_Launch(engine, program, config, args))
+        return self._ask(_Launch(engine, program, config, args, self.rank))
 
     def _ask(self, request: object) -> Any:
         rank = self.rank
@@ -134,16 +135,13 @@ class World:
         return dict.fromkeys(self._requests, values)
 
     def _run_together(self, launches: Sequence[_Launch]) -> RunResult:
+        from tilefold.runtime.sim.preparation import Launch
+
         first = launches[0]
-        for other in launches:
-            if (other.config.grid, other.config.block) != (first.config.grid, first.config.block):
-                sizes = f"{first.config.grid} of {first.config.block} and {other.config.grid} of {other.config.block}"
-                message = f"devices launch grids of different sizes at the same time: {sizes}"
-                raise LaunchError(Code.RUN_LAUNCH, message, "let each device launch as many blocks of as many threads")
         texts = {text: meaning for launch in launches for text, meaning in launch.engine.texts.items()}
         engine = replace(first.engine, texts=texts)
-        pairs = [(launch.program, launch.args) for launch in launches]
-        return engine.launch_on_devices(pairs, first.config, self.multicasts)
+        given = [Launch(launch.program, launch.config, launch.args, launch.device) for launch in launches]
+        return engine.launch_together(given, self.multicasts)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,10 @@ from .provenance import HINT
 from .space_state import SpaceState
 
 NUMBER_HINT = "pass an array to cute.runtime.from_dlpack, and keep it, before using its address as a number"
-_MULTICAST_HINT = "PTX lets only multimem instructions access it; others take the memory of one device"
+_MULTICAST_HINT = (
+    "only multimem instructions may access it (PTX ISA, Memory Consistency Model: Multimem Addresses); all others, TMA "
+    "copies too, take the memory of one device"
+)
 _LAYOUT_HINT = "check the layout against the size of the tensor, or predicate the access"
 _STAGE = (
     "let the consumer release the stage after its last read, by an arrival at an mbarrier, and the producer acquire "
@@ -173,7 +176,7 @@ def race(space: SpaceState, warp: Warp, access: Access, rows: NumPyArray, confli
     if conflict.narrow:
         text = f"race: {verb} {space.name} {where}, which {other} changed; the scope of one does not reach the other"
         hint = 'give both operations scope "gpu", or "cluster" where all threads are of one cluster'
-        if warp.launch.device_of(block_of(warp, agent)) != warp.block.cluster.device:
+        if warp.launch.grids.of_block(block_of(warp, agent)).device != warp.block.cluster.grid.device:
             hint = 'give both operations scope "sys", which has the threads of all devices'
     elif agent == warp.launch.agent_before:
         text = f"race: {verb} {space.name} {where}, which {other} wrote, with no ptx.griddepcontrol.wait in between"
@@ -192,19 +195,19 @@ def race(space: SpaceState, warp: Warp, access: Access, rows: NumPyArray, confli
 def _is_wide(warp: Warp, conflict: Conflict) -> bool:
     """Whether accesses of several warps conflict."""
     pairs = conflict.pairs if len(conflict.pairs) else np.array([(conflict.index, conflict.agent)])
-    same = _in_one_warp(warp, warp.active_agents()[pairs[:, 0]] - 1, (pairs[:, 1] & AGENT) - 1)
+    same = _in_one_warp(warp, warp.active_agents()[pairs[:, 0]], pairs[:, 1] & AGENT)
     others = ASYNC if conflict.with_write else ASYNC | BEYOND_WARP
     return bool((~same | (pairs[:, 1] & others != 0)).any())
 
 
 def _of_one_warp(warp: Warp, agent: int) -> bool:
-    return not agent & ASYNC and bool(_in_one_warp(warp, int(warp.agents[0]) - 1, agent - 1))
+    return not agent & ASYNC and bool(_in_one_warp(warp, int(warp.agents[0]), agent))
 
 
 def _in_one_warp(warp: Warp, first: Any, second: Any) -> Any:
     """Whether threads of the launch, by their numbers, are of the same warp."""
-    threads = warp.launch.config.threads
-    return (first // threads == second // threads) & (first % threads // WARP == second % threads // WARP)
+    (block, thread), (other, place) = (warp.launch.grids.place_of(agent) for agent in (first, second))
+    return (block == other) & (thread // WARP == place // WARP)
 
 
 def remedy(warp: Warp, lane: int, conflict: Conflict, access: Access) -> str:
@@ -237,8 +240,8 @@ def remedy(warp: Warp, lane: int, conflict: Conflict, access: Access) -> str:
 
 def _other_barrier(warp: Warp, conflict: Conflict) -> str:
     """A hint where a thread of the block has been at another barrier than this warp, or too early for its access."""
-    threads, agent = warp.launch.config.threads, conflict.agent
-    other, who = warp.block.warps[(agent - 1) % threads // WARP], warp.block.describe(agent)
+    agent = conflict.agent
+    other, who = warp.block.warps[warp.launch.grids.place_of(agent)[1] // WARP], warp.block.describe(agent)
     until = int(times_of(known(warp), warp, np.array([conflict.time << 32 | agent]))[0])
     if until in other.arrivals and not conflict.with_write:
         return f"{other.arrivals[until][0]} lets this thread go on before {who} reads: put it after the read"

@@ -140,7 +140,7 @@ class Reach:
         """
         cluster, lanes = warp.block.cluster, warp.lane_numbers()
         others, completes_now = ranks != warp.block.rank, is_ordered and not completes_later
-        threads = cluster.launch.config.threads
+        threads = cluster.config.threads
         for rank in np.unique(ranks[others]).tolist():
             lane = int(lanes[(ranks == rank).argmax()])
             if is_ordered and known(warp).times[rank * threads : (rank + 1) * threads].max() <= cluster.start:

@@ -32,7 +32,7 @@ class FirstAccesses:
 
     def add(self, cluster: Cluster, agent: int, time: int) -> None:
         """An access at a time by a thread of a launch with such clusters."""
-        number, place = divmod(agent - 1, cluster.threads)
+        number, place = cluster.place_of(agent)
         times = self._times.get(number)
         if times is None:
             times = self._times[number] = np.full(cluster.threads, _NEVER)
@@ -115,7 +115,7 @@ class Communication:
             self.is_cut = True
             return None
         self._after.append([])
-        thread = divmod(agent - 1, warp.block.cluster.threads)
+        thread = warp.block.cluster.place_of(agent)
         asked = self._asked.setdefault(thread, {})
         for cluster, known, places in self._first.known(warp, index, asked):
             for place in places.tolist():

@@ -160,8 +160,9 @@ def meet_block(block: Block) -> None:
     total = join_clocks(known(warp, np.arange(warp.lanes)) for warp in block.warps)
     assert total is not None, "a block has warps"
     times = total.times.copy()
-    first = block.rank * block.launch.config.threads
-    times[first : first + block.launch.config.threads] = block.launch.tick()
+    threads = block.cluster.config.threads
+    first = block.rank * threads
+    times[first : first + threads] = block.launch.tick()
     total = Clock(total.cluster, times, total.earlier, total.proxies)
     until = horizon(block.cluster, total)
     for warp in block.warps:
@@ -244,7 +245,7 @@ def acquire_map(warp: Warp, address: int) -> None:
 
 def await_launch_before(warp: Warp) -> None:
     """The active lanes know all accesses of the launch before (PTX ISA, griddepcontrol.wait)."""
-    cluster = (warp.launch.agent_before - 1) // warp.block.cluster.threads
+    cluster, _ = warp.block.cluster.place_of(warp.launch.agent_before)
     own = warp.block.cluster.number, np.zeros(0, np.int64)
     learn(warp, Clock(*own, earlier=MappingProxyType({cluster: np.array([1])})))
 
@@ -297,7 +298,7 @@ def known_by(warp: Warp, clock: Clock, lanes: NumPyArray, entries: Entries) -> N
         seen = np.maximum(warp.seen[own], times[warp.first_index :][: warp.lanes].reshape(-1, width)[own // WARP])
         own_entry = seen[np.arange(len(lanes)), np.where(same, lane % WARP, 0)]
         until[same] = np.where((entries & SEVERAL_LANES) != 0, seen.min(axis=1), own_entry)[same]
-    for flag, starts in zip((SEVERAL_LANES, SEVERAL_WARPS, SEVERAL_BLOCKS), cluster.groups, strict=True):
+    for flag, starts in zip((SEVERAL_LANES, SEVERAL_WARPS, SEVERAL_BLOCKS), cluster.groups.begin, strict=True):
         shared = inside & ~same & ((entries & flag) != 0)
         if shared.any():
             least = np.minimum.reduceat(times[: cluster.threads], starts)
@@ -333,7 +334,7 @@ def place_of(warp: Warp, entries: Entries) -> NDArray[np.int64]:
 def of_own_block(warp: Warp, blocks: NDArray[np.int64], entries: Entries) -> NDArray[np.bool_]:
     """Which entries belong only to threads of these blocks, given by their ranks in the warp's cluster."""
     thread = (entries & AGENT) - warp.block.cluster.first_agent
-    return (thread // warp.launch.config.threads == blocks) & ((entries & SEVERAL_BLOCKS) == 0)
+    return (thread // warp.block.cluster.config.threads == blocks) & ((entries & SEVERAL_BLOCKS) == 0)
 
 
 def of_own_warp(warp: Warp, entries: Entries) -> NDArray[np.bool_]:
@@ -348,24 +349,24 @@ def _known_earlier(clock: Clock, warp: Warp, entry: int) -> int:
         copy, seat = divmod(agent & ~ASYNC, len(warp.launch.begun))
         begun = warp.launch.begun[seat]
         number = begun[bisect_right(begun, (entry >> 32, MAX_THREADS)) - 1][1]
-        thread = cluster.threads + copy
+        thread = cluster.groups_of(number).threads + copy
     else:
-        number, thread = divmod(agent - 1, cluster.threads)
+        number, thread = cluster.place_of(agent)
     times = clock.earlier.get(number)
     if not agent or times is None or thread >= len(times):
         return 0
-    flags = SEVERAL_LANES, SEVERAL_WARPS, SEVERAL_BLOCKS
-    starts = [starts for flag, starts in zip(flags, cluster.groups, strict=True) if entry & flag]
+    flags, groups = (SEVERAL_LANES, SEVERAL_WARPS, SEVERAL_BLOCKS), cluster.groups_of(number)
+    starts = [starts for flag, starts in zip(flags, groups.begin, strict=True) if entry & flag]
     if not starts:
         return int(times[thread])
-    least = np.minimum.reduceat(times[: cluster.threads], starts[-1])
+    least = np.minimum.reduceat(times[: groups.threads], starts[-1])
     return int(least[np.searchsorted(starts[-1], thread, "right") - 1])
 
 
 def read_by_several(warp: Warp, earlier: Entries, now: Entries) -> Entries:
     """The entries for reads made now of bytes that others have read, with no order between."""
     place = place_of(warp, earlier)
-    threads, lane = warp.launch.config.threads, place - warp.first_index
+    threads, lane = warp.block.cluster.config.threads, place - warp.first_index
     same_warp = (
         (lane // WARP == warp.lane_numbers()[:, None] // WARP) & (lane < warp.lanes) & ((earlier & BEYOND_WARP) == 0)
     )
@@ -380,12 +381,12 @@ def beyond_scope(warp: Warp, entries: Entries, scope: str) -> NDArray[np.bool_]:
     lanes make now in a `scope`, or the other way round.
     """
     cluster, place = warp.block.cluster, place_of(warp, entries & ~SEVERAL)
-    threads = warp.launch.config.threads
+    threads = cluster.config.threads
     cta, within_cluster = (entries & SCOPE_GPU) == SCOPE_CTA, (entries & SCOPE_GPU) == SCOPE_CLUSTER
     same_block = (place >= 0) & (place // threads == warp.block.rank)
     same_cluster = (place >= 0) & (place < cluster.threads)
     bad = ((cta | (scope == "cta")) & ~same_block) | ((within_cluster | (scope == "cluster")) & ~same_cluster)
     if warp.launch.devices > 1:
-        device = warp.launch.device_of(((entries & AGENT) - 1) // threads)
-        bad |= (((entries & SCOPE_GPU) == SCOPE_GPU) | (scope == "gpu")) & (device != cluster.device)
+        device = warp.launch.grids.device_of(warp.launch.grids.place_of(entries & AGENT)[0])
+        bad |= (((entries & SCOPE_GPU) == SCOPE_GPU) | (scope == "gpu")) & (device != cluster.grid.device)
     return bad

@@ -131,12 +131,13 @@ class Watch:
         first = waiting[0] if waiting else stuck[0]
         event = next(iter(self._looks[first].values())) if waiting else self._marks[first][0]
         parts = self._parts(stuck)
-        missing = self.launch.config.blocks - self.begun
+        blocks = self.launch.grids.blocks
+        missing = blocks - self.begun
         spaces = {pause.space for looks in self._looks.values() for pause in looks.values()}
         if waiting:
             parts += [f"{self._writers(space)}" for space in sorted(spaces) if space]
         if missing:
-            parts.append(f"{missing} of {self.launch.config.blocks} blocks have not begun")
+            parts.append(f"{missing} of {blocks} blocks have not begun")
         does = "waits for memory that no thread changes" if waiting else "repeats a loop that changes nothing"
         hint = "let the loop's body change the values that its condition depends on"
         if waiting:
@@ -144,7 +145,7 @@ class Watch:
             if missing:
                 hint += (
                     "; blocks that wait for later ones need to run at the same time: in a cluster, in a cooperative "
-                    f"launch, or on the simulator, all {self.launch.config.blocks} of them, by --resident"
+                    f"launch, or on the simulator, all {blocks} of them, by --resident"
                 )
         raise SimulationError(
             Code.SIM_STUCK,
@@ -153,6 +154,7 @@ class Watch:
             site=event.site,
             block=first.block.coordinate,
             thread=first.block.thread(first.first_thread + int(first.lane_numbers()[0])),
+            grids=list(dict.fromkeys(warp.block.cluster.grid.index for warp in [first, *stuck])),
         )
 
     def _parts(self, stuck: Sequence[Warp]) -> list[str]:

@@ -153,7 +153,7 @@ class Mbarrier:
 
     def is_of(self, warp: Warp) -> bool:
         """Whether it is in the block of a warp."""
-        return warp.block.rank == self.maker // warp.launch.config.threads
+        return warp.block.rank == self.maker // warp.block.cluster.config.threads
 
     def is_fenced(self, warp: Warp, lane: int) -> bool:
         """Whether asynchronous operations of a lane see that it is initialised: by the fence for other blocks, or by

@@ -196,9 +196,8 @@ class RaceShadow:
             bad = self._unordered(warp, writes)
             warp.restore(before)
             if bad is not None:
-                entry = int(writes[bad][0])
-                is_atomic = bool(entry & ATOMIC)
-                return Conflict(index, place * self._granule, entry & AGENT, entry >> 32, True, is_atomic)
+                entry, byte = int(writes[bad][0]), place * self._granule
+                return Conflict(index, byte, entry & AGENT, entry >> 32, True, bool(entry & ATOMIC))
         return None
 
     def _cover(self, warp: "Warp", rows: NumPyArray, entries: Entries, reads: bool) -> NDArray[np.bool_]:
@@ -249,12 +248,14 @@ class RaceShadow:
         few kernels read; where that takes too much memory, warps of one number share theirs.
         """
         if not self._forgets:
-            cluster, tables = warp.block.cluster, self._read_rows[width]
-            return tables[(cluster.seat * cluster.size + warp.block.rank) % len(tables)]
-        cluster, warps = warp.block.cluster, len(warp.block.warps)
-        bytes = self._writes.size * self._granule
-        span, tables = bytes // (cluster.size * width), cluster.size * warps
-        is_own = cluster.size == 1 or (rows // span == warp.block.rank).all()
+            first, tables = warp.block.cluster.seat * warp.launch.grids.most_blocks, self._read_rows[width]
+            return tables[(first + warp.block.rank) % len(tables)]
+        grids = warp.launch.grids  # of several, the memory and the tables are those of the largest cluster and block
+        most = warp.block.cluster.size if grids.is_single else grids.most_blocks
+        warps = len(warp.block.warps) if grids.is_single else grids.most_warps
+        bytes, tables = self._writes.size * self._granule, most * warps
+        span = bytes // (most * width)
+        is_own = most == 1 or (rows // span == warp.block.rank).all()
         if is_own or 8 * bytes * tables > warp.launch.budget.bytes // 8:
             return self._read_rows[width][warp.index]
         if len(self._reads) == warps:

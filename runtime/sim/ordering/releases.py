@@ -110,7 +110,7 @@ class Looks:
 
 def block_of(warp: Warp, agent: int) -> int:
     """The number in the launch of a thread's block."""
-    return (agent - 1) // warp.launch.config.threads
+    return warp.launch.grids.place_of(agent)[0]
 
 
 def has_seen(warp: Warp, place: tuple[int, int], conflict: Conflict) -> bool:
@@ -151,7 +151,7 @@ def _why_unreleased(warp: Warp, flag: Flag, agent: int, time: int) -> str:
     if agent == flag.agent or _knows(warp, flag.knew, agent, time):
         hint = f"{flag.site} releases only the accesses before its thread's fence: put {FENCE} right before it"
         return f"{hint}{_IDIOM}" if agent != flag.agent else hint
-    alone = warp.launch.config.threads <= WARP
+    alone = warp.block.cluster.config.threads <= WARP
     means = "ptx.bar.warp.sync" if alone else "a barrier of the threads that write"
     return f"{flag.site} releases only its own thread's accesses: put {means} between the access and it"
 
@@ -163,8 +163,9 @@ def _why_unacquired(warp: Warp, lane: int, look: Look, flag: Flag) -> str:
     if not scopes:
         return f"the read of the value of {site} does not acquire: put {FENCE} after it"
     scope = max(scopes, key=WIDENING.index)
-    number = block_of(warp, flag.agent)
-    near: Home = (warp.launch.device_of(number), *divmod(number, warp.block.cluster.size))
+    grid = warp.launch.grids.of_block(block_of(warp, flag.agent))
+    number, thread = warp.block.cluster.place_of(flag.agent)
+    near: Home = grid.device, number, thread // grid.config.threads
     if not all(reaches(name, near, home(warp)) for name in (flag.scope, scope)):
         what, wide = ("block", "gpu") if near[0] == home(warp)[0] else ("device", "sys")
         return (
@@ -200,7 +201,7 @@ def reaches(scope: str, own: Home, other: Home) -> bool:
 def home(warp: Warp) -> Home:
     """The block of a warp."""
     cluster = warp.block.cluster
-    return cluster.device, cluster.number, warp.block.rank
+    return cluster.grid.device, cluster.number, warp.block.rank
 
 
 def fence(warp: Warp, scope: str, *, acquires: bool = True, releases: bool = True) -> None:

@@ -253,6 +253,7 @@ def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> N
         site=site,
         block=first.block.coordinate,
         thread=first.block.thread(first.first_thread),
+        grids=[first.block.cluster.grid.index],
     )
 
 
@@ -268,7 +269,7 @@ def _culprit(entry: tuple[Warp, Site, str, Until | None]) -> tuple[bool, bool, i
 def _of_block(block: Block) -> str:
     """The block in words, where there are several that run."""
     cluster = block.cluster
-    return f" of {cluster.name(block.rank)}" if cluster.size > 1 or cluster.launch.devices > 1 else ""
+    return f" of {cluster.name(block.rank)}" if cluster.size > 1 or not cluster.launch.grids.is_single else ""
 
 
 def _warps(warps: Iterable[Warp], do: str) -> str:
@@ -291,7 +292,7 @@ def _hint_misdirected(cluster: Cluster) -> str:
         for other in cluster.state(Trackers).rows.values():
             more = other.place == barrier.place and other.arrived > barrier.arrived
             if more and barrier.is_published and not barrier.is_reached:
-                block = cluster.name(other.maker // cluster.launch.config.threads)
+                block = cluster.name(other.maker // cluster.config.threads)
                 counts = f"{other.arrived} arrivals, this one {barrier.arrived}, none by other blocks"
                 text = "a thread arrives at a peer's mbarrier by the address from ptx.mapa, a commit by its mask"
                 return f"; the mbarrier of {block} at the same place has {counts}: {text}"
@@ -375,17 +376,3 @@ def take_turns(begin: Iterable[Cluster], seats: Seats, order: Random | None) -> 
             running.append(cluster)
         else:
             free.append(cluster.seat)
-
-
-def clusters_of(blocks: int, size: int) -> list[tuple[int, int]]:
-    """The clusters of `size` blocks in their order: the number of each among those of its size, and its size. Where
-    these do not make up all blocks, ever smaller ones follow.
-    """
-    clusters: list[tuple[int, int]] = []
-    done = 0
-    while done < blocks:
-        while size > blocks - done:
-            size //= 2
-        clusters.append((done // size, size))
-        done += size
-    return clusters

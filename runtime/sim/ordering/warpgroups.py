@@ -89,7 +89,7 @@ def warpgroup_of(warp: Warp, site: Site) -> Warpgroup:
     """
     group = warps_around(warp, site)
     if len(group.warps) < WARPS or group.warps[-1].lanes < WARP:
-        threads = warp.launch.config.threads
+        threads = warp.block.cluster.config.threads
         text = f"warp {warp.index} belongs to no whole warpgroup: the block has {threads} threads"
         hint = f"warpgroups are four warps each, counted from 0: give the block a multiple of {WARPGROUP} threads"
         warp.fault(Code.SIM_CONVERGENCE, site, None, text, hint)
@@ -152,6 +152,6 @@ def pool_of(block: Block, bounds: LaunchBounds, greatest: int) -> RegisterPool:
     """
     given = bounds.max_registers
     if given is None:
-        fitting = REGISTERS // (block.launch.config.threads * (bounds.min_blocks or 1))
+        fitting = REGISTERS // (block.cluster.config.threads * (bounds.min_blocks or 1))
         given = min(fitting, MAX_SET_REGISTERS, greatest) // REGISTER_UNIT * REGISTER_UNIT
     return RegisterPool(dict.fromkeys(block.warps, given))

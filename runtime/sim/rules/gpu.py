@@ -35,7 +35,7 @@ def _coordinate(register: str, result: SSAValue, t: Translator) -> Step:
 
 
 def _thread(warp: Warp) -> list[Value]:
-    x, y, _ = warp.launch.config.block
+    x, y, _ = warp.block.cluster.config.block
     number = _number(warp)
     values = number % x, number // x % y, number // (x * y)
     return [int(value[0]) if (value == value[0]).all() else value for value in values]
@@ -44,31 +44,31 @@ def _thread(warp: Warp) -> list[Value]:
 def _block(warp: Warp) -> Sequence[Value]:
     if not warp.spans_blocks:
         return warp.block.coordinate
-    cluster, threads = warp.block.cluster, warp.launch.config.threads
-    blocks = [warp.launch.coordinate(cluster.number * cluster.size + rank) for rank in range(cluster.size)]
+    cluster, threads = warp.block.cluster, warp.block.cluster.config.threads
+    blocks = [warp.launch.coordinate(cluster.block_number(rank)) for rank in range(cluster.size)]
     axes = [np.repeat(axis, threads) for axis in zip(*blocks, strict=True)]
     return [int(axis[0]) if (axis == axis[0]).all() else axis for axis in axes]
 
 
 def _divide_by_cluster(warp: Warp, size: Sequence[Value]) -> list[Value]:
     """A size or a coordinate in blocks as one in clusters."""
-    return [n // extent for n, extent in zip(size, warp.launch.config.cluster, strict=True)]
+    return [n // extent for n, extent in zip(size, warp.block.cluster.config.cluster, strict=True)]
 
 
 _REGISTERS: Mapping[str, Coordinates] = MappingProxyType(
     {
         "tid": _thread,
         "ctaid": _block,
-        "ntid": lambda warp: warp.launch.config.block,
-        "nctaid": lambda warp: warp.launch.config.grid,
+        "ntid": lambda warp: warp.block.cluster.config.block,
+        "nctaid": lambda warp: warp.block.cluster.config.grid,
         "cluster_ctaid": lambda warp: [
-            n % extent for n, extent in zip(_block(warp), warp.launch.config.cluster, strict=True)
+            n % extent for n, extent in zip(_block(warp), warp.block.cluster.config.cluster, strict=True)
         ],
-        "cluster_nctaid": lambda warp: warp.launch.config.cluster,
+        "cluster_nctaid": lambda warp: warp.block.cluster.config.cluster,
         "clusterid": lambda warp: _divide_by_cluster(warp, _block(warp)),
-        "nclusterid": lambda warp: _divide_by_cluster(warp, warp.launch.config.grid),
+        "nclusterid": lambda warp: _divide_by_cluster(warp, warp.block.cluster.config.grid),
         "cluster_ctarank": lambda warp: [warp.block.rank],
-        "cluster_nctarank": lambda warp: [prod(warp.launch.config.cluster)],
+        "cluster_nctarank": lambda warp: [prod(warp.block.cluster.config.cluster)],
     }
 )
 """PTX's special registers by name."""
@@ -79,7 +79,7 @@ Reader = Callable[[Warp], Value]
 
 def _number(warp: Warp) -> Value:
     """The number of each lane's thread in its block."""
-    return (warp.first_thread + np.arange(warp.lanes)) % warp.launch.config.threads
+    return (warp.first_thread + np.arange(warp.lanes)) % warp.block.cluster.config.threads
 
 
 _TICK = 1000
@@ -96,7 +96,7 @@ _OTHERS: Mapping[str, Reader] = MappingProxyType(
         "warpid": lambda warp: _number(warp) // WARP,
         "nwarpid": lambda warp: 64,
         "nsmid": lambda warp: 1,
-        "is_explicit_cluster": lambda warp: prod(warp.launch.config.cluster) > 1,
+        "is_explicit_cluster": lambda warp: prod(warp.block.cluster.config.cluster) > 1,
         **dict.fromkeys(("clock", "clock64", "globaltimer", "globaltimer_lo"), _time),
     }
 )

@@ -81,7 +81,7 @@ def _try_cancel(op: ptx.TryCancelOp, t: Translator) -> Step:
 def _answer(cluster: Cluster) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
     """The bytes of an answer, one row; a cluster of the same size that has not begun will not."""
     launch, words = cluster.launch, np.zeros(4, np.int32)
-    if launch.coming and launch.coming[0][1] == cluster.size:
+    if launch.grids.is_single and launch.coming and launch.coming[0][1] == cluster.size:
         number, size = launch.coming.popleft()
         launch.started += size
         launch.ended += size

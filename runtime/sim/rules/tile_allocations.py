@@ -75,7 +75,7 @@ def _dealloc(op: tile.TmemDeallocOp, t: Translator) -> Suspending:
         fence(warp, before=True)
         yield from (_meet_cluster(warp, site) if blocks == 2 else barrier.run(warp))
         fence(warp, before=False)
-        others = set(range(-(-warp.launch.config.threads // WARP))) - here
+        others = set(range(-(-warp.block.cluster.config.threads // WARP))) - here
         if others:
             text = f"ends columns of tensor memory without warp {min(others)}, and all warps of the block must come"
             hint = "move it out of the branch: at its barrier they would meet at another one, or not at all"

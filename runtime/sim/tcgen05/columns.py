@@ -70,7 +70,7 @@ def _check_neighbours(warp: Warp, space: CellSpace, shared: Space, site: Site, c
     several blocks that hold as much, the columns may be too few for any of them to go on. The kernel is assembled only
     where its registers decide that.
     """
-    config, held = warp.launch.config, sum(space.columns.get(warp.block.rank, {}).values())
+    config, held = warp.block.cluster.config, sum(space.columns.get(warp.block.rank, {}).values())
     if not held or config.blocks == warp.block.cluster.size:
         return
 
