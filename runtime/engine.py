@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -283,6 +283,17 @@ class RunResult:
 
 
 ProgramT = TypeVar("ProgramT", contravariant=True)
+CodeT = TypeVar("CodeT")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch(Generic[CodeT]):
+    """A kernel in the form of an engine, its sizes and its arguments by name, on a device of several."""
+
+    code: CodeT
+    config: LaunchConfig
+    args: Mapping[str, Argument]
+    device: int = 0
 
 
 class Engine(Protocol[ProgramT]):

@@ -19,7 +19,7 @@ from ...dialects.ptx import CvtaTensorMapOp, EntryOp, IntToPtrOp, TensorMapRepla
 from ...dialects.tile import TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, size
 from ..arrays.host_tensors import Multicast, Placing, Stretch
-from ..engine import Argument, LaunchConfig, NumPyArray, TensorArgument, numpy_type, pack_argument
+from ..engine import Argument, Launch, LaunchConfig, NumPyArray, TensorArgument, numpy_type, pack_argument
 from ..errors import LaunchError, argument_error
 from .faults import site_of
 from .grids import Grids
@@ -324,16 +324,6 @@ def bodies_of(kernels: Sequence[KernelOp], translators: Sequence[Translator]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
-    """A kernel, its sizes and its arguments, on a device."""
-
-    program: SimProgram
-    config: LaunchConfig
-    args: Mapping[str, Argument]
-    device: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Grid:
     """A launch whose kernel is found, and whose sizes are those that the kernel asks for."""
 
@@ -344,12 +334,12 @@ class Grid:
     device: int = 0
 
     @classmethod
-    def of(cls, launch: Launch) -> "Grid":
+    def of(cls, launch: Launch[SimProgram]) -> "Grid":
         """LaunchError (E3105) for sizes that do not fit the kernel."""
-        kernel = launch.program.find()
+        kernel = launch.code.find()
         check_config(kernel, launch.config)
         config = launch.config.of_kernel(kernel.cluster_size, kernel.non_portable is not None)
-        return cls(kernel, config, launch.args, launch.program.facts, launch.device)
+        return cls(kernel, config, launch.args, launch.code.facts, launch.device)
 
 
 def bind_all(

@@ -19,7 +19,7 @@ from ...base.errors import Code as ErrorCode
 from ...base.limits import Limits
 from ...base.target import WARP, Target
 from ..arrays.host_tensors import Multicast, Placing
-from ..engine import Argument, Counters, LaunchConfig, RunResult, sum_counts
+from ..engine import Argument, Counters, Launch, LaunchConfig, RunResult, sum_counts
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
 from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
@@ -27,7 +27,7 @@ from .launch import Completion, Forgiven, LaunchState, Loads, OutOfStepError, St
 from .memory.memories import Memories
 from .ordering.liveness import Watch
 from .ordering.schedule import Body, Seats, run_cluster, take_turns
-from .preparation import Binding, Grid, Launch, SimProgram, bind_all, bodies_of, numbered, rules_for
+from .preparation import Binding, Grid, SimProgram, bind_all, bodies_of, numbered, rules_for
 from .translate import InlineMeanings, RuleOf, Translator
 from .warp import Block, Cluster, Warp
 
@@ -126,7 +126,9 @@ class SimEngine:
         """Runs the kernel over the grid. LaunchError for a launch that does not fit, SimulationError for a fault."""
         return self.launch_together([Launch(program, config, args)])
 
-    def launch_together(self, launches: Sequence[Launch], multicasts: Sequence[Multicast] = ()) -> RunResult:
+    def launch_together(
+        self, launches: Sequence[Launch[SimProgram]], multicasts: Sequence[Multicast] = ()
+    ) -> RunResult:
         """Runs kernels at the same time, each over a grid on a device. Tensors that share memory do so here. Raises as
         `launch`.
         """
@@ -135,12 +137,12 @@ class SimEngine:
         with self.display.following([launch.config for launch in launches]) as progress:
             return replace(self, progress=progress)._launch(launches, multicasts)
 
-    def _launch(self, launches: Sequence[Launch], multicasts: Sequence[Multicast]) -> RunResult:
+    def _launch(self, launches: Sequence[Launch[SimProgram]], multicasts: Sequence[Multicast]) -> RunResult:
         began = time.perf_counter()
         if self.read is not None:
-            read = [self.read(launch.program.module, self.texts) for launch in launches]
-            programs = [replace(launch.program, module=module) for launch, module in zip(launches, read, strict=True)]
-            launches = [replace(launch, program=given) for launch, given in zip(launches, programs, strict=True)]
+            modules = [self.read(launch.code.module, self.texts) for launch in launches]
+            pairs = zip(launches, modules, strict=True)
+            launches = [replace(launch, code=replace(launch.code, module=module)) for launch, module in pairs]
         grids = [Grid.of(launch) for launch in launches]
         printed: list[str] = []
         engine = replace(self, multicasts=multicasts)

@@ -46,7 +46,7 @@ def simulate(
     launch, devices = partial(_simulate, built, bound, config, request, options), devices_of_process()
     if devices.watch is not None:
         devices.watch(built, bound, config.grid, request, options)
-    return devices.simulator.submit(launch, config)
+    return devices.simulator.submit(launch, config, request.stream)
 
 
 def _simulate(

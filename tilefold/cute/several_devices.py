@@ -30,22 +30,23 @@ ALIGN = 256
 
 def run_on_devices(count: int, program: Callable[[int], T]) -> list[T]:
     """The results of `program(rank)` on each of some simulated devices, by rank. Raises the first error, and
-    LaunchError (E3105) where the devices wait for each other in vain or launch grids of different sizes.
+    LaunchError (E3105) where the devices wait for each other in vain.
     """
     devices = devices_of_process()
-    if devices.world is not None:
+    before = devices.world
+    if before is not None and not before.is_alone:
         raise TilefoldError(Code.BAD_ARGUMENT, "devices run in devices", "call it outside the programs of devices")
     devices.world = World(count)
     try:
         return devices.world.run(program)
     finally:
-        devices.world = None
+        devices.world = before
 
 
 def world() -> World:
     """The devices of this process. TilefoldError (E0213) outside `run_on_devices`."""
     found = devices_of_process().world
-    if found is None:
+    if found is None or found.is_alone:
         raise TilefoldError(Code.BAD_ARGUMENT, "there is one device", "call it in a program of run_on_devices")
     return found
 

@@ -15,7 +15,7 @@ import atexit
 import json
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -93,10 +93,12 @@ def main() -> None:
     atexit.register(replaced.close)  # after the exit handlers of the program
     if find_spec("torch") is not None:
         register_addresses(torch_module(), replaced)
+    finish: Callable[[], None] | None = None
     if not is_available():
-        from tilefold.cutlass.without_gpu import stay_on_host
+        from tilefold.cutlass.without_gpu import stay_on_host, wait_for_gpu
 
         replaced.enter_context(stay_on_host())
+        finish = wait_for_gpu
     sys.excepthook = report_uncaught
     if name is not None:
         sys.path[0] = str(Path.cwd())
@@ -107,6 +109,8 @@ def main() -> None:
     package = None if name is None else name.rpartition(".")[0]
     if devices is None:
         run_as_main(file, package)
+        if finish is not None:
+            finish()
         return
     if is_available():
         sys.exit("--devices is of simulated devices: torchrun runs a program on several GPUs")

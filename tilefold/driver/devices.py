@@ -157,8 +157,8 @@ class Device(Protocol):
         """The number of clusters of this many blocks that run at a time, if each block fills a multiprocessor."""
         ...
 
-    def submit(self, launch: Callable[[], RunResult], config: LaunchConfig) -> RunResult | None:
-        """Executes a launch; None where it is kept for later."""
+    def submit(self, launch: Callable[[], RunResult], config: LaunchConfig, stream: object) -> RunResult | None:
+        """Executes a launch in a stream; None where it is kept for later."""
         ...
 
 
@@ -174,7 +174,7 @@ class Simulator:
         """The number of clusters of this many blocks that run at a time."""
         return max(self.multiprocessors // blocks, 1)
 
-    def submit(self, launch: Callable[[], RunResult], config: LaunchConfig) -> RunResult | None:
+    def submit(self, launch: Callable[[], RunResult], config: LaunchConfig, stream: object) -> RunResult | None:
         """Executes a launch at once."""
         return launch()
 
@@ -213,7 +213,7 @@ class CudaDevice:
         prepared = engine.load(Artifact("empty", _EMPTY, Target("sm_90"), (), (128, 1, 1), dynamic_shared=filling))
         return query_max_active_clusters(prepared.kernel, prepared.library, (blocks, 1, 1))
 
-    def submit(self, launch: Callable[[], RunResult], config: LaunchConfig) -> RunResult | None:
+    def submit(self, launch: Callable[[], RunResult], config: LaunchConfig, stream: object) -> RunResult | None:
         """Executes a launch, which is prepared for this GPU."""
         return launch()
 
@@ -237,7 +237,7 @@ class Devices:
 
     def stream(self, handle: object) -> "Stream | None":
         """The stream of a simulated launch; None where several devices run at a time."""
-        if self.world is not None:
+        if self.world is not None and not self.world.is_alone:
             return None
         if self._stream is None:
             from tilefold.runtime.sim.launch import Stream

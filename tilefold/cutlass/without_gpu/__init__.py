@@ -3,8 +3,8 @@
 
 Only `python -m tilefold.cutlass` and `make programs` do this, in the process of the program. `replacements` is the one
 place that gives functions of torch and of CUDA another meaning, for as long as a `Replacements` is open. For torch
-`device="cuda"` means the host then, `tensor.cuda()` is the tensor or an aligned copy, streams and events do nothing,
-graphs repeat their launches, and there is a GPU. Memory that the program allocates by CUDA's runtime or driver is the
+`device="cuda"` means the host then, `tensor.cuda()` is the tensor or an aligned copy, streams and events order
+launches, graphs repeat them, and there is a GPU. Memory that the program allocates by CUDA's runtime or driver is the
 host's, and its streams, events and questions about the device are answered.
 """
 
@@ -12,6 +12,7 @@ from importlib.util import find_spec
 
 from tilefold.base.target import Target
 from tilefold.cute.host.streams import torch_module
+from tilefold.driver.devices import devices_of_process
 from tilefold.runtime.settings import program_arch
 
 from ..replacements import Replacements
@@ -19,6 +20,15 @@ from .device_calls import MissingGpu, device_on_host, take_the_place_of_gpus
 from .host_memory import memory_on_host
 from .streams import compiler_on_host, streams_on_host
 from .tensors import tensors_on_host
+
+
+def wait_for_gpu() -> None:
+    """Waits at the program's end for the work that its streams have left. SimulationError (E3231) for launches that
+    wait for something that nothing else does.
+    """
+    gpu = devices_of_process().simulator
+    assert isinstance(gpu, MissingGpu)
+    gpu.streams.synchronize()
 
 
 def stay_on_host() -> Replacements:
@@ -31,7 +41,7 @@ def stay_on_host() -> Replacements:
     gpu = MissingGpu(Target(wished)) if wished else MissingGpu()
     with Replacements() as replaced:
         take_the_place_of_gpus(gpu, replaced)
-        memory_on_host(replaced)
+        memory_on_host(gpu.streams, replaced)
         device_on_host(gpu, replaced)
         if find_spec("torch") is not None:
             torch = torch_module()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Streams, events and devices that programs reach by CUDA's runtime or driver, on a machine without a GPU.
 
-The functions are those of cuda-python: each returns a status and its results. Work is done when it is asked for, so a
-stream is the default one, which never waits, and an event keeps the time at which it was recorded.
+The functions are those of cuda-python: each returns a status and its results. `work` has the order of the work in
+streams; an event keeps the work before it, and the time at which it was recorded.
 """
 
 import time
@@ -22,26 +22,24 @@ from tilefold.runtime.engine import LaunchConfig, RunResult
 from tilefold.runtime.options import Cooperative
 
 from ..replacements import Replacements
+from .work import Mark, Streams
 
 _TOO_LARGE = "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE", 720
 
 
 @dataclass(eq=False)
 class MissingGpu(Simulator):
-    """The simulator as the GPU. While a graph is captured, `captured` collects launches, and they are not
-    executed.
-    """
+    """The simulator as the GPU, with the streams of the program."""
 
-    captured: list[Callable[[], object]] | None = None
+    streams: Streams = field(default_factory=Streams)
 
-    def submit(self, launch: Callable[[], RunResult], config: LaunchConfig) -> RunResult | None:
-        """Simulates a launch, or gives it to the graph. CudaError for a cooperative one that the GPU cannot hold."""
+    def submit(self, launch: Callable[[], RunResult], config: LaunchConfig, stream: object) -> RunResult | None:
+        """Simulates a launch when its stream comes to it, or gives it to the graph. CudaError for a cooperative one
+        that the GPU cannot hold.
+        """
         if Cooperative() in config.attributes:
             self._check_fits(config.blocks, config.threads)
-        if self.captured is None:
-            return launch()
-        self.captured.append(launch)
-        return None
+        return self.streams.do(launch, stream)
 
     def _check_fits(self, blocks: int, threads: int) -> None:
         """CudaError where not all blocks of a launch run at the same time, as the number of threads tells."""
@@ -53,26 +51,46 @@ class MissingGpu(Simulator):
 
 def take_the_place_of_gpus(gpu: MissingGpu, replaced: Replacements) -> None:
     """Lets programs of this process find the simulator where they ask for a GPU."""
-    replaced.set(devices_of_process(), simulator=gpu, stands_for_gpus=True)
+    replaced.set(devices_of_process(), simulator=gpu, stands_for_gpus=True, world=None)
 
 
 @dataclass(frozen=True, slots=True)
 class _Events:
     """The events of a program by their handles."""
 
-    times: dict[int, float] = field(default_factory=lambda: {})
+    streams: Streams
+    recorded: dict[int, tuple[float, Mark]] = field(default_factory=lambda: {})
 
     def create(self, *_: object) -> int:
-        handle = len(self.times) + 1
-        self.times[handle] = 0.0
+        handle = len(self.recorded) + 1
+        self.recorded[handle] = 0.0, Mark()
         return handle
 
-    def record(self, event: Any, *_: object) -> None:
-        self.times[int(event)] = time.perf_counter()
+    def record(self, event: Any, stream: Any = 0, *_: object) -> None:
+        self.recorded[int(event)] = time.perf_counter(), self.streams.mark(stream)
+
+    def wait(self, stream: Any, event: Any, *_: object) -> None:
+        self.streams.follow(stream, self.recorded[int(event)][1])
+
+    def synchronize(self, event: Any) -> None:
+        self.streams.wait(self.recorded[int(event)][1].work)
 
     def elapsed(self, start: Any, end: Any) -> float:
         """The milliseconds between two events."""
-        return 1e3 * (self.times[int(end)] - self.times[int(start)])
+        return 1e3 * (self.recorded[int(end)][0] - self.recorded[int(start)][0])
+
+
+_NON_BLOCKING = 1
+"""The flag of a stream that does not wait for the default one: CU_STREAM_NON_BLOCKING, cudaStreamNonBlocking."""
+
+
+def _created(streams: Streams, kind: Callable[[int], object]) -> Callable[..., object]:
+    """A function that makes a stream; its flags are the first argument, if it takes any."""
+
+    def create(flags: Any = 0, *_: object) -> object:
+        return kind(streams.create(blocking=not int(flags) & _NON_BLOCKING))
+
+    return create
 
 
 def device_on_host(gpu: MissingGpu, replaced: Replacements) -> None:
@@ -85,26 +103,35 @@ def device_on_host(gpu: MissingGpu, replaced: Replacements) -> None:
         return
     runtime, driver = import_module("cuda.bindings.runtime"), import_module("cuda.bindings.driver")
     done = _nothing
-    of_runtime, of_driver = _Events(), _Events()
+    streams = gpu.streams
+    of_runtime, of_driver = _Events(streams), _Events(streams)
+
+    def synchronize(*_: object) -> None:
+        streams.synchronize()
+
+    runtime_stream, driver_stream = (_created(streams, kind) for kind in (runtime.cudaStream_t, driver.CUstream))
     replaced.set(runtime, **_answers(runtime.cudaError_t.cudaSuccess, {
-        "cudaStreamCreate": _always(runtime.cudaStream_t(0)), "cudaStreamDestroy": done, "cudaStreamSynchronize": done,
-        "cudaStreamCreateWithFlags": _always(runtime.cudaStream_t(0)), "cudaStreamQuery": done,
-        "cudaStreamWaitEvent": done,
+        "cudaStreamCreate": runtime_stream, "cudaStreamCreateWithFlags": runtime_stream, "cudaStreamDestroy": done,
+        "cudaStreamSynchronize": streams.synchronize, "cudaStreamQuery": streams.synchronize,
+        "cudaStreamWaitEvent": of_runtime.wait,
         "cudaEventCreate": _made(of_runtime.create, runtime.cudaEvent_t), "cudaEventRecord": of_runtime.record,
-        "cudaEventCreateWithFlags": _made(of_runtime.create, runtime.cudaEvent_t), "cudaEventQuery": done,
-        "cudaEventElapsedTime": of_runtime.elapsed, "cudaEventSynchronize": done, "cudaEventDestroy": done,
+        "cudaEventCreateWithFlags": _made(of_runtime.create, runtime.cudaEvent_t),
+        "cudaEventQuery": of_runtime.synchronize,
+        "cudaEventElapsedTime": of_runtime.elapsed, "cudaEventSynchronize": of_runtime.synchronize,
+        "cudaEventDestroy": done,
         "cudaSetDevice": done, "cudaGetDevice": _always(0), "cudaGetDeviceCount": _always(1), "cudaInitDevice": done,
-        "cudaDeviceSynchronize": done, "cudaGetLastError": done, "cudaPeekAtLastError": done,
+        "cudaDeviceSynchronize": synchronize, "cudaGetLastError": done, "cudaPeekAtLastError": done,
         "cudaProfilerStart": done, "cudaProfilerStop": done,
     }))  # fmt: skip
     attributes = _attributes(gpu, driver.CUdevice_attribute)
     replaced.set(driver, **_answers(driver.CUresult.CUDA_SUCCESS, {
-        "cuInit": done, "cuStreamCreate": _always(driver.CUstream(0)), "cuStreamDestroy": done,
-        "cuStreamCreateWithPriority": _always(driver.CUstream(0)), "cuStreamSynchronize": done, "cuStreamQuery": done,
-        "cuStreamWaitEvent": done, "cuEventCreate": _made(of_driver.create, driver.CUevent),
-        "cuEventRecord": of_driver.record, "cuEventSynchronize": done, "cuEventQuery": done,
+        "cuInit": done, "cuStreamCreate": driver_stream, "cuStreamDestroy": done,
+        "cuStreamCreateWithPriority": driver_stream, "cuStreamSynchronize": streams.synchronize,
+        "cuStreamQuery": streams.synchronize, "cuStreamWaitEvent": of_driver.wait,
+        "cuEventCreate": _made(of_driver.create, driver.CUevent), "cuEventRecord": of_driver.record,
+        "cuEventSynchronize": of_driver.synchronize, "cuEventQuery": of_driver.synchronize,
         "cuEventElapsedTime": of_driver.elapsed, "cuEventDestroy": done,
-        "cuCtxSynchronize": done, "cuCtxGetCurrent": _always(driver.CUcontext(1)), "cuCtxSetCurrent": done,
+        "cuCtxSynchronize": synchronize, "cuCtxGetCurrent": _always(driver.CUcontext(1)), "cuCtxSetCurrent": done,
         "cuCtxGetDevice": _always(driver.CUdevice(0)), "cuDeviceGet": _always(driver.CUdevice(0)),
         "cuDeviceGetCount": _always(1), "cuDevicePrimaryCtxRetain": _always(driver.CUcontext(1)),
         "cuDevicePrimaryCtxRelease": done,

@@ -7,6 +7,7 @@ The functions are those of cuda-python: each returns a status and its results, a
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
@@ -17,6 +18,7 @@ import numpy as np
 from tilefold.runtime.arrays.reachable import reachable
 
 from ..replacements import Replacements
+from .work import Streams
 
 ALIGN = 256
 """The alignment of allocated memory in bytes (CUDA C++ Programming Guide, Size and Alignment Requirement)."""
@@ -73,7 +75,7 @@ def _room(place: Any) -> tuple[int, int | None]:
     return buffer.ctypes.data, buffer.nbytes
 
 
-def memory_on_host(replaced: Replacements) -> None:
+def memory_on_host(streams: Streams, replaced: Replacements) -> None:
     """Makes cuda-python, if it is installed, allocate, set, copy and free memory of the host. Statuses are
     `cudaSuccess` and `cudaErrorInvalidValue`.
     """
@@ -95,11 +97,11 @@ def memory_on_host(replaced: Replacements) -> None:
     good, bad = error.cudaSuccess, error.cudaErrorInvalidValue
     allocate = _allocating(memory, good, int)
     replaced.set(runtime, cudaMalloc=allocate, cudaMallocAsync=allocate)
-    replaced.set(runtime, **{name: _answering(work, good, bad) for name, work in of_runtime.items()})
+    replaced.set(runtime, **{name: _answering(streams, name, work, good, bad) for name, work in of_runtime.items()})
     good, bad = result.CUDA_SUCCESS, result.CUDA_ERROR_INVALID_VALUE
     allocate = _allocating(memory, good, driver.CUdeviceptr)
     replaced.set(driver, cuMemAlloc=allocate, cuMemAllocAsync=allocate)
-    replaced.set(driver, **{name: _answering(work, good, bad) for name, work in of_driver.items()})
+    replaced.set(driver, **{name: _answering(streams, name, work, good, bad) for name, work in of_driver.items()})
 
 
 def _allocating(memory: HostMemory, success: object, kind: Callable[[int], object]) -> Callable[..., tuple[Any, Any]]:
@@ -109,11 +111,19 @@ def _allocating(memory: HostMemory, success: object, kind: Callable[[int], objec
     return call
 
 
-def _answering(work: Callable[..., bool], success: object, failure: object) -> Callable[..., tuple[Any]]:
-    """A function of CUDA that does some work with its first arguments; the others, such as a stream, tell nothing."""
+def _answering(
+    streams: Streams, name: str, work: Callable[..., bool], success: object, failure: object
+) -> Callable[..., tuple[Any]]:
+    """A function of CUDA that does some work with its first arguments. An asynchronous one does it in the stream that
+    is its last argument, where kept work counts as done; to free memory, all work must be done.
+    """
     count = len(signature(work).parameters)
 
-    def call(*args: object) -> tuple[Any]:
+    def call(*args: Any) -> tuple[Any]:
+        if name.endswith("Async"):
+            stream = args[-1] if len(args) > count else 0
+            return (failure if streams.do(partial(work, *args[:count]), stream) is False else success,)
+        streams.synchronize(None if "Free" in name else 0)
         return (success if work(*args[:count]) else failure,)
 
     return call

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""torch's streams, events and graphs without a GPU: a launch is complete when its call returns."""
+"""torch's streams, events and graphs without a GPU, whose work `work` does."""
 
 import time
 from collections import namedtuple
@@ -9,87 +9,130 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 from tilefold.base.target import MAX_THREADS, RESERVED_SHARED_BYTES, STATIC_SHARED_BYTES
 
 from ..replacements import Replacements
 from .device_calls import MissingGpu
+from .work import Capture, Mark, Node, Streams
 
 
-class _Stream:
-    """A stream that has nothing to wait for."""
+class Event:
+    """An event that is complete, unless work before it is kept, at the time at which it is recorded."""
 
-    cuda_stream = 0
+    streams: ClassVar[Streams]
 
-    def __init__(self, *_: object, **__: object) -> None: ...
-
-    def synchronize(self) -> None:
-        """Nothing is left to do."""
-
-    def wait_stream(self, *_: object) -> None:
-        """Nothing is to wait for; the same of events."""
-
-    wait_event = record_event = wait_stream
-
-    def __enter__(self) -> "_Stream":
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
-
-
-class _Event(_Stream):
-    """An event that is complete at the time at which it is recorded."""
+    def __init__(self, *_: object, **__: object) -> None:
+        self.time = 0.0
+        self._mark = Mark()
 
     @property
     def cuda_event(self) -> int:
         """A handle, which no library takes."""
         return id(self)
 
-    def record(self, *_: object) -> None:
-        """Notes the time."""
+    def record(self, stream: object = None) -> None:
+        """Marks the work of a stream, by default the current one, and notes the time."""
+        self._mark = self.streams.mark(stream)
         self.time = time.perf_counter()
 
-    def elapsed_time(self, other: "_Event") -> float:
+    def wait(self, stream: object = None) -> None:
+        """The next work of a stream, by default the current one, comes after the event."""
+        self.streams.follow(stream, self._mark)
+
+    def synchronize(self) -> None:
+        """Waits for the work before it."""
+        self.streams.wait(self._mark.work)
+
+    def query(self) -> bool:
+        """Whether the work before it is done; it waits for that."""
+        self.synchronize()
+        return True
+
+    def elapsed_time(self, other: "Event") -> float:
         """The milliseconds between two events."""
         return 1e3 * (other.time - self.time)
 
 
+class Stream:
+    """A stream of the GPU, in whose place a class of each program's simulator has its `streams`."""
+
+    streams: ClassVar[Streams]
+    event: ClassVar[type[Event]]
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.cuda_stream = self.streams.create()
+
+    def synchronize(self) -> None:
+        """Waits for its work."""
+        self.streams.synchronize(self)
+
+    def query(self) -> bool:
+        """Whether its work is done; it waits for that."""
+        self.synchronize()
+        return True
+
+    def wait_stream(self, other: "Stream") -> None:
+        """Its next work comes after the work of another one so far."""
+        self.streams.follow(self, self.streams.mark(other))
+
+    def wait_event(self, event: Event) -> None:
+        """Its next work comes after that before an event."""
+        event.wait(self)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """Records an event behind its work so far."""
+        event = self.event() if event is None else event
+        event.record(self)
+        return event
+
+    def __enter__(self) -> "Stream":
+        self._within = self.streams.within(self.cuda_stream)
+        self._within.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._within.__exit__(None, None, None)
+
+
 @dataclass
 class _Graph:
-    """The launches that a program makes while it captures them. Other work is not repeated."""
+    """The launches and CUDA's copies that a program asks for while it captures them. Other work is not repeated."""
 
-    gpu: MissingGpu
-    captured: list[Callable[[], object]] = field(default_factory=lambda: [])
+    streams: Streams
+    nodes: list[Node] = field(default_factory=list[Node])
 
     def capture_begin(self, *_: object, **__: object) -> None:
-        """Gets the launches from here on."""
-        self.gpu.captured = self.captured
+        """Gets the work from here on."""
+        self.streams.capture = Capture(self.nodes)
 
     def capture_end(self) -> None:
-        """Launches are executed again."""
-        self.gpu.captured = None
+        """Work is done again."""
+        self.streams.capture = None
 
     def replay(self) -> None:
-        """Executes the launches in their order."""
-        for run in self.captured:
-            run()
+        """Does the work in the order of its streams."""
+        self.streams.replay(self.nodes)
 
     def reset(self) -> None:
-        """Forgets the launches."""
-        self.captured.clear()
+        """Forgets the work."""
+        self.nodes.clear()
 
 
 class _Capture:
     """`with torch.cuda.graph(graph):`."""
 
-    def __init__(self, cuda_graph: _Graph, *_: object, **__: object) -> None:
+    def __init__(self, cuda_graph: _Graph, pool: object = None, stream: Any = None, *_: object, **__: object) -> None:
         self._graph = cuda_graph
+        self._within = nullcontext() if stream is None else cuda_graph.streams.within(stream.cuda_stream)
 
     def __enter__(self) -> None:
         self._graph.capture_begin()
+        self._within.__enter__()
 
     def __exit__(self, *_: object) -> None:
+        self._within.__exit__(None, None, None)
         self._graph.capture_end()
 
 
@@ -136,14 +179,45 @@ def streams_on_host(torch: Any, gpu: MissingGpu, replaced: Replacements) -> None
     properties = made("properties", values)(**values)
     answers = {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "set_device": None,
-        "synchronize": None, "empty_cache": None, "init": None, "get_device_capability": divmod(gpu.target.sm, 10),
-        "get_device_name": properties.name, "get_device_properties": properties, "current_stream": _Stream(),
-        "default_stream": _Stream(), "stream": nullcontext(), "device": nullcontext(), "memory_allocated": 0,
-        "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None,
+        "empty_cache": None, "init": None, "get_device_capability": divmod(gpu.target.sm, 10),
+        "get_device_name": properties.name, "get_device_properties": properties, "device": nullcontext(),
+        "memory_allocated": 0, "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None,
         "is_current_stream_capturing": False, "can_device_access_peer": True,
     }  # fmt: skip
     replaced.set(torch.cuda, **{name: _always(value) for name, value in answers.items()})
-    replaced.set(torch.cuda, Stream=_Stream, Event=_Event, CUDAGraph=partial(_Graph, gpu), graph=_Capture)
+    streams = gpu.streams
+    event = type("Event", (Event,), {"streams": streams})
+    kind = type("Stream", (Stream,), {"streams": streams, "event": event})
+
+    known: dict[int, Any] = {}
+
+    def stream_of(handle: int) -> Any:
+        found = known.get(handle)
+        if found is None:
+            found = known[handle] = kind.__new__(kind)
+            found.cuda_stream = handle
+        return found
+
+    def current_stream(*_: object) -> Any:
+        return stream_of(streams.current)
+
+    def synchronize(*_: object) -> None:
+        streams.synchronize()
+
+    def within(stream: Any) -> Any:
+        return nullcontext() if stream is None else streams.within(stream.cuda_stream)
+
+    replaced.set(
+        torch.cuda,
+        Stream=kind,
+        Event=event,
+        CUDAGraph=partial(_Graph, streams),
+        graph=_Capture,
+        current_stream=current_stream,
+        default_stream=_always(stream_of(0)),
+        stream=within,
+        synchronize=synchronize,
+    )
 
 
 def compiler_on_host(torch: Any, replaced: Replacements) -> None:
