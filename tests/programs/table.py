@@ -45,6 +45,10 @@ _ONCE = "--warmup_iterations 0 --iterations 1"
 _AMPERE, _HOPPER, _NOTEBOOKS = "cute/ampere/kernel", "cute/hopper/kernel", "cute/notebooks"
 _DISTRIBUTED = "cute/blackwell/kernel/distributed"
 _GEFORCE = "cute/blackwell_geforce/kernel"
+_TO_MULTICAST = (
+    "it stores by a TMA copy to multicast memory, which only multimem instructions may access (PTX ISA, Multimem "
+    "Addresses): GPUs do it, PTX does not say what"
+)
 _PRIMITIVES, _TUTORIALS = "experimental/primitives", "dsl_tutorials"
 _TASKS = "experimental/task_scheduling/blackwell/tutorial"
 _SM_100 = "sm_100a"
@@ -120,13 +124,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program(f"{_DISTRIBUTED}/all_reduce_simple.py", "--M 16 --N 512", _LARGE, devices=2),
     Program(f"{_DISTRIBUTED}/all_reduce_two_shot_multimem.py", "--M 128 --N 256", _LARGE, devices=2),
     Program(f"{_DISTRIBUTED}/all_reduce_one_shot_lamport.py", "--M 8 --N 128", _LARGE, devices=2),
-    Program(
-        f"{_DISTRIBUTED}/all_reduce_tma.py",
-        "--shape 64,64",
-        "it stores by a TMA copy to multicast memory, which PTX lets multimem instructions only access",
-        devices=2,
-        ends="error[E3202]",
-    ),
+    Program(f"{_DISTRIBUTED}/all_reduce_tma.py", "--shape 64,64", _TO_MULTICAST, devices=2, ends="error[E3202]"),
     *(
         Program(
             f"{_DISTRIBUTED}/distributed_gemm_{name}_blackwell.py",
@@ -147,31 +145,23 @@ PROGRAMS: tuple[Program, ...] = (
             ),
         )
     ),
-    *(
-        Program(
-            f"{_DISTRIBUTED}/distributed_{name}_blackwell.py",
-            f"{_FP16_LARGE}{more}",
-            reason,
-            races=False,
-            fences=False,
-            target=_SM_100,
-            devices=2,
-            ends=ends,
-        )
-        for name, more, reason, ends in (
-            (
-                "all_gather_gemm",
-                "",
-                "a kernel waits for a later launch of another stream, which the simulator begins after its end",
-                "error[E3231]",
-            ),
-            (
-                "gemm_all_reduce_lamport",
-                " --use_tma_store",
-                "it stores by a TMA copy to multicast memory, which PTX lets multimem instructions only access",
-                "error[E3202]",
-            ),
-        )
+    Program(
+        f"{_DISTRIBUTED}/distributed_all_gather_gemm_blackwell.py",
+        _FP16_LARGE,
+        _WAITS,
+        fences=False,
+        target=_SM_100,
+        devices=2,
+    ),
+    Program(
+        f"{_DISTRIBUTED}/distributed_gemm_all_reduce_lamport_blackwell.py",
+        f"{_FP16_LARGE} --use_tma_store",
+        _TO_MULTICAST,
+        races=False,
+        fences=False,
+        target=_SM_100,
+        devices=2,
+        ends="error[E3202]",
     ),
     Program("cute/blackwell/kernel/rmsnorm/rmsnorm.py", "--M 4 --N 1024", _LARGE),
     Program(f"{_GEFORCE}/dense_gemm/dense_gemm.py", f"--mnkl 128,128,128,1 {_ONCE}", _LARGE),
