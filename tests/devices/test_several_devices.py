@@ -257,7 +257,7 @@ def test_what_only_devices_have_is_refused_elsewhere() -> None:
         symmetric(1)
 
     def program(rank: int) -> None:
-        with pytest.raises(TilefoldError, match=r"E0213.*not symmetric"):
+        with pytest.raises(TilefoldError, match=r"E0213.*not in symmetric memory"):
             peers(np.zeros(1))
         run_on_devices(2, lambda rank: None)
 
