@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .arguments import Array, check_array, check_shape, contiguous, dtype_of, is_torch, like, refuse, step_of
-from .operator import Gradient, Operator, needs_of
+from .operator import Gradient, GradientContext, Operator, needs_of
 from .replay import Launch, Launches
 from .targets import BLACKWELL, HOPPER, at_hand, kernel_for
 
@@ -158,13 +158,13 @@ def _with_bias(
     return out
 
 
-def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep(ctx: GradientContext, inputs: Sequence[object], output: Sequence[object]) -> None:
     q, k, v, ctx.causal, ctx.scale, ctx.window, ctx.softcap, starts, starts_k, *ctx.options = inputs
     ctx.save_for_backward(q, k, v, output[0], output[1], starts, starts_k)
     ctx.mark_non_differentiable(output[1])
 
 
-def _gradient(ctx: Any, do: Any, _: object) -> Any:
+def _gradient(ctx: GradientContext, do: Array, _: object) -> tuple[Array | None, ...]:
     q, k, v, out, lse, starts, starts_k = ctx.saved_tensors
     if ctx.softcap:
         refuse("attention", "the gradient does not support a softcap", "call it under torch.no_grad()")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """SwiGLU and rotary positions, with gradients; and quantization of rows."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from tilefold.runtime.arrays.signature import Dynamic, Marked
 
@@ -19,7 +19,7 @@ from .arguments import (
     vector_for,
     vector_of_heads,
 )  # fmt: skip
-from .operator import Gradient, Operator
+from .operator import Gradient, GradientContext, Operator
 from .replay import Launch, Launches
 from .rows.elementwise_kernels import (
     THREADS,
@@ -98,12 +98,12 @@ def _swiglu_backward(places: tuple[Array, ...], dy: Array, gate: Array, up: Arra
     yield Launch(swiglu_backward_kernel, given, _grid(gate.shape[-1] * matrices[0].shape[0] // vector), THREADS)
 
 
-def _keep_swiglu(ctx: Any, inputs: Any, output: object) -> None:
+def _keep_swiglu(ctx: GradientContext, inputs: Sequence[object], output: object) -> None:
     ctx.save_for_backward(*inputs[:2])
     ctx.device = inputs[2]
 
 
-def _swiglu_gradient(ctx: Any, dy: Any) -> Any:
+def _swiglu_gradient(ctx: GradientContext, dy: Array) -> tuple[Array | None, ...]:
     return *SWIGLU_BACKWARD(dy, *ctx.saved_tensors, ctx.device), None
 
 
@@ -135,7 +135,7 @@ def _rope_places(
 
 
 def _rope(
-    places: tuple[Array, ...], x: Array, cos: Array, sin: Array, positions: Any, interleaved: bool, back: bool,
+    places: tuple[Array, ...], x: Array, cos: Array, sin: Array, positions: Array | None, interleaved: bool, back: bool,
     device: str,
 ) -> Launches:  # fmt: skip
     if 0 in x.shape:
@@ -154,12 +154,12 @@ def _rope(
     yield Launch(rope_kernel, given, _grid(batch * tokens * heads * half // vector), THREADS)
 
 
-def _keep_rope(ctx: Any, inputs: Any, output: object) -> None:
+def _keep_rope(ctx: GradientContext, inputs: Sequence[object], output: object) -> None:
     _, cos, sin, positions, ctx.interleaved, ctx.back, ctx.device = inputs
     ctx.save_for_backward(cos, sin, positions)
 
 
-def _rope_gradient(ctx: Any, dy: Any) -> Any:
+def _rope_gradient(ctx: GradientContext, dy: Array) -> tuple[Array | None, ...]:
     cos, sin, positions = ctx.saved_tensors
     dx = ROPE(dy, cos, sin, positions, ctx.interleaved, not ctx.back, ctx.device)
     return dx, None, None, None, None, None, None

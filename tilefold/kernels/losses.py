@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Cross entropy of logits, with its gradient."""
 
-from typing import Any
+from collections.abc import Sequence
 
 from .arguments import FLOATS, Array, any_rows, check_array, check_shape, like, matrix_of, refuse, vector_for
-from .operator import Gradient, Operator
+from .operator import Gradient, GradientContext, Operator
 from .replay import Launch, Launches
 from .rows.cross_entropy_kernels import cross_entropy_backward_kernel, cross_entropy_kernel
 from .rows.tile import chosen_rows
@@ -60,13 +60,13 @@ def _backward(
     yield Launch(cross_entropy_backward_kernel, given, (-(-x.shape[0] // config.rows), config.chunks), config.threads)
 
 
-def _keep(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep(ctx: GradientContext, inputs: Sequence[object], output: Sequence[object]) -> None:
     logits, target, ctx.ignored, ctx.device = inputs
     ctx.save_for_backward(logits, target, output[1])
     ctx.mark_non_differentiable(output[1])
 
 
-def _gradient(ctx: Any, grad: Any, _: object) -> Any:
+def _gradient(ctx: GradientContext, grad: Array, _: object) -> tuple[Array | None, ...]:
     logits, target, lse = ctx.saved_tensors
     return CROSS_ENTROPY_BACKWARD(logits, target, lse, grad, ctx.ignored, ctx.device), None, None, None
 

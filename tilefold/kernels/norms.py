@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Softmax, layer norm and root-mean-square norm of the last mode, with gradients."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from .arguments import FLOATS, Array, any_rows, check_array, check_shape, like, matrix_of, refuse, vector_for
-from .operator import Gradient, Operator
+from .operator import Gradient, GradientContext, Operator
 from .replay import Launch, Launches, Scratch
 from .rows.norm_kernels import COLUMNS, HIGH, add_rows_kernel, norm_backward_kernel, norm_kernel
 from .rows.softmax_kernels import softmax_backward_kernel, softmax_kernel
@@ -88,12 +89,12 @@ def _softmax_backward(places: tuple[Array, ...], y: Array, dy: Array, device: st
     yield Launch(softmax_backward_kernel, given, _blocks(y.shape[0], config), config.threads)
 
 
-def _keep_softmax(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep_softmax(ctx: GradientContext, inputs: Sequence[object], output: Sequence[object]) -> None:
     ctx.save_for_backward(output)
     ctx.device = inputs[1]
 
 
-def _softmax_gradient(ctx: Any, dy: Any) -> Any:
+def _softmax_gradient(ctx: GradientContext, dy: Array) -> tuple[Array | None, ...]:
     return SOFTMAX_BACKWARD(ctx.saved_tensors[0], dy, ctx.device), None
 
 
@@ -133,7 +134,7 @@ def _rms(
     return _norm(x, residual, weight, None, y, total, None, scale, eps, False)
 
 
-def _rms_results(x: Array, weight: Any, residual: Array | None, *_: Any) -> tuple[int, ...]:
+def _rms_results(x: Array, weight: Array | None, residual: Array | None, *_: Any) -> tuple[int, ...]:
     return (1, 2) if residual is None else (2,)
 
 
@@ -165,7 +166,8 @@ def _layer(
 
 
 def _norm(
-    x: Array, residual: Any, weight: Any, bias: Any, y: Array, total: Array, mean: Any, scale: Any, eps: float,
+    x: Array, residual: Array | None, weight: Array | None, bias: Array | None, y: Array, total: Array,
+    mean: Array | None, scale: Array | None, eps: float,
     centred: bool,
 ) -> Launches:  # fmt: skip
     if 0 in x.shape:
@@ -186,14 +188,22 @@ def _column(x: Array | None) -> Array | None:
 
 
 def _norm_backward_places(
-    dy: Array, h: Array, dh: Any, weight: Any, bias: Any, mean: Any, scale: Array, device: str
+    dy: Array,
+    h: Array,
+    dh: Array | None,
+    weight: Array | None,
+    bias: Array | None,
+    mean: Array | None,
+    scale: Array,
+    device: str,
 ) -> tuple[Array, ...]:
     of_rows = [like(h, (0,)) if row is None else like(row, row.shape) for row in (weight, bias)]
     return like(h, h.shape), *of_rows
 
 
 def _norm_backward(
-    places: tuple[Array, ...], dy: Array, h: Array, dh: Any, weight: Any, bias: Any, mean: Any, scale: Array,
+    places: tuple[Array, ...], dy: Array, h: Array, dh: Array | None, weight: Array | None, bias: Array | None,
+    mean: Array | None, scale: Array,
     device: str,
 ) -> Launches:  # fmt: skip
     dx, dw, db = places
@@ -219,7 +229,7 @@ def _norm_backward(
             yield Launch(add_rows_kernel, (any_rows(part), total), -(-shape[1] // COLUMNS), COLUMNS * HIGH)
 
 
-def _keep_norm(ctx: Any, inputs: Any, output: Any) -> None:
+def _keep_norm(ctx: GradientContext, inputs: Sequence[object], output: Sequence[object]) -> None:
     """Of x or the sum with the residual, the weights and the statistics; `inputs` end with residual, eps, device."""
     x, *rows, residual, _, device = inputs
     _, total, *statistics = output
@@ -227,7 +237,7 @@ def _keep_norm(ctx: Any, inputs: Any, output: Any) -> None:
     ctx.save_for_backward(x if residual is None else total, *rows, *statistics)
 
 
-def _norm_gradient(ctx: Any, dy: Any, dh: Any, *_: Any) -> Any:
+def _norm_gradient(ctx: GradientContext, dy: Array, dh: Array | None, *_: Any) -> tuple[Array | None, ...]:
     h, weight, *rest = ctx.saved_tensors
     bias, mean, scale = rest if ctx.has_bias else (None, None, rest[0])
     dh = dh if ctx.has_residual else None

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from .arguments import Array, is_jax, is_torch
 from .replay import Launch, Launches, Replay, key_of, replay_of
@@ -21,6 +21,20 @@ MOST_KNOWN = 4096
 """The most shapes of a function whose launches are kept."""
 NAMESPACE = "tilefold"
 """The namespace of the operators: `torch.ops.tilefold`."""
+
+
+class GradientContext(Protocol):
+    """The context of a gradient, in which `Gradient.keep` leaves tensors and attributes for `Gradient.backward`
+    (PyTorch, torch.autograd.function.FunctionCtx).
+    """
+
+    def save_for_backward(self, *tensors: object) -> None:
+        """Keeps tensors, or None, which `saved_tensors` returns in the same order."""
+        ...
+
+    def __getattr__(self, name: str) -> Any: ...
+
+    def __setattr__(self, name: str, value: object) -> None: ...
 
 
 @dataclass(frozen=True)

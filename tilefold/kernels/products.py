@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Products of matrices, plain, with an epilogue, in groups and with scales, and their gradients."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from .activations import ACTIVATIONS
 from .arguments import FLOATS, Array, check_array, check_shape, contiguous, dtype_of, like, refuse, step_of
-from .operator import Gradient, Operator
+from .operator import Gradient, GradientContext, Operator
 from .replay import Launches
 from .targets import at_hand, kernel_for
 
@@ -198,17 +199,17 @@ def _widened(x: Array | None, columns: int) -> Array | None:
     return wide
 
 
-def _keep_gemm(ctx: Any, inputs: Any, output: object) -> None:
+def _keep_gemm(ctx: GradientContext, inputs: Sequence[object], output: object) -> None:
     a, b, _, _, _, ctx.device, ctx.target = inputs
     ctx.save_for_backward(a, b)
 
 
-def _gemm_gradient(ctx: Any, d: Any) -> Any:
+def _gemm_gradient(ctx: GradientContext, d: Array) -> tuple[Array | None, ...]:
     a, b = ctx.saved_tensors
     return *_gradients(ctx, d, a, b), *[None] * 5
 
 
-def _gradients(ctx: Any, d: Any, a: Any, b: Any) -> tuple[Any, Any]:
+def _gradients(ctx: GradientContext, d: Array, a: Array, b: Array) -> tuple[Array, Array]:
     """The gradients of a and b for one of a @ b^T."""
     d, name = d.to(a.dtype), dtype_of(a)
     of_a = GEMM(d, b.t(), name, False, False, ctx.device, ctx.target) if ctx.needs_input_grad[0] else None
@@ -248,7 +249,7 @@ def _linear_places(
 def _linear(
     places: tuple[Array, ...], x: Array, weight: Array, bias: Array | None, activation: str, gate: Array | None,
     residual: Array | None,
-    scale_x: Any, scale_weight: Any, out_dtype: str | None, device: str, target: str | None,
+    scale_x: Array | None, scale_weight: Array | None, out_dtype: str | None, device: str, target: str | None,
 ) -> Launches:  # fmt: skip
     n = weight.shape[0]
     gate, residual = (None if y is None else contiguous(y).reshape(-1, n) for y in (gate, residual))
@@ -259,14 +260,14 @@ def _linear(
     )  # fmt: skip
 
 
-def _keep_linear(ctx: Any, inputs: Any, output: object) -> None:
+def _keep_linear(ctx: Any, inputs: tuple[Array, ...], output: object) -> None:
     x, weight, bias, ctx.activation, gate, residual, scale_x, scale_weight, _, ctx.device, ctx.target = inputs
     ctx.of_residual = None if residual is None else residual.dtype
     ctx.has_scales = scale_x is not None or scale_weight is not None
     ctx.save_for_backward(x, weight, bias, gate)
 
 
-def _linear_gradient(ctx: Any, d: Any) -> Any:
+def _linear_gradient(ctx: GradientContext, d: Array) -> tuple[Array | None, ...]:
     x, weight, bias, gate = ctx.saved_tensors
     if ctx.has_scales:
         refuse("linear", "the gradient does not support scale factors", "multiply in f16 or bf16 for training")
@@ -283,7 +284,7 @@ def _linear_gradient(ctx: Any, d: Any) -> Any:
     return *_gradients(ctx, d, x, weight), of_bias, None, of_gate, of_residual, *[None] * 5
 
 
-def _activated(name: str, z: Any) -> tuple[Any, Any]:
+def _activated(name: str, z: Array) -> tuple[Any, Any]:
     """An activation of a tensor of torch, and its slope."""
     if name == "relu":
         return z.clamp(min=0), (z > 0).to(z.dtype)

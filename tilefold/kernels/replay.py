@@ -15,6 +15,8 @@ from tilefold.cute.kernel import Kernel
 from tilefold.runtime.arrays.torch_guards import tensor_check
 from tilefold.runtime.options import launch_attributes
 
+from .arguments import Array
+
 ALIGNED = 15
 """The bits of an address on which the choice of a kernel depends."""
 
@@ -197,7 +199,7 @@ class _Text:
         self.queueing += write_queueing(number, step)
         return True
 
-    def _address(self, array: Any) -> str | None:
+    def _address(self, array: Array) -> str | None:
         """The address of an array as an expression; None where it is not known."""
         address = array.data_ptr()
         for name, x in self.known:
@@ -221,7 +223,7 @@ class _Text:
         return self.scope["replay"]
 
 
-def _span(x: Any) -> int:
+def _span(x: Array) -> int:
     """The bytes from the first element of a tensor to behind its last one."""
     return x.element_size() * (1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True)))
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tilefold import cute
+from tilefold.cute.typing import Int
 
 
 def quad_reduce(x: cute.TensorSSA, op: cute.ReductionOp) -> cute.TensorSSA:
@@ -17,7 +18,7 @@ def exp2(x: cute.TensorSSA) -> cute.TensorSSA:
     return cute.arch.approx("ex2", x, ftz=True)
 
 
-def quad_transposed(words: Sequence[object], lane: Any) -> list[Any]:
+def quad_transposed(words: Sequence[object], lane: Int) -> list[Any]:
     """Of four words of each of four neighbouring threads, `lane` being the thread among them, those with its number:
     word i is that of thread i.
     """

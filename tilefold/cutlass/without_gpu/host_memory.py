@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from tilefold.runtime.arrays.reachable import reachable
 from ..replacements import Replacements
 from .work import Streams
 
+TorchTensor: TypeAlias = Any
+"""A tensor of torch: type checkers know its class only where torch is installed."""
 ALIGN = 256
 """The alignment of allocated memory in bytes (CUDA C++ Programming Guide, Size and Alignment Requirement)."""
 

@@ -21,6 +21,7 @@ from tilefold.cute.host.streams import torch_module
 from tilefold.cute.several_devices import meet, multicast, peers, run_on_devices, symmetric, world
 
 from ..replacements import Replacements
+from .host_memory import TorchTensor
 
 
 def run_ranks(count: int, program: Callable[[], None]) -> None:
@@ -55,7 +56,7 @@ def _environment(kind: Any) -> Any:
     return Environment
 
 
-def _reduced(torch: Any, op: str, tensors: list[Any]) -> Any:
+def _reduced(torch: Any, op: str, tensors: list[TorchTensor]) -> TorchTensor:
     """The tensor of the sums, or of another operation, of some tensors."""
     ops = {"SUM": torch.sum, "AVG": torch.mean, "MAX": torch.amax, "MIN": torch.amin, "PRODUCT": torch.prod}
     return ops[op](torch.stack(tensors), 0)
@@ -71,24 +72,24 @@ def _collectives(torch: Any, distributed: Any, replaced: Replacements) -> None:
     def end(*_: object, **__: object) -> None:
         meet("destroy_process_group")
 
-    def exchanged(name: str, tensor: Any) -> list[Any]:
+    def exchanged(name: str, tensor: TorchTensor) -> list[TorchTensor]:
         return meet(name, tensor.clone())
 
-    def all_reduce(tensor: Any, op: object = distributed.ReduceOp.SUM, *_: object, **__: object) -> None:
+    def all_reduce(tensor: TorchTensor, op: object = distributed.ReduceOp.SUM, *_: object, **__: object) -> None:
         name = str(op).rpartition(".")[2].upper()
         tensor.copy_(_reduced(torch, name, exchanged("all_reduce", tensor)))
 
-    def broadcast(tensor: Any, src: int = 0, *_: object, **__: object) -> None:
+    def broadcast(tensor: TorchTensor, src: int = 0, *_: object, **__: object) -> None:
         tensor.copy_(exchanged("broadcast", tensor)[src])
 
-    def all_gather(tensors: list[Any], tensor: object, *_: object, **__: object) -> None:
+    def all_gather(tensors: list[TorchTensor], tensor: object, *_: object, **__: object) -> None:
         for target, source in zip(tensors, exchanged("all_gather", tensor), strict=True):
             target.copy_(source)
 
-    def all_gather_into_tensor(target: Any, tensor: Any, *_: object, **__: object) -> None:
+    def all_gather_into_tensor(target: TorchTensor, tensor: TorchTensor, *_: object, **__: object) -> None:
         target.copy_(torch.cat(exchanged("all_gather_into_tensor", tensor)).view(target.shape))
 
-    def reduce_scatter_tensor(target: Any, tensor: Any, *_: object, **__: object) -> None:
+    def reduce_scatter_tensor(target: TorchTensor, tensor: TorchTensor, *_: object, **__: object) -> None:
         total = torch.sum(torch.stack(exchanged("reduce_scatter_tensor", tensor)), 0)
         target.copy_(total.chunk(world().count)[world().rank].view(target.shape))
 
@@ -119,7 +120,7 @@ def _symmetric_memory(torch: Any, replaced: Replacements) -> None:
     """Makes the symmetric memory of torch that of the devices of this process."""
     module = import_module("torch.distributed._symmetric_memory")
 
-    def empty(*size: object, dtype: Any = None, device: object = None) -> Any:
+    def empty(*size: object, dtype: Any = None, device: object = None) -> TorchTensor:
         shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
         return _allocated(torch, shape, dtype or torch.float32)
 
@@ -129,7 +130,7 @@ def _symmetric_memory(torch: Any, replaced: Replacements) -> None:
     def has_multicast_support(*_: object) -> bool:
         return True
 
-    def multimem_all_reduce_(tensor: Any, op: str, group: str) -> Any:
+    def multimem_all_reduce_(tensor: TorchTensor, op: str, group: str) -> TorchTensor:
         return tensor.copy_(_reduced(torch, op.upper(), meet("all_reduce", tensor.clone())))
 
     replaced.set(module, empty=empty, rendezvous=rendezvous)
@@ -143,7 +144,7 @@ def _symmetric_memory(torch: Any, replaced: Replacements) -> None:
 class _Handle:
     """A symmetric tensor on all devices: theirs, and the address that stands for all."""
 
-    buffers: list[Any]
+    buffers: list[TorchTensor]
     rank: int
     world_size: int
     multicast_ptr: int
@@ -157,25 +158,25 @@ class _Handle:
         """Waits for all devices."""
         meet("barrier")
 
-    def get_buffer(self, rank: int, sizes: Any, dtype: Any, storage_offset: int = 0) -> Any:
+    def get_buffer(self, rank: int, sizes: Any, dtype: Any, storage_offset: int = 0) -> TorchTensor:
         """The tensor of a device, as one of other sizes and type."""
         count = int(np.prod(tuple(sizes)))
         return self.buffers[rank].view(-1).view(dtype)[storage_offset : storage_offset + count].view(tuple(sizes))
 
 
-def _allocated(torch: Any, shape: Any, dtype: Any) -> Any:
+def _allocated(torch: Any, shape: Any, dtype: Any) -> TorchTensor:
     """A symmetric tensor."""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     count = int(np.prod(sizes)) * torch.empty(0, dtype=dtype).element_size()
     return torch.from_numpy(symmetric(count, np.uint8)).view(dtype).view(sizes)
 
 
-def _memory(tensor: Any) -> Any:
+def _memory(tensor: TorchTensor) -> TorchTensor:
     """The array of all bytes of a symmetric tensor."""
     return world().symmetric[tensor.untyped_storage().data_ptr()][world().rank]
 
 
-def peers_of(tensor: Any) -> list[Any]:
+def peers_of(tensor: TorchTensor) -> list[TorchTensor]:
     """The tensors of all devices, by rank, that were allocated with a symmetric one."""
     torch = torch_module()
     return [torch.from_numpy(array).view(tensor.dtype).view(tensor.shape) for array in peers(_memory(tensor))]
@@ -190,10 +191,10 @@ def _nvshmem(torch: Any) -> Mapping[str, ModuleType]:
     def tensor(shape: Any, dtype: Any = None, **_: object) -> Any:
         return _allocated(torch, shape, dtype or torch.float32)
 
-    def get_peer_tensor(tensor: object, pe: int) -> Any:
+    def get_peer_tensor(tensor: object, pe: int) -> TorchTensor:
         return peers_of(tensor)[pe]
 
-    def get_multicast_tensor(_: object, tensor: Any) -> Any:
+    def get_multicast_tensor(_: object, tensor: TorchTensor) -> TorchTensor:
         return torch.from_numpy(multicast(_memory(tensor))).view(tensor.dtype).view(tensor.shape)
 
     def get_unique_id(**_: object) -> Any:

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any
 
 from ..replacements import Replacements
+from .host_memory import TorchTensor
 
 _ROWS, _COLUMNS, _PART = 128, 4, 32
 """A tile of scales has 128 rows and 4 columns, in which rows r, r + 32, r + 64 and r + 96 are neighbours."""
@@ -26,7 +27,8 @@ def scaled_products_on_host(torch: Any, replaced: Replacements) -> None:
 
     @wraps(of_torch)
     def scaled_mm(
-        a: Any, b: Any, scale_a: Any, scale_b: Any, bias: Any = None, scale_result: Any = None, out_dtype: Any = None,
+        a: TorchTensor, b: TorchTensor, scale_a: TorchTensor, scale_b: TorchTensor, bias: TorchTensor = None,
+        scale_result: TorchTensor = None, out_dtype: Any = None,
         use_fast_accum: bool = False,
     ) -> Any:  # fmt: skip
         block = block_of.get(scale_a.dtype)
@@ -48,8 +50,9 @@ def _grouped_on_host(torch: Any, block_of: Mapping[Any, int]) -> Callable[..., A
 
     @wraps(of_torch)
     def scaled_grouped_mm(
-        a: Any, b: Any, scale_a: Any, recipe_a: Any, swizzle_a: Any, scale_b: Any, recipe_b: Any, swizzle_b: Any,
-        offs: Any = None, bias: Any = None, out_dtype: Any = None, contraction_dim: Any = (),
+        a: TorchTensor, b: TorchTensor, scale_a: TorchTensor, recipe_a: Any, swizzle_a: Any, scale_b: TorchTensor,
+        recipe_b: Any, swizzle_b: Any,
+        offs: Any = None, bias: TorchTensor = None, out_dtype: Any = None, contraction_dim: Any = (),
         use_fast_accum: bool = False,
     ) -> Any:  # fmt: skip
         block = block_of.get(scale_a[0].dtype)
@@ -64,7 +67,7 @@ def _grouped_on_host(torch: Any, block_of: Mapping[Any, int]) -> Callable[..., A
         for group, end in enumerate(offs.tolist()):
             of_a, of_b = numbers
             pair = (of_a[begin:end], of_b[group]) if b.ndim == 3 else (of_a[:, begin:end], of_b[:, begin:end])
-            operands: list[Any] = []
+            operands: list[TorchTensor] = []
             for side, operand in enumerate(pair):
                 size = _tiles(operand, block)[2]
                 own = scales[side][used[side] : used[side] + size]
@@ -81,7 +84,7 @@ def _grouped_on_host(torch: Any, block_of: Mapping[Any, int]) -> Callable[..., A
     return scaled_grouped_mm
 
 
-def _numbers(torch: Any, matrix: Any) -> Any:
+def _numbers(torch: Any, matrix: TorchTensor) -> TorchTensor:
     """The elements of a matrix whose rows are contiguous, in f64: of packed ones the low half of a byte comes first."""
     if matrix.dtype != torch.float4_e2m1fn_x2:
         return matrix.to(torch.float64)
@@ -91,19 +94,19 @@ def _numbers(torch: Any, matrix: Any) -> Any:
     return values[codes.long()]
 
 
-def _flat(torch: Any, scales: Any) -> Any:
+def _flat(torch: Any, scales: TorchTensor) -> TorchTensor:
     """Scales in the order of memory, in f64."""
     return scales.contiguous().view(torch.uint8).flatten().view(scales.dtype).to(torch.float64)
 
 
-def _tiles(matrix: Any, block: int) -> tuple[int, int, int]:
+def _tiles(matrix: TorchTensor, block: int) -> tuple[int, int, int]:
     """The tiles of a matrix's scales along K and along its rows, and the number of scales in them."""
     rows, k = matrix.shape
     across, down = -(-k // (block * _COLUMNS)), -(-rows // _ROWS)
     return across, down, across * down * _ROWS * _COLUMNS
 
 
-def _scaled(torch: object, matrix: Any, scales: Any, block: int) -> Any:
+def _scaled(torch: object, matrix: TorchTensor, scales: TorchTensor, block: int) -> TorchTensor:
     """A matrix times its scales. ValueError if they are not those of whole tiles."""
     rows, k = matrix.shape
     across, down, count = _tiles(matrix, block)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..replacements import Replacements
-from .host_memory import ALIGN
+from .host_memory import ALIGN, TorchTensor
 from .scaled_products import scaled_products_on_host
 
 
@@ -39,7 +39,7 @@ def _on_host(function: Callable[..., object], torch: Any, is_maker: bool) -> Cal
     return call
 
 
-def _aligned(tensor: Any, torch: Any) -> Any:
+def _aligned(tensor: TorchTensor, torch: Any) -> TorchTensor:
     """A tensor whose storage begins at a multiple of 256 bytes, as a GPU's memory does: itself, or else a copy."""
     is_plain = type(tensor) is torch.Tensor and tensor.device.type == "cpu" and tensor.layout is torch.strided
     if not is_plain or tensor.requires_grad or tensor.storage_offset():
@@ -112,7 +112,7 @@ def _gpu_to_programs(torch: Any) -> property:
     """
     of_torch, gpu = torch.Tensor.device, torch.device("cuda", 0)
 
-    def device(tensor: Any) -> Any:
+    def device(tensor: TorchTensor) -> Any:
         real = of_torch.__get__(tensor)
         caller = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         asking = str(caller.f_globals.get("__name__", "")).partition(".")[0]
@@ -153,7 +153,7 @@ def _products_on_host(torch: Any, replaced: Replacements) -> None:
     """
 
     def typed(function: Any) -> Any:
-        def product(*operands: Any, **options: Any) -> Any:
+        def product(*operands: TorchTensor, **options: Any) -> TorchTensor:
             *tensors, dtype = operands
             return function(*(tensor.to(dtype) for tensor in tensors), **options)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tilefold import cute
+from tilefold.builder.scalars.operators import Operand
 from tilefold.cute.typing import Int
 
 from .norm_kernels import Column
@@ -26,7 +27,7 @@ def vector_at(row: cute.Tensor, number: Int, vector: int) -> Any:
     return cute.local_tile(row, (vector,), (number,))
 
 
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: Operand) -> Any:
     """1 / (1 + exp(-x)), by two approximations of the hardware."""
     return cute.arch.approx("rcp", cute.arch.approx("ex2", x * -LOG2_E, ftz=True) + 1.0)
 

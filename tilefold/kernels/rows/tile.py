@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from tilefold import cute
+from tilefold.builder.scalars.operators import Operand
 from tilefold.cute.typing import Int, NumericMeta
 
 WARP = 32
@@ -90,7 +91,7 @@ class RowTile:
         threads = cute.make_layout((config.rows, config.group), stride=(config.group, 1))
         return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, config.vector)))
 
-    def _within(self, thread: Any, place: Any, count: Int) -> Any:
+    def _within(self, thread: Int, place: Int, count: Int) -> Operand:
         """Where the elements of a chunk are inside of the matrix; None where all of them are."""
         if not self.is_ragged:
             return None
@@ -111,7 +112,7 @@ class RowTile:
         cute.copy(tiled, part, values, pred=within)
         return values.load().to(cute.Float32).reshape((self.config.vector, self.config.vectors))
 
-    def load_row(self, vector: Any, chunk: object = 0) -> Any:
+    def load_row(self, vector: cute.Tensor, chunk: object = 0) -> Operand:
         """The elements of one row, such as weights, that belong to those of a thread; 0 beyond its end."""
         every_row = cute.make_layout((self.config.rows, self.columns), stride=(0, 1))
         whole = cute.make_tensor(vector.iterator, every_row)
@@ -127,7 +128,7 @@ class RowTile:
         cute.copy(tiled, part, values, pred=within)
         return values.load().to(cute.Float32).reshape((self.config.vector, self.config.vectors))
 
-    def store(self, values: Any, matrix: Any, block: Any, chunk: Any = 0) -> None:
+    def store(self, values: Operand, matrix: cute.Tensor, block: Int, chunk: Int = 0) -> None:
         """Writes elements of f32, rounded to the matrix's type."""
         tiled = self._copy(matrix.element_type)
         thread = tiled.get_slice(self.thread)
@@ -151,12 +152,12 @@ class RowTile:
         return kept.load()
 
     @property
-    def row(self) -> Any:
+    def row(self) -> Int:
         """The number of the thread's row in the block."""
         return self.thread // self.config.group
 
     @property
-    def is_first(self) -> Any:
+    def is_first(self) -> Operand:
         """Whether the thread is the first one of its row."""
         return self.thread % self.config.group == 0
 

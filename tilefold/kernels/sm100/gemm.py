@@ -190,7 +190,7 @@ def chosen_config(m: int, n: int, k: int, bits: int) -> Config | None:
     return None if k % config.tile[2] else config
 
 
-def launch_of(A: Any, B: object, D: Any, config: Config) -> Launch:
+def launch_of(A: Array, B: object, D: Array, config: Config) -> Launch:
     """D = A @ B^T, by a block for each tile, of which those that begin take over others. LaunchError (E3106) unless M
     and N are multiples of the tile's, and K of the elements in 128 bytes.
     """
@@ -202,7 +202,7 @@ def launch_of(A: Any, B: object, D: Any, config: Config) -> Launch:
     return Launch(gemm_kernel, (A, B, D, config), grid, 32 * WARPS, options)
 
 
-def gemm(A: Any, B: object, D: Any, config: Config | None = None, device: str = "auto", **options: object) -> None:
+def gemm(A: Array, B: object, D: Array, config: Config | None = None, device: str = "auto", **options: object) -> None:
     """D = A @ B^T of whole tiles; see `launch_of`."""
     bits = 8 * A.itemsize
     config = config or chosen_config(D.shape[0], D.shape[1], A.shape[1], bits) or Config(bits)

@@ -76,7 +76,7 @@ def attention_backward_kernel(
     def part(tensor: Any, head: Int, begin: Int, count: Int) -> Any:
         return rows_of_head(tensor, at, head, begin, count)
 
-    def statistic(tensor: Any, head: Int) -> Any:
+    def statistic(tensor: cute.Tensor, head: Int) -> Any:
         """A number for each row."""
         return cute.make_tensor(cute.domain_offset(first, tensor[at, head, None]).iterator, cute.make_layout(rows))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilefold import cute
+from tilefold.builder.scalars.operators import Operand
 from tilefold.cute.typing import Int, NumericMeta
 
 
@@ -19,7 +20,7 @@ class Mask:
     causal: bool = False
     window: int = 0
 
-    def sees(self, row: Int, key: Int, rows: Int, keys: Int) -> Any:
+    def sees(self, row: Int, key: Int, rows: Int, keys: Int) -> Operand:
         """Whether a score counts, of a row and a key that may be beyond the last ones."""
         seen = (row < rows) & (key < keys)
         if self.causal:
@@ -61,7 +62,7 @@ def shared_layout(rows: int, columns: int, stages: int = 1) -> Any:
     )
 
 
-def sequence(tensor: Any, batch: Int, starts: cute.Tensor | None) -> tuple[Any, Any, Any]:
+def sequence(tensor: cute.Tensor, batch: Int, starts: cute.Tensor | None) -> tuple[Any, Any, Any]:
     """The rows of a batch in (batch,rows,heads,D), or of a sequence that is packed with others from `starts` on: the
     index of the batch, the first row, and the number of rows.
     """
@@ -70,7 +71,7 @@ def sequence(tensor: Any, batch: Int, starts: cute.Tensor | None) -> tuple[Any, 
     return 0, starts[batch], starts[batch + 1] - starts[batch]
 
 
-def rows_of_head(tensor: Any, at: Int, head: Int, begin: Int, count: Int) -> Any:
+def rows_of_head(tensor: cute.Tensor, at: Int, head: Int, begin: Int, count: Int) -> cute.Tensor:
     """The rows of a head of (batch,rows,heads,D) from `begin` on: (count,D)."""
     whole = cute.domain_offset((begin, 0), tensor[at, None, head, None])
     return cute.make_tensor(whole.iterator, cute.make_layout((count, tensor.shape[3]), stride=tensor.stride[1::2]))
@@ -89,7 +90,7 @@ class Loads:
         self.thread = tiled.get_slice(cute.arch.thread_idx()[0])
         self.shape = rows, columns
 
-    def begin(self, matrix: Any, number: Int, to: cute.Tensor, strip: Int = 0) -> None:
+    def begin(self, matrix: cute.Tensor, number: Int, to: cute.Tensor, strip: Int = 0) -> None:
         """Begins to copy a tile of a matrix, by its number along rows and its strip of columns, to shared memory."""
         whole = cute.make_identity_tensor(matrix.shape)
         places = self.thread.partition_S(cute.local_tile(whole, self.shape, (number, strip)))
@@ -123,7 +124,7 @@ class Warps:
         """The row and the column of each accumulator of a tile."""
         return self.mma.partition_C(cute.make_identity_tensor((rows, columns)))
 
-    def multiply(self, sums: Any, a: Any, b: Any, stage: Int = 0) -> None:
+    def multiply(self, sums: cute.Tensor, a: Any, b: Any, stage: Int = 0) -> None:
         """sums += a @ b^T, for a (rows,K) and b (columns,K,stages), both in shared memory."""
         ra = self.mma.make_fragment_A(self.mma.partition_A(a))
         rb = self.mma.make_fragment_B(self.mma.partition_B(b)[None, None, None, 0])

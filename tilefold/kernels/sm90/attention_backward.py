@@ -124,7 +124,7 @@ def attention_backward_kernel(
     turns = cute.where(n * OWN < keys, cute.math.max(cute.ceil_div(rows, size) - low, 0), 0)
     total = turns * shared
 
-    def after(m: Int, head: Int) -> tuple[Any, Any]:
+    def after(m: Int, head: Int) -> tuple[Int, Int]:
         """The tile of rows after one, maybe the first one of the next head."""
         is_last = m + 1 == low + turns
         return cute.where(is_last, low, m + 1), cute.where(is_last, head + 1, head)

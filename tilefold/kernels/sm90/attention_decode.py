@@ -182,7 +182,7 @@ def decode_kernel(
         largest.fill(NEVER)
         total.fill(0.0)
 
-        def seen_by(r: int) -> Any:
+        def seen_by(r: int) -> Int:
             """How many keys a row of the thread sees."""
             if not config.causal:
                 return length

@@ -10,6 +10,7 @@ transposed V are in the order in which the accumulators become those elements, s
 from typing import Any
 
 from tilefold import cute
+from tilefold.builder.scalars.operators import Operand
 from tilefold.cute.nvgpu import warpgroup
 from tilefold.cute.typing import NumericMeta
 
@@ -44,7 +45,7 @@ class Elements:
         """The logarithm to the base of 2 by which exponentials are multiplied."""
         return OFFSET if self.narrow else 0.0
 
-    def shift(self, logarithm: Any) -> Any:
+    def shift(self, logarithm: Operand) -> Any:
         """The logarithm to the base of 2 of an exponential, with the offset."""
         return logarithm + self.offset if self.narrow else logarithm
 
@@ -81,7 +82,7 @@ class Elements:
             pv = warpgroup.MmaF16BF16Op(dtype, single, of_rows, RMEM, K, MN)
         return cute.make_tiled_mma(qk), cute.make_tiled_mma(pv)
 
-    def registers(self, scores: Any) -> Any:
+    def registers(self, scores: cute.Tensor) -> Any:
         """Registers for the exponentials that take the place of scores."""
         if self.narrow:
             return cute.make_rmem_tensor((self.keys // 2,), self.dtype)
@@ -95,7 +96,7 @@ class Elements:
             layout = cute.make_layout(((2, 2, 2), 1, self.keys // 16), stride=((1, 2, 4), 0, 8))
         return cute.composition(exponentials, layout)
 
-    def narrowed(self, scores: Any, exponentials: Any) -> None:
+    def narrowed(self, scores: cute.Tensor, exponentials: cute.Tensor) -> None:
         """The scores' exponentials, rounded, in the layout of A of the second product."""
         if not self.narrow:
             exponentials.store(scores.load().to(self.dtype))

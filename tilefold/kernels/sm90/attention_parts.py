@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tilefold import cute
+from tilefold.builder.scalars.operators import Operand
 from tilefold.cute.typing import Int
 
 from ..arguments import Array, refuse
@@ -140,7 +141,7 @@ class Parts:
             result = result + cute.local_tile(other, (VECTOR,), (at,)).load()
         return result
 
-    def sum_of_warps(self, row: Int, tile: Int) -> Any:
+    def sum_of_warps(self, row: Int, tile: Int) -> Operand:
         """The sum of exponentials of a row, of all warps."""
         first, *others = (self.sums[row, warp] for warp in self.warps_of(tile))
         for other in others:
@@ -160,7 +161,7 @@ class Parts:
                 top = cute.math.max(top, self.tops[row, other])
             self.tops[row, tile] = top
 
-    def of_blocks(self, row: Int, tile: Int, at: Int, factor: Any) -> Any:
+    def of_blocks(self, row: Int, tile: Int, at: Int, factor: Operand) -> Any:
         """Adjacent elements of a finished row of O, 0 where it sees no key. If several blocks share the keys, each has
         added up its own; scores count `factor` times.
         """
@@ -174,7 +175,7 @@ class Parts:
             reached = cute.math.max(reached, top)
         reached = cute.where(reached == NEVER, 0.0, reached)
         result: Any = 0.0
-        total: Any = 0.0
+        total: Int = 0.0
         for block in blocks:
             shrink = exp2((highest[block] - reached) * factor)
             result = result + cute.local_tile(rows[block][None, row, tile], (VECTOR,), (at,)).load() * shrink
@@ -191,7 +192,7 @@ class Memory:
         self.config, self.depth, self.left, self.ready, self.group = config, depth, left, ready, group
         self.is_last = cute.make_smem_tensor(cute.make_layout(1), cute.Int32)
 
-    def place(self, part: Int) -> tuple[Any, Any, Any]:
+    def place(self, part: Int) -> tuple[Int, Int, Int]:
         """The rows of O, the greatest scores and the sums of a block: (D,row), (row), (row)."""
         rows, depth = self.config.rows, self.depth
         begin = (self.group * self.config.parts + part) * (rows * (depth + 2))
@@ -247,5 +248,5 @@ class Memory:
         self.ready[self.group] = 0
 
 
-def _quotient(x: Any, total: Any) -> Any:
+def _quotient(x: Operand, total: Operand) -> Any:
     return x * cute.where(total == 0.0, 0.0, cute.arch.approx("rcp", total))

@@ -74,24 +74,24 @@ class Tile:
     the sequence, and where they begin; the factor of scores for powers of 2, and the scale of V.
     """
 
-    m: Any
-    head: Any = 0
-    batch: Any = 0
-    start: Any = 0
-    rows: Any = 0
-    keys: Any = 0
-    start_k: Any = 0
-    factor: Any = 1.0
-    worth: Any = 1.0
+    m: Int
+    head: Int = 0
+    batch: Int = 0
+    start: Int = 0
+    rows: Int = 0
+    keys: Int = 0
+    start_k: Int = 0
+    factor: Int = 1.0
+    worth: Int = 1.0
 
-    def tiles_of_keys(self, config: Config) -> Any:
+    def tiles_of_keys(self, config: Config) -> Int:
         """How many tiles of keys the rows see; at least one."""
         seen = self.keys
         if config.causal:
             seen = cute.math.min(seen, (self.m + 1) * config.rows + self.keys - self.rows)
         return cute.math.max(cute.ceil_div(seen, config.keys), 1)
 
-    def first_row(self, consumer: object, config: Config) -> Any:
+    def first_row(self, consumer: object, config: Config) -> Int:
         """The first row of a warpgroup."""
         return (config.consumers * self.m + consumer) * ROWS
 
@@ -116,7 +116,7 @@ class Tiles:
         self.sequence, self.before = cute.Int32(0), cute.Int32(0)
         """The sequence of the last tile that was asked for, and the tiles before it."""
 
-    def length(self, sequence: Any) -> tuple[Any, Any, Any, Any]:
+    def length(self, sequence: Int) -> tuple[Int, Int, Int, Int]:
         """Where a sequence begins, its rows, where its keys begin, and their number."""
         if self.starts is None or self.starts_k is None:
             return 0, self.rows, 0, self.keys

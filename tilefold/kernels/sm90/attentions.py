@@ -75,7 +75,7 @@ def backward(
 
 
 def decode(
-    out: Array, q: Array, k: Array, v: Array, lengths: Array | None, table: Any, causal: bool, blocks: int,
+    out: Array, q: Array, k: Array, v: Array, lengths: Array | None, table: Array | None, causal: bool, blocks: int,
     window: int = 0,
     cap: float = 0.0, bias: Any = None,
 ) -> Launches:  # fmt: skip

@@ -46,7 +46,7 @@ class GroupedTiles:
                 self.high = cute.ceil_div(self.rows[self.group], self.height)
         return self.group < self.groups
 
-    def place(self, index: Int) -> tuple[Any, Any]:
+    def place(self, index: Int) -> tuple[Int, Int]:
         """The row and column of a tile within its group, counted by tiles."""
         return cute.rasterize(index - self.first, self.high, self.columns)
 

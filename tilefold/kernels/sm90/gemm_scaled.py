@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from tilefold import cute
+from tilefold.builder.scalars.operators import Operand
 from tilefold.cute import pipeline, utils
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.typing import Int
@@ -58,7 +59,7 @@ class ScaledSums(Sums):
         for k in cute.range(count // step * step, count, unroll=1):
             scales = self.add_blocks(k, 1, of_tile, scales)
 
-    def add_blocks(self, k: Int, number: int, of_tile: object, scales: Any) -> Any:
+    def add_blocks(self, k: Int, number: int, of_tile: object, scales: Operand) -> Any:
         """Adds some blocks of K, the first of which has these scales. Gives those of the next one."""
         before = self.consumer.state.clone()
         self.multiply(self.products[0])
@@ -76,12 +77,12 @@ class ScaledSums(Sums):
             scales = following
         return scales
 
-    def loaded(self, of_tile: Any, k: Int) -> Any:
+    def loaded(self, of_tile: Int, k: Int) -> Any:
         """The scales of a block of K, or of the last one."""
         k = cute.math.min(k, cute.size(of_tile[0][0]) - 1)
         return tuple([mode[k] for mode in some] for some in of_tile)
 
-    def add(self, products: Any, of_rows: Any, of_columns: Any) -> None:
+    def add(self, products: cute.Tensor, of_rows: Any, of_columns: Any) -> None:
         """Adds products times their scales; a thread has those of two rows."""
         shape, stride = (2, (2, self.width // 8), len(of_columns)), (2, (1, 4), self.width // 2)
         by_rows = cute.make_layout(shape, stride=stride)

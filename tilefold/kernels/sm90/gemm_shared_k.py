@@ -10,6 +10,7 @@ those with lower numbers alone, which begin earlier.
 from typing import Any
 
 from tilefold import cute
+from tilefold.builder.scalars.operators import Operand
 from tilefold.cute import utils
 from tilefold.cute.typing import Int
 
@@ -28,7 +29,7 @@ class Exchange:
         self.sums, self.ready, self.size, self.threads = sums, ready, size, threads
         self.vectors = size // (VECTOR * threads)
 
-    def place(self, number: Int, thread: Int) -> Any:
+    def place(self, number: Int, thread: Int) -> Operand:
         """The sums of a thread in a place: (VECTOR,vectors)."""
         each = cute.make_layout((VECTOR, self.threads, self.vectors), stride=(1, VECTOR, VECTOR * self.threads))
         begin = cute.domain_offset(number * self.size, self.sums)
@@ -79,7 +80,7 @@ class SharedTiles:
         self.is_shared = cute.Boolean(False)
         self.part, self.place, self.begin, self.end = cute.Int32(0), cute.Int32(0), cute.Int32(0), self.count
 
-    def initial_work_tile_info(self) -> Any:
+    def initial_work_tile_info(self) -> Int:
         """The first tile of the block."""
         return self.get_current_work()
 

@@ -212,7 +212,7 @@ def skinny_kernel(
             cute.arch.cluster_wait()
 
 
-def begin_of(part: Int, strips: Int, parts: int) -> Any:
+def begin_of(part: Int, strips: Int, parts: int) -> Int:
     """The first strip of a part, where all parts have as many strips, or one more."""
     return part * (strips // parts) + cute.math.min(part, strips % parts)
 

@@ -113,7 +113,7 @@ def pipe_of(config: Config, defer_sync: bool = True) -> Any:
 
 
 def tiles_of(
-    atom: Any, whole: Any, shape: tuple[int, int], shared: cute.Tensor, place: Any = 0, blocks: int = 1
+    atom: Any, whole: cute.Tensor, shape: tuple[int, int], shared: cute.Tensor, place: Int = 0, blocks: int = 1
 ) -> Any:
     """Tiles in shared memory and those of a tensor, as this block of `blocks` moves them: (TMA,stage), (TMA,m,n)."""
     tiled = cute.local_tile(whole, shape, (None,) * cute.rank(whole))
@@ -144,7 +144,7 @@ class Stages:
 
 
 def stages_of(
-    mA: cute.Tensor, mB: cute.Tensor, config: Config, depth: int, cluster: Any = None, rank: Any = (0, 0, 0)
+    mA: cute.Tensor, mB: cute.Tensor, config: Config, depth: int, cluster: Any = None, rank: Int = (0, 0, 0)
 ) -> tuple[Stages, Stages]:
     """The stages of A and of B for tiles of `depth` elements of K. A block of this `rank` loads parts of the tiles that
     blocks of its `cluster` share.
@@ -194,7 +194,7 @@ class Sums:
         self.places = part.partition_C(cute.make_identity_tensor(tile))
         self.sums = part.make_fragment_C(self.places)
 
-    def multiply(self, sums: Any, goes_on: Any = False) -> None:
+    def multiply(self, sums: cute.Tensor, goes_on: Int = False) -> None:
         """Begins to multiply the next stage, and to add the products to earlier ones if it `goes_on`."""
         stage, mma = self.consumer.wait_and_advance(), self.part.tiled_mma
         warpgroup.fence()
@@ -248,7 +248,7 @@ class Writer:
         self.values = cute.make_rmem_tensor(cute.make_layout(((2, 2, self.columns // 8), 1, 1)), self.type)
         self.r2s, self.to_shared, self.from_values = r2s, r2s.partition_D(self.shared), r2s.retile(self.values)
 
-    def chunks(self, sums: Any) -> Any:
+    def chunks(self, sums: cute.Tensor) -> Any:
         """Accumulators of 64 rows as parts of D that are written at a time: (MMA,1,1,count)."""
         count = cute.size(sums) // cute.size(self.values)
         return cute.composition(sums, cute.make_layout(((2, 2, self.columns // 8), 1, 1, count)))

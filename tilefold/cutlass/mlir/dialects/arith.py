@@ -9,6 +9,7 @@ from tilefold.builder.instructions.bits import bitcast as bits_of
 from tilefold.builder.instructions.extremes import fmax, fmin
 from tilefold.builder.instructions.math import where
 from tilefold.builder.scalars.dtypes import DTYPES, DType, dtype_of
+from tilefold.builder.scalars.operators import Operand
 from tilefold.builder.scalars.values import as_value, convert
 from tilefold.builder.tensors.fragments import Vec
 
@@ -20,86 +21,86 @@ __all__ = [
 ]  # fmt: skip
 
 
-def constant(result: Attribute, value: float) -> Any:
+def constant(result: Attribute, value: float) -> Operand:
     """A number of a type."""
     return dtype_of(result)(value)
 
 
-def bitcast(out: Any, in_: Any) -> Any:
+def bitcast(out: Any, in_: Operand) -> Operand:
     """The bits of a number, or of the elements of a vector, as another type."""
     if isinstance(in_, Vec):
         return vector.bitcast(out, in_)
     return bits_of(in_, _type(out))
 
 
-def select(condition: object, true_value: object, false_value: object) -> Any:
+def select(condition: object, true_value: object, false_value: object) -> Operand:
     """One of two numbers, as a predicate says."""
     return where(condition, true_value, false_value)
 
 
-def addi(lhs: Any, rhs: Any) -> Any:
+def addi(lhs: Operand, rhs: Operand) -> Operand:
     """The sum of integers."""
     return as_value(lhs) + rhs
 
 
-def addf(lhs: object, rhs: object, fastmath: object = None) -> Any:
+def addf(lhs: object, rhs: object, fastmath: object = None) -> Operand:
     """The sum of floats, rounded whatever `fastmath`."""
     return addi(lhs, rhs)
 
 
-def subi(lhs: Any, rhs: Any) -> Any:
+def subi(lhs: Operand, rhs: Operand) -> Operand:
     """The difference of integers."""
     return as_value(lhs) - rhs
 
 
-def subf(lhs: object, rhs: object, fastmath: object = None) -> Any:
+def subf(lhs: object, rhs: object, fastmath: object = None) -> Operand:
     """The difference of floats, rounded whatever `fastmath`."""
     return subi(lhs, rhs)
 
 
-def muli(lhs: Any, rhs: Any) -> Any:
+def muli(lhs: Operand, rhs: Operand) -> Operand:
     """The product of integers."""
     return as_value(lhs) * rhs
 
 
-def mulf(lhs: object, rhs: object, fastmath: object = None) -> Any:
+def mulf(lhs: object, rhs: object, fastmath: object = None) -> Operand:
     """The product of floats, rounded whatever `fastmath`."""
     return muli(lhs, rhs)
 
 
-def andi(lhs: Any, rhs: Any) -> Any:
+def andi(lhs: Operand, rhs: Operand) -> Operand:
     """The bits that both integers have."""
     return as_value(lhs) & rhs
 
 
-def ori(lhs: Any, rhs: Any) -> Any:
+def ori(lhs: Operand, rhs: Operand) -> Operand:
     """The bits that one of two integers has."""
     return as_value(lhs) | rhs
 
 
-def xori(lhs: Any, rhs: Any) -> Any:
+def xori(lhs: Operand, rhs: Operand) -> Operand:
     """Bitwise exclusive or of two integers."""
     return as_value(lhs) ^ rhs
 
 
-def shli(lhs: Any, rhs: Any) -> Any:
+def shli(lhs: Operand, rhs: Operand) -> Operand:
     """An integer whose bits are moved up."""
     return as_value(lhs) << rhs
 
 
-def shrui(lhs: Any, rhs: object) -> Any:
+def shrui(lhs: Operand, rhs: object) -> Operand:
     """An integer whose bits are moved down, with zeros in their place."""
     given = as_value(lhs)
     return convert(convert(given, _unsigned(given.dtype)) >> rhs, given.dtype)
 
 
-def extui(out: object, in_: Any) -> Any:
+def extui(out: object, in_: Operand) -> Operand:
     """The integer widened with zeros."""
     given = as_value(in_)
     return convert(convert(given, _unsigned(given.dtype)), _type(out))
 
 
-def extsi(out: Any, in_: Any) -> Any:
+def extsi(out: Any, in_: Operand) -> Operand:
     """A number as one of another width."""
     return convert(as_value(in_), _type(out))
 
@@ -107,22 +108,22 @@ def extsi(out: Any, in_: Any) -> Any:
 trunci = extf = truncf = extsi
 
 
-def maxnumf(lhs: object, rhs: object) -> Any:
+def maxnumf(lhs: object, rhs: object) -> Operand:
     """The larger of two floats; of a number and NaN the number."""
     return fmax(lhs, rhs)
 
 
-def minnumf(lhs: object, rhs: object) -> Any:
+def minnumf(lhs: object, rhs: object) -> Operand:
     """The smaller of two floats; of a number and NaN the number."""
     return fmin(lhs, rhs)
 
 
-def maximumf(lhs: object, rhs: object) -> Any:
+def maximumf(lhs: object, rhs: object) -> Operand:
     """The larger of two floats; NaN if one of them is."""
     return fmax(lhs, rhs, nan=True)
 
 
-def minimumf(lhs: object, rhs: object) -> Any:
+def minimumf(lhs: object, rhs: object) -> Operand:
     """The smaller of two floats; NaN if one of them is."""
     return fmin(lhs, rhs, nan=True)
 

@@ -14,6 +14,7 @@ from tilefold.builder.instructions.inline import inline_ptx
 from tilefold.builder.pipelines.tensor_map_manager import copy_tensormap
 from tilefold.builder.primitives.barriers import raw_pointer
 from tilefold.builder.scalars.dtypes import Boolean, Int32, dtype_of
+from tilefold.builder.scalars.operators import Operand
 from tilefold.builder.scalars.values import Bool, convert
 from tilefold.builder.tensors.fragments import Vec, full
 from tilefold.builder.tensors.raw_pointers import RawPointer
@@ -44,12 +45,12 @@ def addrspacecast(res: PointerType, arg: object) -> RawPointer:
     return raw_pointer(arg).tospace(res.space)
 
 
-def ptrtoint(res: Any, arg: Any) -> Any:
+def ptrtoint(res: Any, arg: Operand) -> Operand:
     """The address of a pointer as a number of a type; in shared memory it counts from the block's first byte."""
     return raw_pointer(arg).toint(dtype_of(res))
 
 
-def extractvalue(res: object, container: object, position: Sequence[int]) -> Any:
+def extractvalue(res: object, container: object, position: Sequence[int]) -> Operand:
     """The member of a structure at a position: a number for each structure on the way. The words of a tensor map are
     the map. Raises TilefoldError (E5002) for a member that the structure does not have.
     """
@@ -86,7 +87,7 @@ def mlir_zero(res: Any) -> Any:
     return full(vector.get_shape(), 0, dtype_of(vector.element_type))
 
 
-def extractelement(vector: object, position: object) -> Any:
+def extractelement(vector: object, position: object) -> Operand:
     """The element of a vector at a place, which may be a value."""
     return vector_dialect.extractelement(vector, position=position)
 
@@ -96,7 +97,7 @@ def insertelement(vector: Vec | Undefined, value: object, position: object) -> V
     return vector_dialect.insertelement(value, vector, position=position)
 
 
-def insertvalue(container: Undefined | StructValue, value: object, position: Sequence[int]) -> Any:
+def insertvalue(container: Undefined | StructValue, value: object, position: Sequence[int]) -> Operand:
     """A structure with a member at a position of one number. Raises TilefoldError (E5002) for a member that it does not
     have, and for a longer position.
     """
@@ -117,7 +118,7 @@ def store(value: object, addr: object, *, alignment: int | None = None) -> None:
     raw_pointer(addr).store(value, alignment)
 
 
-def intr_ctlz(in_: object, is_zero_poison: bool = False) -> Any:
+def intr_ctlz(in_: object, is_zero_poison: bool = False) -> Operand:
     """The zeros above the highest bit of an integer; of 0 all its bits."""
     return clz(in_)
 

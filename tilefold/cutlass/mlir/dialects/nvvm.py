@@ -3,7 +3,6 @@
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.control.control_functions import if_
@@ -33,6 +32,7 @@ from tilefold.builder.primitives.enums import (
 from tilefold.builder.primitives.enums import MemOrder as MemOrderKind
 from tilefold.builder.primitives.enums import MemScope as MemScopeKind
 from tilefold.builder.primitives.tensor_maps import cp_async_bulk_tensor_shared_cluster_global, tensor_map_at
+from tilefold.builder.scalars.operators import Operand
 from tilefold.builder.scalars.values import Bool
 
 __all__ = [
@@ -100,16 +100,16 @@ RoundingModeKind = FPRoundingMode
 
 def cvt_packfloat_f32(
     res: object,
-    a: Any,
-    b: Any,
-    c: Any,
+    a: Operand,
+    b: Operand,
+    c: Operand,
     type_: CVTPackFloatKind,
     *,
     rnd: FPRoundingMode = FPRoundingMode.RN,
     sat: SaturationModeKind = SaturationModeKind.NONE,
     relu: bool = False,
     extract_hi: bool = False,
-) -> Any:
+) -> Operand:
     """Two Float32 as a pair in an Int32, the type `res`; see `primitives.cvt_packfloat_f32`."""
     kind = CVTPackFloat(type_.value)
     return conversions.cvt_packfloat_f32(a, b, c, kind, rnd=rnd, sat=sat, relu=relu, extract_hi=extract_hi)
@@ -117,8 +117,8 @@ def cvt_packfloat_f32(
 
 def cvt_packfloat(
     res: object,
-    a: Any,
-    c: Any,
+    a: Operand,
+    c: Operand,
     from_: CVTPackFloatKind,
     to: CVTPackFloatKind,
     *,
@@ -126,7 +126,7 @@ def cvt_packfloat(
     sat: SaturationModeKind = SaturationModeKind.NONE,
     relu: bool = False,
     extract_hi: bool = False,
-) -> Any:
+) -> Operand:
     """A pair as one of another kind in an Int32, the type `res`; see `primitives.cvt_packfloat`."""
     kinds = CVTPackFloat(from_.value), CVTPackFloat(to.value)
     return conversions.cvt_packfloat(a, c, *kinds, rnd=rnd, sat=sat, relu=relu, extract_hi=extract_hi)
@@ -139,14 +139,14 @@ def cp_async_mbarrier_arrive_shared(addr: object, noinc: bool = False) -> None:
     cp_async_mbarrier_arrive(addr, noinc=noinc)
 
 
-def atomicrmw(op: AtomicOpKind, ptr: Any, a: Any, *, res: object = None) -> Any:
+def atomicrmw(op: AtomicOpKind, ptr: Operand, a: Operand, *, res: object = None) -> Operand:
     """Changes memory atomically and returns the old value. `res`, its type, is that of the memory."""
     return atomic(op.value.removeprefix("f"), ptr, a)
 
 
 def redux_sync(
     res: object, val: object, kind: ReduxKind, mask_and_clamp: object, *, abs: bool = False, nan: bool = False
-) -> Any:
+) -> Operand:
     """The numbers of all lanes combined, in each of them (PTX ISA, redux.sync); `res` is their type."""
     return warp_redux_sync(val, kind.value, mask_and_clamp, abs=abs, nan=nan)
 
@@ -156,7 +156,7 @@ def elect_sync() -> Bool:
     return elect_one()
 
 
-def fmax(*operands: object, c: object = None, nan: bool = False, ftz: bool = False) -> Any:
+def fmax(*operands: object, c: object = None, nan: bool = False, ftz: bool = False) -> Operand:
     """The largest of two or three Float32; of a number and NaN the number, with `nan` NaN; with `ftz` subnormal numbers
     are zeros. The type of the result may come first.
     """
@@ -164,13 +164,13 @@ def fmax(*operands: object, c: object = None, nan: bool = False, ftz: bool = Fal
     return first if c is None else larger(first, c, nan=nan, ftz=ftz)
 
 
-def fmin(*operands: object, c: object = None, nan: bool = False, ftz: bool = False) -> Any:
+def fmin(*operands: object, c: object = None, nan: bool = False, ftz: bool = False) -> Operand:
     """The smallest of two or three Float32, as `fmax`."""
     first = smaller(*operands[-2:], nan=nan, ftz=ftz)
     return first if c is None else smaller(first, c, nan=nan, ftz=ftz)
 
 
-def mbarrier_try_wait_parity_timelimit(addr: Any, phase: Any, time_limit: object) -> Bool:
+def mbarrier_try_wait_parity_timelimit(addr: Operand, phase: Operand, time_limit: object) -> Bool:
     """Whether the phase of a parity has ended, after a short wait; the hardware decides how long, not `time_limit`."""
     return mbarrier_try_wait(addr, phase)
 
@@ -179,7 +179,7 @@ def red(
     op: ReductionOp,
     type_: ReductionType,
     a: object,
-    b: Any,
+    b: Operand,
     *,
     mem_order: MemOrderKind = MemOrderKind.RELAXED,
     mem_scope: MemScopeKind = MemScopeKind.GPU,

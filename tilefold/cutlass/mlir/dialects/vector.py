@@ -9,6 +9,7 @@ from typing import Any
 from xdsl.dialects.builtin import VectorType
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.builder.scalars.operators import Operand
 from tilefold.builder.tensors.fragments import Vec
 from tilefold.builder.tensors.vectors import from_elements as vector_of
 
@@ -49,7 +50,7 @@ def from_elements(result: VectorType, elements: Sequence[object]) -> Vec:
     return vector_of(elements, result.element_type)
 
 
-def extract(source: Any, dynamic_position: Sequence[object], static_position: Sequence[int]) -> Any:
+def extract(source: Operand, dynamic_position: Sequence[object], static_position: Sequence[int]) -> Operand:
     """The element of a vector at a place: static, or a value; exactly one of the two is given."""
     (place,) = (*dynamic_position, *static_position)
     return source[place]
@@ -72,12 +73,12 @@ def insert(
     return vector_of(members, dest.dtype)
 
 
-def extractelement(vector: Any, *, position: Any) -> Any:
+def extractelement(vector: Operand, *, position: Operand) -> Operand:
     """The element of a vector at a place, which may be a value."""
     return vector[position]
 
 
-def insertelement(source: object, dest: Vec | Undefined, *, position: Any) -> Vec | Undefined:
+def insertelement(source: object, dest: Vec | Undefined, *, position: Operand) -> Vec | Undefined:
     """A vector with a number in a place that Python knows; see `insert`. Raises TilefoldError (E5003) for another."""
     return insert(source, dest, [], [index(position)])
 
