@@ -166,11 +166,11 @@ def make_smem_layout_epi(epi_dtype: object, epi_layout: LayoutEnum, epi_tile: ob
     return _make_smem_layout_epi(epi_dtype, epi_layout, (m, n), epi_stage)
 
 
-def _warps(cta_tile_shape: object, use_2cta_instrs: bool) -> tuple[int, int]:
+def _warps(rows: int, use_2cta_instrs: bool) -> tuple[int, int]:
     """How the four warps of an epilogue share the tile of a block: along M, and along N where a pair multiplies 128
     rows.
     """
-    return (2, 2) if use_2cta_instrs and as_tuple(tuples(cta_tile_shape))[0] == 64 else (4, 1)
+    return (2, 2) if use_2cta_instrs and rows == 64 else (4, 1)
 
 
 def compute_epilogue_tile_shape(
@@ -188,32 +188,50 @@ def compute_epilogue_tile_shape(
     Raises TilefoldError (E0304) for a tile with fewer columns than the four warps store.
     """
     cta_m, cta_n = as_tuple(tuples(cta_tile_shape))[:2]
-    along_m, along_n = _warps(cta_tile_shape, use_2cta_instrs)
-    m = min(cta_m, _LANES * along_m)
-    bits = max(elem_ty_d.bits, 0 if elem_ty_c is None else elem_ty_c.bits)
-    if elem_ty_c is None:
-        fast = (8192 if bits == 4 else 4096) // m
-    elif bits == 32:
-        fast = 16 if cta_m > 64 and cta_n <= 128 else 32
-    else:
-        fast = 32 if bits == 16 and cta_n <= 128 else 64
-    least = max(
-        _least(layout_d, elem_ty_d) * along_n,
-        8 * along_n if elem_ty_c is None or layout_c is None else _least(layout_c, elem_ty_c) * along_n,
-    )
-    if cta_n < least:
-        text = f"a tile of {cta_n} columns has fewer than the {least} that the warps of an epilogue store"
-        raise TilefoldError(Code.ATOM_OPERAND, text, "use a larger tile along N")
-    n = min(cta_n, max(fast, least))
-    n = n if cta_n % n == 0 else cta_n
+    _, along_n = _warps(cta_m, use_2cta_instrs)
+    m, n = compute_epilogue_tile_size(
+        cta_m, cta_n, use_2cta_instrs, elem_ty_d.bits, None if elem_ty_c is None else elem_ty_c.bits,
+        d_is_m_major=layout_d.is_m_major_c(), c_is_m_major=layout_c is None or layout_c.is_m_major_c(),
+    )  # fmt: skip
     if along_n == 1:
         return Layout(m, 1), Layout(n, 1)
     return Layout(m, 1), coalesce(Layout((n // along_n, along_n), (1, cta_n // along_n)))
 
 
-def _least(layout: LayoutEnum, dtype: DType) -> int:
+def compute_epilogue_tile_size(
+    cta_tile_m: int,
+    cta_tile_n: int,
+    use_2cta_instrs: bool,
+    elem_width_d: int,
+    elem_width_c: int | None = None,
+    *,
+    d_is_m_major: bool = False,
+    c_is_m_major: bool = False,
+) -> tuple[int, int]:
+    """The rows and columns of `compute_epilogue_tile_shape`, by the bits of the elements of D, and of C where one is
+    loaded. Raises TilefoldError (E0304) as it does.
+    """
+    along_m, along_n = _warps(cta_tile_m, use_2cta_instrs)
+    m = min(cta_tile_m, _LANES * along_m)
+    bits = max(elem_width_d, elem_width_c or 0)
+    if elem_width_c is None:
+        fast = (8192 if bits == 4 else 4096) // m
+    elif bits == 32:
+        fast = 16 if cta_tile_m > 64 and cta_tile_n <= 128 else 32
+    else:
+        fast = 32 if bits == 16 and cta_tile_n <= 128 else 64
+    of_c = 8 if elem_width_c is None else _least(c_is_m_major, elem_width_c)
+    least = max(_least(d_is_m_major, elem_width_d), of_c) * along_n
+    if cta_tile_n < least:
+        text = f"a tile of {cta_tile_n} columns has fewer than the {least} that the warps of an epilogue store"
+        raise TilefoldError(Code.ATOM_OPERAND, text, "use a larger tile along N")
+    n = min(cta_tile_n, max(fast, least))
+    return m, n if cta_tile_n % n == 0 else cta_tile_n
+
+
+def _least(is_m_major: bool, bits: int) -> int:
     """The columns that a warp stores at least: 16 bytes of a row."""
-    return 8 if layout.is_m_major_c() else 128 * (dtype.bits if dtype.bits == 6 else 1) // dtype.bits
+    return 8 if is_m_major else 128 * (bits if bits == 6 else 1) // bits
 
 
 def get_tmem_load_op(
@@ -229,7 +247,7 @@ def get_tmem_load_op(
     load suits (CUTLASS's sm100_get_tmem_load_op).
     """
     m, n = (product(mode.shape if isinstance(mode, Layout) else mode) for mode in as_tuple(tuples(epi_tile))[:2])
-    along_m, along_n = _warps(cta_tile_shape, use_2cta_instrs)
+    along_m, along_n = _warps(as_tuple(tuples(cta_tile_shape))[0], use_2cta_instrs)
     major = "M" if layout_d.is_m_major_c() else "N"
     load = select_tmem_load(elem_ty_acc.bits, elem_ty_d.bits, m // along_m, n // along_n, major).contract.instruction
     assert isinstance(load, TmemLoad)

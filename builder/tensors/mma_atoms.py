@@ -25,6 +25,12 @@ class RegisterScales:
     def __init__(self) -> None:
         self.scales: dict[str, Tensor] = {}
 
+    def copy(self) -> "RegisterScales":
+        """The same scale factors, which may change apart from these."""
+        made = RegisterScales()
+        made.scales.update(self.scales)
+        return made
+
     def set(self, field: Enum, value: Tensor | Pointer) -> None:
         """Sets the scale factors of an operand: those of a tensor, or of the tensor that a pointer begins. Raises
         TilefoldError (E5002) for another field.

@@ -34,6 +34,8 @@ from .tensors import (
     tensor_at,
 )
 
+_STRICTEST = 1024
+"""The strictest alignment of an address, in bytes, that an instruction asks for."""
 _TOGETHER = 4
 """The logarithm of the bytes that a swizzle of addresses keeps together."""
 
@@ -47,6 +49,8 @@ def make_ptr(dtype: object, value: Scalar, mem_space: object = None, assumed_ali
     if name == AddressSpace.generic.name and isinstance(value, RawPointer):
         name = value.memspace.name  # a generic address lies in the memory that it was made of
     align = max(element.bits // 8, 1) if assumed_align is None else assumed_align
+    if type(value) is int and is_alignment(align):
+        align = max(align, min(value & -value or _STRICTEST, _STRICTEST))  # a number of Python tells it
     if name not in NUMBERED:
         hint = f"write {' or '.join(f'cute.AddressSpace.{known}' for known in NUMBERED)}"
         raise TilefoldError(Code.BUILD_VALUE, f"no number is an address in {name}", hint)
@@ -136,6 +140,8 @@ def _tensor_of(iterator: object, plain: LayoutLike) -> Tensor | CoordTensor:
     swizzled = in_elements(iterator.swizzle, plain, iterator.dtype)
     if isinstance(swizzled, ComposedLayout) and iterator.origin is not None:
         return _moved(iterator.origin, iterator.distance, swizzled, iterator.dtype)
+    if isinstance(swizzled, ComposedLayout) and isinstance(swizzled.inner, Swizzle) and iterator.swizzle is not None:
+        return _swizzled_from(iterator.toint(), iterator, swizzled, swizzled.inner)
     if (
         isinstance(swizzled, ComposedLayout)
         and isinstance(swizzled.inner, Swizzle)
@@ -181,12 +187,18 @@ def _bytes(layout: LayoutLike, dtype: DType) -> int:
 
 
 def _swizzled_at(iterator: Pointer, layout: ComposedLayout, swizzle: Swizzle) -> Tensor:
-    """A tensor in the layout of a slice of swizzled shared memory, which begins at an address that is swizzled already:
-    the swizzle is of addresses, so that they tell how far behind the start of one of its periods the slice begins.
+    """A tensor in the layout of a slice of swizzled shared memory: its address is swizzled already."""
+    return _swizzled_from(in_bytes(swizzle, iterator.dtype)(iterator.toint()), iterator, layout, swizzle)
+
+
+def _swizzled_from(start: Any, iterator: Pointer, layout: ComposedLayout, swizzle: Swizzle) -> Tensor:
+    """A tensor in a layout of swizzled shared memory, from an address that is not yet swizzled: the swizzle is of
+    addresses, so that they tell how far behind the start of one of its periods the tensor begins.
     """
     dtype, bytes = iterator.dtype, in_bytes(swizzle, iterator.dtype)
     unit, period = max(dtype.bits // 8, 1), 1 << (bytes.y_mask | bytes.z_mask).bit_length()
-    start = bytes(iterator.toint())
+    if iterator.alignment % period == 0:
+        return tensor_at(start, dtype, iterator.memspace.name, iterator.alignment, layout)
     step = max(min(iterator.alignment, 1 << bytes.base) // unit, 1)
     place = (start & period - 1) // (unit * step)
     outer = Layout((*wrap(layout.outer.shape), period // (unit * step)), (*wrap(layout.outer.stride), step))
@@ -227,15 +239,14 @@ def recast_ptr(ptr: Pointer, swizzle_: Swizzle | None = None, dtype: object = No
     """A pointer to elements of another type at the same address, with another swizzle for the tensors that
     `make_tensor` makes from it. `swizzle_` counts bytes, or elements of the type.
 
-    Raises TilefoldError (E5002) for anything but a pointer, E0219 for a swizzle of memory that the kernel does not
-    allocate.
+    Raises TilefoldError (E5002) for anything but a pointer, E0211 for a swizzle of other memory than shared memory.
     """
     ptr = pointed(ptr)
     if not isinstance(ptr, Pointer):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_VALUE, f"expected a pointer, got {type(ptr).__name__}", "write t.iterator")
     tensor, element = ptr.tensor, ptr.dtype if dtype is None else as_dtype(dtype)
-    if swizzle_ is not None and not is_allocated(tensor) and ptr.origin is None:
-        message, hint = "only shared memory that the kernel allocates is swizzled", "copy to it first"
+    if swizzle_ is not None and tensor.ir_type.space.data is not SMEM:
+        message, hint = "only shared memory is swizzled", "copy to it first"
         raise TilefoldError(Code.COMPOSED_UNSUPPORTED, message, hint)
     if element != ptr.dtype:
         if is_allocated(tensor):

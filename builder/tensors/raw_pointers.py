@@ -75,6 +75,10 @@ class Address:
         """The address itself, for programs that pass it to an operation of an IR."""
         return self
 
+    def data_ptr(self) -> "Address":
+        """The address itself, for programs to which an mbarrier is an array."""
+        return self
+
     def number(self) -> Int:
         """The address as a number: an Int64 in global memory, an Int32 in shared memory."""
         made = wrap(emit(PtrToIntOp(self.ssa)).results[0])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tiled MMAs, a thread's part of their operands, and multiplying (CuTe's mma_atom.hpp and gemm.hpp)."""
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
@@ -249,6 +250,12 @@ class TiledMma(_Parts, Displayed, Stateful):
         if field.value != Field.ACCUMULATE.value:
             raise TilefoldError(Code.BUILD_VALUE, f"a tiled MMA does not give {field}", "it gives Field.ACCUMULATE")
         return self.accumulate
+
+    def with_(self) -> "TiledMma":
+        """The tiled MMA with fields of its own, which are at first as they are here."""
+        made = copy.copy(self)
+        made.registers = self.registers.copy()
+        return made
 
     @property
     def _mma(self) -> "TiledMma":

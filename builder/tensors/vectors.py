@@ -34,9 +34,15 @@ def from_elements(elements: Sequence[object], dtype: object = None) -> Vec:
 
 
 class Vector(Vec):
-    """A fragment, by the name of programs that make it of elements."""
+    """A fragment, by the name of programs that make it of elements. `Vector(x)` is the fragment `x` as one mode, its
+    elements counted colexicographically.
+    """
 
     __slots__ = ()
+
+    def __init__(self, source: Vec, dtype: object = None) -> None:
+        super().__init__(source, source.size, dtype)
+
     from_elements = staticmethod(from_elements)
 
 

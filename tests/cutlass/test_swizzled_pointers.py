@@ -4,8 +4,10 @@
 from typing import Any
 
 import numpy as np
+import pytest
 from tilefold.builder.control.builtin import is_instance
 
+import tilefold.cutlass as cutlass
 from tilefold import cute
 from tilefold.cute import utils
 from tilefold.cute.nvgpu import tcgen05, warp, warpgroup
@@ -247,3 +249,54 @@ def test_the_layout_of_a_slice_makes_the_slice() -> None:
         assert cute.filter_zeros(part).ir_type == part.ir_type
 
     slices(1).build(32)
+
+
+@pytest.mark.parametrize(("behind", "align"), [(0, 1024), (128, 128), (0, 128)])
+def test_the_swizzle_of_a_pointer_that_is_a_number_is_of_addresses(behind: int, align: int) -> None:
+    """As in CuTe, bits 4 to 6 of an address are exchanged by bits 7 to 9, wherever the tensor begins."""
+
+    @cute.kernel
+    def write(out: cute.Tensor) -> None:
+        memory = cute.make_smem_tensor(1024, cute.Float16, 1024)
+        start: Any = memory.iterator.toint()
+        pointer = cute.make_ptr(cute.Float16, start + behind, cute.AddressSpace.smem, assumed_align=align)
+        pointer = cute.recast_ptr(pointer, cute.make_swizzle(3, 4, 3))
+        part: Any = cute.make_tensor(pointer, cute.make_layout((8, 64), stride=(64, 1)))
+        t = cute.arch.thread_idx()[0]
+        for i in cute.range_constexpr(32):
+            memory[t + 32 * i] = 0.0
+        cute.arch.sync_threads()
+        for i in cute.range_constexpr(16):
+            part[i // 2, t + 32 * (i % 2)] = cute.Float16(t + 32 * i + 1)
+        cute.arch.sync_threads()
+        for i in cute.range_constexpr(32):
+            out[t + 32 * i] = memory[t + 32 * i]
+
+    out, expected = np.zeros(1024, np.float16), np.zeros(1024, np.float16)
+    write(out).launch(grid=1, block=32)
+    addresses = behind + 2 * np.arange(512)
+    expected[(addresses ^ (addresses >> 3 & 0x70)) // 2] = np.arange(1, 513)
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_a_number_of_python_tells_its_alignment() -> None:
+    @cute.kernel
+    def look() -> None:
+        found = [cute.make_ptr(cute.Int32, n, cute.AddressSpace.smem, 16).alignment for n in (0, 4096, 48, 4)]
+        assert found == [1024, 1024, 16, 16]
+        full: Any = cute.make_rmem_tensor((2, 3), cute.Int32).load()
+        assert cutlass.Vector(full).shape == (6,)
+
+    look().build(32)
+
+
+def test_a_tiled_mma_has_fields_of_its_own() -> None:
+    @cute.kernel
+    def set_one() -> None:
+        mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.Float16, cute.Float32, (64, 64, 16)))
+        other = mma.with_()
+        other.set(warpgroup.Field.ACCUMULATE, False)
+        assert mma.get(warpgroup.Field.ACCUMULATE) is True
+        assert other.get(warpgroup.Field.ACCUMULATE) is False
+
+    set_one().build(128)

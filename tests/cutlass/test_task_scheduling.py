@@ -329,6 +329,20 @@ def test_parts_that_do_not_fit_are_refused(fails: Any, message: str) -> None:
         fails()
 
 
+def test_a_resource_makes_its_pipeline() -> None:
+    class Other(Needs):
+        def create_pipeline(self, pipeline_config: PipelineConfig) -> Any:
+            assert isinstance(super().create_pipeline(pipeline_config), pipeline.PipelineAsync)
+
+    @cute.kernel
+    def kernel() -> None:
+        other = Other(name="x", pipeline_config=config(1))
+        managed(task("a", 0, waits(other), [other])).setup_resources_and_tasks()
+
+    with pytest.raises(TilefoldError, match="create_pipeline of 'x' returns NoneType"):
+        kernel().build(32)
+
+
 def test_more_columns_than_tensor_memory_has_are_refused() -> None:
     allocator = TmemAllocator()
     allocator.add_resource(needs("x"))

@@ -39,16 +39,10 @@ LEFT_OUT: Mapping[str, str] = {
         f"{_TASKS}/{name}.py": "it measures a GPU beside torch; the table has its kernel"
         for name in (
             "04_gemm_bf16_advanced_ts/bench_bf16_gemm_ts_vs_pytorch",
+            "05_gemm_nvfp4_ts/bench_nvfp4_gemm_ts_vs_pytorch",
             "06_gemm_split_k_fp16_ts/bench_splitk_gemm_ts_vs_pytorch",
         )
     },
-    **{
-        f"{_TASKS}/05_gemm_nvfp4_ts/{name}.py": "tensor maps of pairs of 4-bit elements (dtype=Float4E2M1FNx2)"
-        for name in ("01_gemm_nvfp4", "bench_nvfp4_gemm_ts_vs_pytorch")
-    },
-    f"{_TASKS}/04_gemm_bf16_advanced_ts/02_fp16_bf16_gemm_3_cute_cluster.py": (
-        "swizzled pointers to the address 0 of shared memory (E0323), and a pipeline that its resource makes"
-    ),
     f"{_TASKS}/07_group_pipeline_ts/__init__.py": "a module of other programs",
     "helpers": "modules of other programs",
     "utils": "modules of other programs",

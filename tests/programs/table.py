@@ -342,12 +342,19 @@ PROGRAMS: tuple[Program, ...] = (
         target=_SM_100,
         ends="error[E0310]",
     ),
-    Program(
-        f"{_TASKS}/04_gemm_bf16_advanced_ts/01_fp16_bf16_gemm_3_cluster.py",
-        "--mnk 256,256,128",
-        f"{_LARGE}; the arrival before a pair frees tensor memory has the scope of a block",
-        races=False,
-        target=_SM_100,
+    *(
+        Program(
+            f"{_TASKS}/{path}.py",
+            size,
+            f"{_LARGE}; the arrival before a pair frees tensor memory has the scope of a block",
+            races=False,
+            target=_SM_100,
+        )
+        for path, size in (
+            ("04_gemm_bf16_advanced_ts/01_fp16_bf16_gemm_3_cluster", "--mnk 256,256,128"),
+            ("04_gemm_bf16_advanced_ts/02_fp16_bf16_gemm_3_cute_cluster", "--mnk 256,256,128"),
+            ("05_gemm_nvfp4_ts/01_gemm_nvfp4", "--mnkl 256,256,256,1"),
+        )
     ),
     Program(
         f"{_TASKS}/06_gemm_split_k_fp16_ts/01_gemm_split_k_fp16.py",

@@ -254,6 +254,8 @@ def test_an_epilogue_handles_tiles_as_its_warps_and_types_allow() -> None:
     assert tile_of((128, 256, 64), False, row, F16) == ("128:1", "32:1")
     assert tile_of((128, 256, 64), False, row, F16, layout_c=row, elem_ty_c=F16) == ("128:1", "64:1")
     assert tile_of((64, 128, 64), True, row, F32) == ("64:1", "(32,2):(1,64)")
+    assert sm100.compute_epilogue_tile_size(128, 256, False, 16, 16) == (128, 64)
+    assert sm100.compute_epilogue_tile_size(128, 256, True, 16) == (128, 32)
     whole = sm100.compute_epilogue_tile_shape((128, 128, 64), False, column, F16)
     load = sm100.get_tmem_load_op((128, 128, 64), column, F16, F32, whole, False)
     assert "16dp256b4x" in load.attribute.atom.name

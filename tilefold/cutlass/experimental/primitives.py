@@ -5,6 +5,7 @@ Each argument that is an address is a pointer, an array, or where a tensor begin
 """
 
 from tilefold.builder.control.dispatch import exit
+from tilefold.builder.instructions.arch import barrier
 from tilefold.builder.instructions.inline import inline_ptx
 from tilefold.builder.instructions.pairs import (
     add_packed_f32x2,
@@ -147,7 +148,7 @@ __all__ = [
     "Tcgen05Fence", "Tcgen05InstrDesc", "Tcgen05LdStShape", "Tcgen05MMABlockScale", "Tcgen05MMACollectorOp",
     "Tcgen05MMAKind", "Tcgen05MxInstrDesc", "Tcgen05MxOmmaInstrDesc", "Tcgen05SmemDesc", "Tcgen05SmemSwizzle",
     "Tcgen05Wait", "TensorMap", "TensorMapDataFormat", "TensorMapL2Promotion", "TensorMapSwizzle", "TensormapField",
-    "TmemAddr", "VoteSync", "add_packed_f32x2", "atomicrmw", "bar_warp_sync", "barrier_cluster_arrive",
+    "TmemAddr", "VoteSync", "add_packed_f32x2", "atomicrmw", "bar_warp_sync", "barrier", "barrier_cluster_arrive",
     "barrier_cluster_arrive_relaxed", "barrier_cluster_wait", "barrier_cta_arrive", "barrier_cta_red",
     "barrier_cta_sync", "barrier_cta_sync_aligned", "cluster_ctarank", "convert_and_pack_integer",
     "cp_async_bulk_commit_group", "cp_async_bulk_global_shared_cta", "cp_async_bulk_prefetch",

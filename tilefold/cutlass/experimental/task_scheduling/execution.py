@@ -28,7 +28,7 @@ class _Attribute:
 
     resource: MemoryResource
     attribute: str
-    watched: bool = True
+    is_stable: bool = True
 
     @property
     def name(self) -> str:

@@ -9,6 +9,13 @@ from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.instructions import arch
 from tilefold.builder.pipelines.dynamic_scheduler import ClcDynamicPersistentTileScheduler
 from tilefold.builder.pipelines.groups import CooperativeGroup
+from tilefold.builder.pipelines.pipelines import PipelineAsync, PipelineTmaAsync, Stages
+from tilefold.builder.pipelines.tensor_core_pipelines import (
+    PipelineAsyncUmma,
+    PipelineClcFetchAsync,
+    PipelineTmaUmma,
+    PipelineUmmaAsync,
+)
 from tilefold.builder.pipelines.tile_scheduler import StaticPersistentTileScheduler
 from tilefold.layout.algebra.core import Layout, make_layout
 
@@ -22,13 +29,21 @@ __all__ = [
     "TaskLocalVariable", "TileSchedulerConfig", "Work", "WorkAttr", "WorkQueue", "consumer_work", "producer_work",
 ]  # fmt: skip
 
+_WITH_BYTES = {
+    PipelineType.TmaAsync: PipelineTmaAsync,
+    PipelineType.TmaUmma: PipelineTmaUmma,
+    PipelineType.ClcFetchAsync: PipelineClcFetchAsync,
+}
+_OF_CLUSTERS = {PipelineType.AsyncUmma: PipelineAsyncUmma, PipelineType.UmmaAsync: PipelineUmmaAsync}
+
 
 @dataclass(frozen=True)
 class PipelineConfig:
-    """A pipeline of a resource, which `TaskManager` makes. `num_bytes` is the number of bytes that copies into a stage
-    count for all blocks that read it together; the groups and the cluster are those of `cutlass.pipeline`. Consumer
-    threads of `TmaAsync` arrive one by one where the group has as many as the consumer tasks, else one of each warp.
-    With `advance_on_wait` a consumer may wait for further stages before it releases the first one.
+    """A pipeline of a resource, which `TaskManager` lets the resource make. `num_bytes` is the number of bytes that
+    copies into a stage count for all blocks that read it together; the groups and the cluster are those of
+    `cutlass.pipeline`. Consumer threads of `TmaAsync` arrive one by one where the group has as many as the consumer
+    tasks (`each_thread_arrives`, which `TaskManager` sets), else one of each warp. With `advance_on_wait` a consumer
+    may wait for further stages before it releases the first one.
     """
 
     kind: PipelineType
@@ -42,6 +57,23 @@ class PipelineConfig:
     num_bytes_per_warp_per_cta: int | None = None
     barrier_ptr: Any = None
     advance_on_wait: bool = False
+    each_thread_arrives: bool = False
+
+    def create(self) -> Stages:
+        """Makes the pipeline. All threads call it, and wait afterwards until they see its mbarriers."""
+        common: dict[str, Any] = {
+            "num_stages": self.num_stages, "producer_group": self.producer_group,
+            "consumer_group": self.consumer_group, "barrier_storage": self.barrier_ptr, "defer_sync": True,
+        }  # fmt: skip
+        if self.kind is PipelineType.AsyncAsync:
+            return PipelineAsync.create(**common)
+        common["cta_layout_vmnk"] = self.cluster
+        if self.kind in _OF_CLUSTERS:
+            return _OF_CLUSTERS[self.kind].create(**common)
+        common["tx_count"] = self.num_bytes
+        if self.each_thread_arrives:
+            common["tidx"] = 0
+        return _WITH_BYTES[self.kind].create(**common)
 
     @property
     def cluster(self) -> Layout | None:
@@ -145,6 +177,10 @@ class MemoryResource(_Steps):
     def get_tmem_requirements(self) -> Sequence[TmemAllocation]:
         """The tensor memory that it needs."""
         return ()
+
+    def create_pipeline(self, pipeline_config: PipelineConfig) -> Stages:
+        """Makes its pipeline; a class may change what the base makes."""
+        return pipeline_config.create()
 
 
 class PipelineGroup(_Steps):

@@ -3,18 +3,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.control.control_functions import if_
 from tilefold.builder.pipelines.barriers import pipeline_init_arrive, pipeline_init_wait
 from tilefold.builder.pipelines.groups import pipeline_error
-from tilefold.builder.pipelines.pipelines import PipelineAsync, PipelineTmaAsync, Stages
-from tilefold.builder.pipelines.tensor_core_pipelines import (
-    PipelineAsyncUmma,
-    PipelineClcFetchAsync,
-    PipelineTmaUmma,
-    PipelineUmmaAsync,
-)
+from tilefold.builder.pipelines.pipelines import Stages
 
 from .enums import PipelineGroupMode, PipelineType
 from .execution import Execution
@@ -27,12 +22,6 @@ from .works import BoundWork
 
 _GROUP_OF_WARPS = 4
 _FILLS = ("try_acquire", "acquire", "commit", "fetch_work_tile")
-_WITH_BYTES = {
-    PipelineType.TmaAsync: PipelineTmaAsync,
-    PipelineType.TmaUmma: PipelineTmaUmma,
-    PipelineType.ClcFetchAsync: PipelineClcFetchAsync,
-}
-_OF_CLUSTERS = {PipelineType.AsyncUmma: PipelineAsyncUmma, PipelineType.UmmaAsync: PipelineUmmaAsync}
 
 
 class TaskManager:
@@ -94,21 +83,15 @@ class TaskManager:
                 self._pipelines[other] = replace(self._pipelines[other], sync_object_full=full)
 
     def _made(self, resource: MemoryResource, config: PipelineConfig) -> Stages:
-        common: dict[str, Any] = {
-            "num_stages": config.num_stages, "producer_group": config.producer_group,
-            "consumer_group": config.consumer_group, "barrier_storage": config.barrier_ptr, "defer_sync": True,
-        }  # fmt: skip
-        if config.kind is PipelineType.AsyncAsync:
-            return PipelineAsync.create(**common)
-        common["cta_layout_vmnk"] = config.cluster
-        if config.kind in _OF_CLUSTERS:
-            return _OF_CLUSTERS[config.kind].create(**common)
-        common["tx_count"] = config.num_bytes
+        """The pipeline that a resource makes. Raises TilefoldError (E5002) if it makes something else."""
         if config.kind is PipelineType.TmaAsync:
             threads = sum(task.threads for task in self.tasks if resource in task.src_resources)
-            if config.consumer_group.size == threads:
-                common["tidx"] = 0  # each thread arrives
-        return _WITH_BYTES[config.kind].create(**common)
+            config = replace(config, each_thread_arrives=config.consumer_group.size == threads)
+        made = cast("object", resource.create_pipeline(config))
+        if not isinstance(made, Stages):
+            problem = f"create_pipeline of '{resource.name}' returns {type(made).__name__}"
+            raise TilefoldError(Code.BUILD_VALUE, problem, "return the pipeline that the base makes, changed or not")
+        return made
 
     def run(self) -> None:
         """The code of the tasks, each for its own warps. A task's changes of resources are seen by its warps only."""
