@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PTX as text in a kernel; instructions without operands become the operations that they name (PTX ISA, fence, membar,
 cp.async, griddepcontrol, barrier.cluster, tcgen05.fence, tcgen05.wait).
+
+Text that computes and stores its result in global memory, `{ .reg .b32 x; add.u32 x, $0, $1; st.global.b32 [$2], x; }`,
+becomes text that computes and a store, so that the simulator sees the access (PTX ISA, st).
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, cast
 
 from xdsl.ir import Attribute, Operation
@@ -15,7 +20,7 @@ from ...base.spaces import GMEM, SMEM
 from ...dialects import ptx
 from ...dialects.ptx import InlineOp
 from ...dialects.ptx.base import make_constraint
-from ..scalars.dtypes import Float32, Int32, Int64, as_dtype
+from ..scalars.dtypes import DTYPES, DType, Float32, Int32, Int64, as_dtype
 from ..scalars.operators import Operand
 from ..scalars.values import Value, as_value, convert, is_scalar, wrap
 from ..tensors.raw_pointers import RawPointer
@@ -25,8 +30,61 @@ from .arch import APPROXIMATIONS, approx
 from .cluster_texts import cluster_operation
 from .memory_texts import memory_operation
 from .register_texts import register_text
-from .stored_texts import stored_text
 from .warp_texts import warp_operation
+
+_TEXT = re.compile(
+    r"\s*\{(?P<body>.*;)\s*st(?:\.weak)?\.global(?:\.v(?P<count>[24]))?\.(?P<type>[bu]\d+)\s+\[\$(?P<at>\d+)\]\s*,"
+    r"\s*(?P<values>\w+|\{[^{}]*\})\s*;?\s*\}\s*",
+    re.DOTALL,
+)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_DECLARATION = re.compile(r"\.reg\s+(\.\w+)\s+([\w\s,]+);")
+_REGISTERS: Mapping[int, str] = MappingProxyType({8: "Uint16", 16: "Uint16", 32: "Uint32", 64: "Uint64"})
+"""The types of registers by the bits that are stored of them: none has 8."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """A text without its store: `text` writes the `results`, which `store` takes after the address, number `address` of
+    the operands.
+    """
+
+    text: str
+    results: tuple[DType, ...]
+    stored: DType
+    store: str
+    address: int
+
+
+def stored_text(text: str, operands: int) -> StoredText | None:
+    """The parts of a text with this many operands, and no results, that ends with a store; None for another."""
+    found = _TEXT.fullmatch(_COMMENT.sub(" ", text))
+    if found is None or f"Uint{found['type'][1:]}" not in DTYPES:
+        return None
+    names = [name.strip() for name in found["values"].strip("{}").split(",")]
+    body, at, bits = found["body"], int(found["at"]), int(found["type"][1:])
+    declared = {name.strip() for each in _DECLARATION.finditer(body) for name in each[2].split(",")}
+    is_used = re.search(rf"\$\s*{at}\b", body) is not None
+    if len(names) != int(found["count"] or 1) or len(set(names)) != len(names) or not declared.issuperset(names):
+        return None
+    if is_used or "@" in body or not 0 <= at < operands:
+        return None
+    body = _DECLARATION.sub(lambda each: _without(each, names), body)
+    body = re.sub(r"\$(\d+)", lambda each: f"${int(each[1]) - (int(each[1]) > at) + len(names)}", body)
+    for number, name in enumerate(names):
+        body = re.sub(rf"(?<![\w.$%]){name}(?!\w)", f"${number}", body)
+    registers = ", ".join(f"${number + 1}" for number in range(len(names)))
+    value = f"{{{registers}}}" if found["count"] else registers
+    vector = f".v{len(names)}" if found["count"] else ""
+    store = f"st.global{vector}.b{bits} [$0], {value};"
+    return StoredText(f"{{{body}}}", (DTYPES[_REGISTERS[bits]],) * len(names), DTYPES[f"Uint{bits}"], store, at)
+
+
+def _without(declaration: re.Match[str], names: Sequence[str]) -> str:
+    """A declaration of registers without some of them."""
+    left = [name.strip() for name in declaration[2].split(",") if name.strip() not in names]
+    return f".reg {declaration[1]} {', '.join(left)};" if left else ""
+
 
 _NAMED = re.compile(r"\{\$([wr])(\d+)\}")
 """A register by its access and its number, as the dialect nvvm of MLIR names it."""

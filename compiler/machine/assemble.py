@@ -169,7 +169,8 @@ _PLACE = re.compile(r"\\\$(\d+|\\\$)")  # `$1` or `$$`, as re.escape leaves it
 
 def inline_refusal(error: AssembleError, ptx: str, target: Target, texts: Sequence[InlineOp]) -> TilefoldError:
     """The error of an assembler as an error of the operation among `texts` that has the refused line; the error itself
-    if none of them has it. `texts` are in the order of the program.
+    if none of them has it. `texts` are in the order of the program. LLVM passes them on between two comments; only the
+    assembler reads them, and names a line of the PTX.
     """
     refused = _REFUSED.search(error.log)
     if refused is None or not texts:

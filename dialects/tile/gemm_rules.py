@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The rules of the operands of a matrix multiplication: modes, element types, memory spaces, and whole registers."""
+"""The rules of the operands of a matrix multiplication: modes, element types, memory spaces, and whole registers;
+and the rules of their scales.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from xdsl.dialects.builtin import i8
+
+from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
 from ...base.spaces import RMEM, SMEM, TMEM, Space
 from ...layout.algebra.coalesce import steps
@@ -12,13 +17,61 @@ from ...layout.algebra.complement import complement
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout, rank, size
 from ...layout.algebra.modes import append, prepend
 from ...layout.atoms.contract import AtOnce, Named, Operand, Role
+from ...layout.atoms.instructions import Umma
 from ...layout.atoms.mma_sync import OPERANDS, registers, thread_values
+from ..element_types import ir_types
 from .custom import check_values
 from .mma_types import MmaAtomAttr
-from .scale_rules import check_scales
 from .types import TensorType
-from .umma_rules import check_cells
+from .umma_rules import check_cells, check_factors
 from .wgmma_rules import check_shared
+
+_ROLES = (Role.SCALE_A, Role.SCALE_B)
+
+
+def check_scales(atom: MmaAtomAttr, scales: Sequence[TensorType], layouts: Sequence[LayoutLike]) -> None:
+    """Checks the scales of A and B, by their layouts (V,M,K) and (V,N,K). Raises `LayoutError` if an atom lacks or does
+    not take them (E0317), for other elements, and where the scales of one execution are not neighbours (E0309) or do
+    not begin at a multiple of their number (E0308).
+    """
+    if bool(scales) != atom.atom.has_scales:
+        message = "has no scales" if scales else "needs the scales of A and B"
+        raise LayoutError(Code.MMA_OPERAND, f"{atom.atom.name} {message}")
+    if isinstance(atom.atom.instruction, Umma):
+        for operand, role, tensor, layout in zip("AB", _ROLES, scales, layouts, strict=False):
+            _check_element(atom, role, tensor)
+            if tensor.space.data is not TMEM:
+                text = f"{role.value} of {atom.atom.name} are in tmem, not in {tensor.space.data}"
+                raise LayoutError(Code.ATOM_SPACE, text, "copy them there by SM100_UTCCP_4x32dp128bit")
+            check_factors(atom.atom, operand, layout[0])
+        return
+    k, each, count = atom.atom.shape[2], atom.atom.products.scaled, atom.atom.products.factors
+    for role, tensor, layout in zip(_ROLES, scales, layouts, strict=False):
+        name = role.value
+        _check_element(atom, role, tensor)
+        if tensor.space.data is not RMEM:
+            raise LayoutError(Code.ATOM_SPACE, f"{name} of {atom.atom.name} are in rmem, not in {tensor.space.data}")
+        modes = plain_layout(layout)
+        if size(modes[0]) != k or [modes[0](i) for i in range(k)] != [i // each for i in range(k)]:
+            raise LayoutError(
+                Code.ATOM_NOT_CONTIGUOUS,
+                f"mode 0 of {name} {layout} is not the {k} elements of K, of which {each} have one scale",
+                f"make the fragment of a layout such as (({each},{count}),...):((0,1),...)",
+            )
+        if steps(join(list(modes)[1:])) % count or tensor.align.data % count:
+            raise LayoutError(
+                Code.ATOM_MISALIGNED,
+                f"{name} {layout}, aligned to {tensor.align.data} bytes, are {count} bytes for an execution, which do "
+                "not all begin at a multiple of that",
+            )
+
+
+def _check_element(atom: MmaAtomAttr, role: Role, tensor: TensorType) -> None:
+    allowed = (*ir_types(BY_PTX[atom.atom.contract.operand(role).element]), i8)
+    if tensor.element_type not in allowed:
+        types = " or ".join(map(str, allowed))
+        text = f"{role.value} of {atom.atom.name} are {types}, not {tensor.element_type}"
+        raise LayoutError(Code.MMA_OPERAND, text)
 
 
 @dataclass(frozen=True, slots=True)

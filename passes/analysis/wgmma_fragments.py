@@ -177,7 +177,8 @@ def multiplies_by_warpgroups(entry: EntryOp) -> bool:
 
 def find_calls(entry: EntryOp) -> Iterator[Operation]:
     """The operations of a kernel with multiplications by warpgroups that call the device's printf, or the
-    assembler's subroutines for f64. Emission writes other quotients and roots without a call.
+    assembler's subroutines for f64. The assembler ends each of
+    these multiplications before it starts the next. Emission writes other quotients and roots without a call.
     """
     if multiplies_by_warpgroups(entry):
         yield from (op for op in entry.walk() if isinstance(op, PrintfOp) or _is_of_f64(op))

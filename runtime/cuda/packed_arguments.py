@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arguments by name, packed by the kinds of the parameters."""
+"""Arguments by name, packed by the kinds of the parameters; device memory, and arrays that other libraries keep there."""
 
+import weakref
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -10,11 +11,65 @@ from ...base.errors import Code, LayoutError
 from ...base.parameters import Placed
 from ...layout.algebra.core import Layout, LayoutLike
 from ...layout.algebra.scalars import scalars_of
+from ..arrays.array import array_of
 from ..compiled.artifact import Artifact, Parameter
-from ..engine import Argument, TensorArgument, pack_argument
+from ..engine import Argument, NumPyArray, TensorArgument, pack_argument
 from ..errors import LaunchError, argument_error
-from .device_memory import CudaArray, DeviceBuffer, DlpackArray, make_device_tensor
 from .driver import Driver
+
+
+@runtime_checkable
+class CudaArray(Protocol):
+    """An array in device memory by `__cuda_array_interface__` (Numba's specification: CuPy, torch and others
+    have it)."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+
+@runtime_checkable
+class DlpackArray(Protocol):
+    """An array by DLPack (torch, JAX, CuPy and others have it)."""
+
+    def __dlpack__(self, *, stream: object = None) -> Any: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+class DeviceBuffer:
+    """Device memory of its own for one array, freed when the object is."""
+
+    def __init__(self, driver: Driver, size: int) -> None:
+        """Allocates `size` bytes. CudaError if there is no such amount."""
+        self._driver = driver
+        self._pointer: Any = driver.call("cuMemAlloc", max(size, 1), doing=f"allocating {size} bytes")
+        self.address = int(self._pointer)
+        weakref.finalize(self, driver.api.cuMemFree, self._pointer).atexit = False  # the driver frees it then
+
+    def write(self, array: NumPyArray) -> None:
+        """Copies a contiguous array to the device."""
+        if array.nbytes:
+            self._driver.call("cuMemcpyHtoD", self._pointer, array.ctypes.data, array.nbytes)
+
+    def read(self, array: NumPyArray) -> None:
+        """Copies from the device into a contiguous array, once the kernels before have finished."""
+        if array.nbytes:
+            self._driver.call("cuMemcpyDtoH", array.ctypes.data, self._pointer, array.nbytes)
+
+
+def make_device_tensor(name: str, array: CudaArray | DlpackArray, ordinal: int) -> tuple[int, Layout]:
+    """The address and the layout of an array that is in device memory already. LaunchError (E3106) where it is not, or
+    on another device.
+    """
+    on_device = array_of(name, array)
+    if on_device.device is None:
+        problem = "is an array that is not in the GPU's memory"
+        raise argument_error(name, problem, "move it there, or pass a NumPy array, which is copied")
+    if on_device.device != ordinal:
+        problem = f"is on device {on_device.device}, the kernel runs on device {ordinal}"
+        raise argument_error(name, problem, "move it there, or launch on its device")
+    return on_device.address, on_device.layout
+
 
 CudaArgument: TypeAlias = Argument | CudaArray | DlpackArray
 """An argument of a launch: storage that is copied, an array in device memory that is passed as it is, or

@@ -13,11 +13,11 @@ from tilefold.compiler.machine.assemble import AssembleError
 from tilefold.compiler.machine.nvdisasm import disassemble
 from tilefold.dialects.ptx import EntryOp
 
-import tilefold.tools.bisection.dropped_instructions as module
+import tilefold.tools.bisection.bisect as module
 from tests.project.tree import ROOT
 from tilefold.commands.cli import main
 from tilefold.driver.lowering import Program, load
-from tilefold.tools.bisection.dropped_instructions import assembler_changes, find_dropped
+from tilefold.tools.bisection.bisect import assembler_changes, find_dropped
 
 Capture = pytest.CaptureFixture[str]
 

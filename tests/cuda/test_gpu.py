@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from tilefold.base.target import Target
 from tilefold.runtime.cuda import CudaEngine, CudaError
-from tilefold.runtime.cuda.device_memory import DeviceBuffer
+from tilefold.runtime.cuda.packed_arguments import DeviceBuffer
 from tilefold.runtime.engine import LaunchConfig, TensorArgument
 
 from tests.cuda.harness import artifact

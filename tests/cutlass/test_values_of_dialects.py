@@ -14,7 +14,7 @@ from tilefold.cutlass import tensor as v
 from tilefold.cutlass.cutlass_dsl import T
 from tilefold.cutlass.experimental import primitives as prims
 from tilefold.cutlass.mlir import ir
-from tilefold.cutlass.mlir.dialects import builtin, cute_nvgpu, llvm, nvvm, vector
+from tilefold.cutlass.mlir.dialects import cute_nvgpu, llvm, nvvm, vector
 
 FINITE = prims.SaturationModeKind.SATFINITE
 E4M3, UE8M0 = prims.CVTPackFloat.E4M3X2, nvvm.CVTPackFloatKind.UE8M0x2
@@ -85,7 +85,7 @@ def test_mistakes_with_packed_floats() -> None:
         elif case == 4:
             llvm.store(undefined, A.iterator)
         else:
-            _ = builtin.unrealized_conversion_cast([T.i32()], [B[0]])
+            _ = cute_nvgpu.unrealized_conversion_cast([T.i32()], [B[0]])
 
     a, b = np.zeros(4, np.float32), np.zeros(4, np.int32)
     texts = (
@@ -116,7 +116,7 @@ def through_a_stored_map(A: cute.Tensor, B: cute.Tensor, W: cute.Tensor) -> None
         field = ir.Attribute.parse("#cute_nvgpu.atom_copy_field_non_exec_tma_load<tma_desc>")
         words = cute_nvgpu.atom_get_value(cute_nvgpu.TmaDescriptorTiledType.get(), value, field)
         whole = ir.Type.parse("!llvm.struct<(array<16 x i64>)>")
-        words = builtin.unrealized_conversion_cast([whole], [words])
+        words = cute_nvgpu.unrealized_conversion_cast([whole], [words])
         llvm.store(words, place.llvm_ptr, alignment=128)
         cpasync.fence_tma_desc_release()
     cute.arch.sync_threads()

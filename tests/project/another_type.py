@@ -63,7 +63,7 @@ def main() -> None:
     print("NumPy, builder, simulator:", Y.astype(int).tolist())
     print("PTX:", "cvt.rn.satfinite.e5m2fnuzx2.f32" in kernel.ptx("sm_89"))
     print("file:", *tilefold.load(COPY).run(device="sim"))
-    element_bits = import_module("tilefold.tools.show.atom_names").element_bits
+    element_bits = import_module("tilefold.tools.show.options").element_bits
     print("names:", *[element_bits(name) for name in ("Float8E5M2FNUZ", "e5m2fnuz", "float_e5m2fnuz_t", "f8E5M2FNUZ")])
 
 

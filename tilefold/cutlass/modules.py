@@ -68,7 +68,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "_mlir.extras.types": "tilefold.cutlass.mlir.types",
     "_mlir_helpers.dialect_proxy": "tilefold.cutlass.mlir.helpers",
     "_mlir.dialects": "tilefold.cutlass.mlir.dialects",
-    "_mlir.dialects.builtin": "tilefold.cutlass.mlir.dialects.builtin",
+    "_mlir.dialects.builtin": "tilefold.cutlass.mlir.dialects.cute_nvgpu",
     "_mlir.dialects.cute": "tilefold.cutlass.mlir.dialects.cute",
     "_mlir.dialects.cute_nvgpu": "tilefold.cutlass.mlir.dialects.cute_nvgpu",
     "_mlir.dialects.arith": "tilefold.cutlass.mlir.dialects.arith",

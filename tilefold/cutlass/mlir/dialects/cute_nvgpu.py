@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tensor maps as programs make them by the dialect `cute_nvgpu` of another compiler."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.tensors.operand_copies import make_tma_atom_of_values
 from tilefold.builder.tensors.tma import TmaDescriptor, TmaTrait
 
-__all__ = ["TmaDescriptorTiledType", "atom_get_value", "atom_make_non_exec_tiled_tma_load"]
+__all__ = [
+    "TmaDescriptorTiledType", "atom_get_value", "atom_make_non_exec_tiled_tma_load", "unrealized_conversion_cast",
+]  # fmt: skip
 
 
 class TmaDescriptorTiledType:
@@ -35,3 +38,13 @@ def atom_get_value(result: object, atom: TmaTrait, field: object) -> TmaDescript
         message = f"only the tensor map of an atom can be read, not {field}"
         raise TilefoldError(Code.BUILD_VALUE, message, "name the field tma_desc")
     return TmaDescriptor(atom.atom)
+
+
+def unrealized_conversion_cast(outputs: Sequence[object], inputs: Sequence[object]) -> TmaDescriptor:
+    """A tensor map as a structure of words, which `llvm.store` writes. Raises TilefoldError (E5002) for another
+    value.
+    """
+    if len(outputs) != 1 or len(inputs) != 1 or not isinstance(inputs[0], TmaDescriptor):
+        message = "an unrealized conversion supports only tensor maps"
+        raise TilefoldError(Code.BUILD_VALUE, message, "cute.arch.bitcast converts numbers, t.load().bitcast vectors")
+    return inputs[0]
