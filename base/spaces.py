@@ -115,7 +115,7 @@ class Space:
     CuTe's pointers to it, `llvm` its number (User Guide for NVPTX, Address Spaces).
 
     `targets` are those that have the space. `limit` returns how many units a sharer can have on a target; None if the
-    target does not limit it. Contents are undefined until something writes them, except where `is_defined`. Tensor
+    target does not limit it. Contents are undefined until something writes them, except of constant memory. Tensor
     types name only spaces that instructions reach: those that `has_tensors`.
 
     Raises `TilefoldError` (E0320) for addresses that no register holds.
@@ -128,7 +128,6 @@ class Space:
     form: AddressForm
     sharer: Sharer
     allocation: Allocation
-    is_defined: bool
     has_tensors: bool
     targets: TargetFamily
     limit: Callable[[Target], int | None]
@@ -232,30 +231,30 @@ are below, those of global memory from 2**32 on.
 
 GMEM = Space(
     "gmem", "global", "gmem_ptr", llvm=1, form=Bytes(64), sharer=Sharer.GRID,
-    allocation=Allocation.PARAMETER, is_defined=False, has_tensors=True, targets=_EVERY, limit=lambda target: None,
+    allocation=Allocation.PARAMETER, has_tensors=True, targets=_EVERY, limit=lambda target: None,
 )  # fmt: skip
 SMEM = Space(
     "smem", "shared", "smem_ptr", llvm=3, form=Bytes(32), sharer=Sharer.BLOCK,
-    allocation=Allocation.STATIC, is_defined=False, has_tensors=True, targets=_EVERY, limit=_shared_bytes,
+    allocation=Allocation.STATIC, has_tensors=True, targets=_EVERY, limit=_shared_bytes,
 )  # fmt: skip
 RMEM = Space(
     "rmem", "local", "ptr", llvm=5, form=Bytes(64), sharer=Sharer.THREAD,
-    allocation=Allocation.COMPILER, is_defined=False, has_tensors=True, targets=_EVERY,
+    allocation=Allocation.COMPILER, has_tensors=True, targets=_EVERY,
     limit=lambda target: MAX_LOCAL_BYTES,
 )  # fmt: skip
 DSMEM = Space(
     "dsmem", "shared::cluster", "smem_ptr", llvm=7, form=Bytes(32),
-    sharer=Sharer.CLUSTER, allocation=Allocation.MAPPED, is_defined=False, has_tensors=True,
+    sharer=Sharer.CLUSTER, allocation=Allocation.MAPPED, has_tensors=True,
     targets=TargetFamily(90, 78), limit=_cluster_bytes,
 )  # fmt: skip
 CMEM = Space(
     "cmem", "const", "ptr", llvm=4, form=Bytes(64), sharer=Sharer.GRID,
-    allocation=Allocation.CONSTANT, is_defined=True, has_tensors=False, targets=_EVERY,
+    allocation=Allocation.CONSTANT, has_tensors=False, targets=_EVERY,
     limit=lambda target: 64 * 1024,
 )  # fmt: skip
 TMEM = Space(
     "tmem", "tmem", "tmem_ptr", llvm=6, form=Cells(lanes=128, columns=512, warp_lanes=32, unit_bits=32),
-    sharer=Sharer.BLOCK, allocation=Allocation.RUN_TIME, is_defined=False, has_tensors=True,
+    sharer=Sharer.BLOCK, allocation=Allocation.RUN_TIME, has_tensors=True,
     targets=TargetFamily(100, 86, "f"), limit=_tensor_cells,
 )  # fmt: skip
 

@@ -4,6 +4,7 @@ make_tma_atom_A_sm100 and B), and of a tile that the coordinates of its values d
 """
 
 from math import prod
+from types import MappingProxyType
 from typing import Any
 
 from ...base.errors import Code, TilefoldError
@@ -13,7 +14,6 @@ from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layo
 from ...layout.algebra.integers import ScaledBasis
 from ...layout.algebra.inttuple import leaves, product
 from ...layout.algebra.modes import compose_parts
-from ...layout.tma.operand_copy import AXES, blocks_that_share
 from ..scalars.dtypes import DType
 from . import nvgpu
 from .coordinates import as_layout, as_tuple, tuples
@@ -21,6 +21,13 @@ from .nvgpu import TmaCopyOp
 from .tensors import Tensor
 from .tiled_mma import TiledMma
 from .tma import TmaInfo, make_tiled_tma_atom
+
+_AXES = MappingProxyType({"A": 0, "B": 1})
+"""The axis of an operand in (M,N,K), beside K."""
+_SHARED_ALONG = MappingProxyType({"A": 2, "B": 1})
+"""The mode of (V,M,N,K) along which blocks of a cluster need the same part of an operand: those along N that of A,
+those along M that of B, at the same place in their pairs.
+"""
 
 
 def make_tiled_tma_atom_A(
@@ -84,9 +91,9 @@ def _operand(
         ((rows.stride, more.stride), (depth.stride, deeper.stride), *(0 for _ in batches)),
     )
     placed = by_modes if not isinstance(smem, ComposedLayout) else compose_parts(smem.inner, smem.offset, by_modes)
-    of_pair = mma.shape_mnk[AXES[operand]]  # the instructions of a pair are so far apart, of which a block has half
+    of_pair = mma.shape_mnk[_AXES[operand]]  # the instructions of a pair are so far apart, of which a block has half
     kept = rows.size if more.size == 1 else Layout((rows.size, more.size), (1, of_pair))
-    along = 1 if cluster is None else blocks_that_share(operand, as_layout(tuples(cluster)))
+    along = 1 if cluster is None else as_layout(tuples(cluster))[_SHARED_ALONG[operand]].size
     shared = along if op.facts.multicast else 1
     made = make_tiled_tma_atom(op, tensor, placed, (kept, extents[2], *batches), shared, internal_type=internal_type)
     return TmaInfo(made.atom, made.tma_tensor, smem)

@@ -76,7 +76,6 @@ class Whose(Enum):
     """The block whose memory an operand is in."""
 
     OWN = "the own block"
-    PEER = "the other block of a pair"
     MASK = "the blocks of a mask"
 
 

@@ -7,7 +7,6 @@ A column is 32 bits, and a lane 65536 columns; in elements of 16 bits that is 2 
 
 from typing import Any
 
-from ...base.errors import Code, LayoutError
 from ...base.spaces import LANE_SHIFT, TMEM, Cells
 from ..algebra.core import Layout, LayoutLike, cosize
 from ..algebra.recast import recast_layout
@@ -19,8 +18,6 @@ QUARTER = _FORM.warp_lanes
 """The lanes that a warp reaches."""
 CAPACITY = LANES * COLUMNS * CELL
 """The bits of the tensor memory of a multiprocessor."""
-ALLOCATIONS = (32, 64, 128, 256, 512)
-"""The numbers of columns that can be allocated (PTX ISA, tcgen05.alloc)."""
 _COLUMN_MASK = (1 << LANE_SHIFT) - 1
 _WORD = (1 << 32) - 1
 
@@ -48,18 +45,3 @@ def count_columns(layout: LayoutLike, bits: int) -> int:
     """How many columns a tensor reaches, from that of its address on (CuTe's find_tmem_tensor_col_offset)."""
     plain = layout if isinstance(layout, Layout) else layout.outer
     return cosize(recast_layout(plain, bits, CELL)) & _COLUMN_MASK
-
-
-def round_columns(columns: int) -> int:
-    """The columns to allocate for as many as are used (CuTe DSL's get_num_tmem_alloc_cols): a power of two from 32.
-
-    Raises `LayoutError` (E0213) for more than there are.
-    """
-    fitting = [number for number in ALLOCATIONS if number >= columns]
-    if not fitting:
-        raise LayoutError(
-            Code.BAD_ARGUMENT,
-            f"{columns} columns of tensor memory are more than the {COLUMNS} that there are",
-            "use fewer stages or smaller tiles of accumulators",
-        )
-    return fitting[0]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Arguments by name, packed by the kinds of the parameters; device memory, and arrays that other libraries keep there."""
+"""Arguments by name, packed by the kinds of the parameters; device memory, and arrays that other libraries keep
+there.
+"""
 
 import weakref
 from collections.abc import Mapping

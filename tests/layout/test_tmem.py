@@ -17,7 +17,7 @@ from tilefold.layout.atoms.umma_encoding import instruction_descriptor_of
 from tilefold.layout.atoms.umma_smem import make_umma_descriptor, select_umma_mode, swizzling_of, umma_smem_atom
 from tilefold.layout.tiling.tiled_mma import make_tiled_mma
 from tilefold.layout.tiling.tmem_copies import make_tmem_copy
-from tilefold.layout.tmem.cells import ALLOCATIONS, add_elements, count_columns, round_columns
+from tilefold.layout.tmem.cells import add_elements, count_columns
 from tilefold.layout.tmem.fragments import place_matrix, place_stationary
 from tilefold.layout.tmem.scales import place_scales, scales_in_smem, tile_scales
 
@@ -100,10 +100,6 @@ def test_tensor_memory_has_an_end() -> None:
         place_matrix(((32, 64), 1, 1), 1, 32)
     with pytest.raises(LayoutError, match=r"tcgen05\.mma\.ws"):
         place_stationary(((64, 32), 1, 1), 32)
-    assert [round_columns(n) for n in (1, 33, 256, 512)] == [32, 64, 256, 512]
-    assert round_columns(1) in ALLOCATIONS
-    with pytest.raises(LayoutError, match="more than the 512"):
-        round_columns(513)
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32])

@@ -45,7 +45,7 @@ def _cells(target: Target) -> int:
 
 XMEM = Space(
     "xmem", "xmem", "xmem_ptr", llvm=6, form=Cells(lanes=128, columns=512, warp_lanes=32, unit_bits=32),
-    sharer=Sharer.BLOCK, allocation=Allocation.RUN_TIME, is_defined=False, has_tensors=True,
+    sharer=Sharer.BLOCK, allocation=Allocation.RUN_TIME, has_tensors=True,
     targets=TargetFamily(90, 80), limit=_cells,
 )  # fmt: skip
 

@@ -4,17 +4,19 @@
 from collections.abc import Callable
 from typing import Any
 
-from tilefold.layout.algebra.core import Layout, make_layout, size
+from tilefold.layout.algebra.compose import composition
+from tilefold.layout.algebra.core import Layout, LayoutLike, make_identity_layout, make_layout, size
 from tilefold.layout.algebra.divide import tiled_divide
 from tilefold.layout.algebra.integers import add
 from tilefold.layout.algebra.inttuple import transform_leaves
 from tilefold.layout.algebra.modes import group_modes, slice_
 from tilefold.layout.algebra.scalars import RunTimeInt, run_time, value_of
-from tilefold.layout.atoms.tma import TMA_ATOMS
+from tilefold.layout.atoms.tma import TMA_ATOMS, TmaFacts
 from tilefold.layout.atoms.umma_smem import tile_to_mma_shape
 from tilefold.layout.tiling.partition import local_tile
-from tilefold.layout.tma.operand_copy import cluster_by_pairs, make_tma_operand_copy
+from tilefold.layout.tiling.tiled_mma import TiledMma
 from tilefold.layout.tma.partition import compute_multicast_mask, tma_partition
+from tilefold.layout.tma.tma_copy import TmaCopy, copy_of_tile
 
 from .algebra_operations import Inputs
 from .record import parse
@@ -52,6 +54,39 @@ def _coordinate(blocks: Layout, rank: int) -> Any:
         found.append(index % extent)
         index //= extent
     return tuple(found)
+
+
+_AXES = {"A": 0, "B": 1}
+"""The axis of an operand in (M,N,K), beside K."""
+_SHARED_ALONG = {"A": 2, "B": 1}
+"""The mode of (V,M,N,K) along which blocks need the same part of an operand."""
+
+
+def cluster_by_pairs(shape: tuple[int, ...], mma: TiledMma) -> Layout:
+    """The ranks of the blocks of a cluster by (V,M,N,K): V counts the blocks that share a multiplication."""
+    result: Layout = tiled_divide(make_layout(shape), (make_layout(mma.atom.threads),))
+    return result
+
+
+def make_tma_operand_copy(
+    facts: TmaFacts, operand: str, gmem: Layout, smem: LayoutLike, tiler: tuple[Any, ...], mma: TiledMma,
+    cluster: Layout, *, val_bits: int, smem_bits: int | None = None,
+) -> TmaCopy:  # fmt: skip
+    """The TMA copies of a block's part of the operand "A" or "B" to one stage of shared memory, whose layout is
+    ((MN,K),RestMN,RestK).
+
+    `tiler` is that of M, N, K and so on, `cluster` that of `cluster_by_pairs`. Values have `val_bits` bits, and take
+    `smem_bits` in shared memory. Raises `LayoutError` as `make_tma_copy` does.
+    """
+    kept = (tiler[_AXES[operand]], tiler[2], *tiler[3:])
+    tile: Layout = composition(make_identity_layout(gmem.shape), kept)
+    whole = mma.thrfrg(operand, tile)
+    of_block = slice_((0, (None, (None,) * len(whole[1][1]))), whole)
+    assert isinstance(of_block, Layout), "coordinates are not swizzled"
+    shared = cluster[_SHARED_ALONG[operand]].size if facts.multicast else 1
+    return copy_of_tile(
+        facts, gmem, smem, of_block, val_bits=val_bits, multicast=shared, bits=None, smem_bits=smem_bits
+    )
 
 
 def _operand(inputs: Inputs, dynamic: bool) -> Inputs:

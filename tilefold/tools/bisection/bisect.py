@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a launch after each pass, and stops at the first that changes its behaviour. Where all passes keep it, the machine
-code is compared with the operations at stage `instr`: kinds of instructions that the assembler has left out, and those
-that it runs one at a time.
+"""Runs a launch after each pass, and stops at the first that changes its behaviour. Where all passes keep it, the
+machine code is compared with the operations at stage `instr`: kinds of instructions that the assembler has left out,
+and those that it runs one at a time.
 """
 
 import re
