@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
+from ...base.errors import TilefoldError
 from ...base.parameters import KindNamed, kind_named
 from ...base.target import Target
 from ...layout.algebra.core import Layout
@@ -54,7 +55,7 @@ class Build:
             text = ptx.decode()
             artifacts = tuple(_artifact(kernel, cubin or text, kinds) for kernel in record["kernels"])
             return Build(text, cubin, record["log"], artifacts)
-        except (struct.error, KeyError, TypeError) as error:
+        except (struct.error, LookupError, TypeError, AttributeError, TilefoldError) as error:
             raise ValueError(f"not a record of a build: {error}") from error
 
 

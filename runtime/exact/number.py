@@ -255,7 +255,7 @@ class ExactArray(np.ndarray[Any, Any]):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return _wrap(super().__array_function__(func, types, args, kwargs))
 
-    def astype(self, dtype: Any, *args: object, **kwargs: object) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
         """Itself for a floating-point type, whose rounding does not count; integers and truth values of the numbers."""
         kind = np.dtype(dtype).kind
         if kind in "iub":

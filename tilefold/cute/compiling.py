@@ -77,7 +77,7 @@ def _taken(kernel: "CompiledKernel", target: Target, made: "bytes | Exception") 
         return made
     try:
         build = Build.from_bytes(made)
-    except Exception as error:  # of a worker with another version
+    except ValueError as error:  # of a worker with another version
         return error
     kernel.program.store_build(target, build)
     return build
