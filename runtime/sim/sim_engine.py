@@ -3,7 +3,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
@@ -22,14 +22,13 @@ from ..arrays.host_tensors import Multicast, Placing
 from ..engine import Argument, Counters, Launch, LaunchConfig, RunResult, sum_counts
 from ..options import Cooperative, SimOptions
 from ..settings import shows_progress, simulator_processes, wants_tensor_fences
-from .faults import SimulationError, Site, UndefinedReadError, deep_stack, site_of
+from .faults import SimulationError, UndefinedReadError, deep_stack, site_of
 from .launch import Completion, Forgiven, LaunchState, Loads, OutOfStepError, Stream, refuse_output
-from .memory.memories import Memories
+from .memory.memories import Memories, Seats
 from .ordering.liveness import Watch
-from .ordering.schedule import Body, Seats, run_cluster, take_turns
+from .ordering.schedule import ClusterRuns
 from .preparation import Binding, Grid, SimProgram, bind_all, bodies_of, numbered, rules_for
 from .translate import InlineMeanings, RuleOf, Translator
-from .warp import Block, Cluster, Warp
 
 if TYPE_CHECKING:
     from .exact.patterns import Table
@@ -45,8 +44,6 @@ _LANES_IN_STEP = 2048
 """How many threads run in step at most, where a block has no more: NumPy's calls take about as long for fewer."""
 SHARED_BASE = 1024
 """Where a block's shared memory begins. A multiple of all alignments that shared memory needs."""
-_READS = 4
-"""The part of the host's memory, as its divisor, for keeping the reads of blocks that run at the same time apart."""
 
 
 def discard(text: str) -> None:
@@ -288,10 +285,23 @@ class SimEngine:
             if self.progress is not None:
                 self.progress.begin([loop for each in translators for loop in each.loops])
             seats = Seats(spaces)
-            self._build(launch, seats, bindings, site_of(kernel), holds_all=self._holds_all(grids))
+            resident = None if self._holds_all(grids) else self.options.resident
+            seats.build(launch, resident, site_of(kernel))
+            for bound in bindings:
+                spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
+            if self.stream is not None and self.stream.is_overlapped_by(grids[0].config):
+                from .ordering.stream import offer
+
+                offer(self.stream, launch, spaces, bindings)
+            for multicast in launch.multicasts:
+                spaces.global_.arena.remove(multicast.start - spaces.global_.base, multicast.size)
             watch = Watch(launch, seats.digest, [access for each in translators for access in each.accesses])
+            runs = ClusterRuns(
+                launch, seats, codes, translators, watch, self.journal, self.options.seed, self.shuffle_blocks,
+                self.processes,
+            )  # fmt: skip
             try:
-                self._run(launch, seats, codes, translators, watch)
+                runs.run()
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(f"simulator: {watch.where()}")
                 raise
@@ -316,85 +326,3 @@ class SimEngine:
         rules = rules_for(launch, grid.kernel, grid.args, exact=self.options.exact)
         rules = rules if self.watch is None else self.watch(rules)
         return Translator(rules, launch, spaces, self.texts)
-
-    def _build(
-        self, launch: LaunchState, seats: Seats, bindings: list[Binding], site: Site, *, holds_all: bool
-    ) -> None:
-        """Creates the memory, of all clusters at the same time where it `holds_all`, if the budget allows it, and puts
-        the arguments there.
-        """
-        spaces, grids = seats.spaces, launch.grids
-        size, clusters = launch.in_step or grids.most_blocks, len(grids.clusters(launch.in_step))
-        count = clusters if holds_all else min(-(-self.options.resident // size), clusters)
-        # entries of 8 bytes, for each 4 bytes in most kernels
-        tables = max(1, self.limits.bytes // (_READS * 2 * size * spaces.global_.arena.span))
-        readers = 1 if launch.in_step else size * min(count, tables)
-        threads, warps = grids.most_threads, grids.most_warps
-        shadow = 8 if spaces.global_.races else 0  # bytes for each byte: of its last write, and of its last reads
-        need = spaces.global_.arena.allocated * (2 + shadow * (1 + readers))
-        need += count * size * sum(s.arena.allocated for s in spaces.of_blocks) * (2 + shadow * (2 + warps))
-        need += count * size * 2 * spaces.local.frame.size * threads
-        if need > self.limits.bytes:
-            text = f"the launch needs {need} bytes on the host, but its budget is {self.limits.bytes}"
-            hint = "use smaller arguments, allow more by --max-memory, or leave out the race check by --no-races"
-            raise SimulationError(ErrorCode.SIM_MEMORY, text, hint, site=site)
-        spaces.global_.build(readers=readers)
-        seats.build(count, size, size * threads, warps)
-        launch.begun = [[] for _ in range(count)]
-        for bound in bindings:
-            spaces.global_.arena.fill(bound.offset, bound.argument.storage, bound.argument.initialised)
-        if self.stream is not None and self.stream.is_overlapped_by(launch.grids.placed[0].config):
-            from .ordering.stream import offer
-
-            offer(self.stream, launch, spaces, bindings)
-        for multicast in launch.multicasts:
-            spaces.global_.arena.remove(multicast.start - spaces.global_.base, multicast.size)
-
-    def _run(
-        self, launch: LaunchState, seats: Seats, codes: Sequence[Body], translators: Sequence[Translator], watch: Watch
-    ) -> None:
-        """Runs the clusters, one in each seat at the same time; those that may be shared out on several
-        processes, where that takes less time.
-        """
-        order = Random(self.options.seed) if self.options.seed else None
-        clusters = launch.grids.clusters(launch.in_step)
-        if order is not None and self.shuffle_blocks:
-            clusters = order.sample(clusters, len(clusters))
-        runs: dict[Cluster, Iterator[None]] = {}
-        resident: list[Cluster] = []
-        observer = None if self.journal is None else self.journal.schedule
-
-        def begin(part: list[tuple[int, int]]) -> Iterator[Cluster]:
-            launch.coming.extend(part)
-            while launch.coming:
-                number, size = launch.coming.popleft()
-                cluster = Cluster(launch, number, size, launch.tick(), seats.taken, resident)
-                watch.begun += size
-                seats.spaces.reset()
-                code, initial = codes[cluster.grid.index], translators[cluster.grid.index].initial
-                threads = cluster.config.threads
-                for rank in range(1 if launch.in_step else size):
-                    block = Block(cluster, launch.coordinate(cluster.block_number(rank)), rank)
-                    if launch.in_step:
-                        Warp(block, 0, size * threads, list(initial))
-                        continue
-                    for index in range(-(-threads // WARP)):
-                        Warp(block, index, min(WARP, threads - index * WARP), list(initial))
-                launch.tick()  # accesses come after the begin of every block
-                runs[cluster] = run_cluster(cluster, code, order, watch, observer)
-                yield cluster
-
-        def run(part: list[tuple[int, int]]) -> None:
-            for cluster in take_turns(begin(part), seats, order):
-                if next(runs[cluster], self) is self:
-                    del runs[cluster]
-                    seats.spaces.end(cluster)
-                    if self.journal is not None and self.journal.is_done(cluster):
-                        return
-
-        if launch.shares and len(clusters) > 2 and self.processes != 1:
-            from .processes import Ledger, run_by_processes
-
-            run_by_processes(clusters, self.processes, run, Ledger(launch, seats.spaces.global_, translators[0]))
-        else:
-            run(clusters)

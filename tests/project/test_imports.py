@@ -38,8 +38,8 @@ LAZY: Mapping[str, str] = {
     "tilefold.passes.expand_atoms": "few kernels have tensor memory",
     "tilefold.passes.lower_tensors": "few kernels print, multiply matrices or copy by tensor maps",
     "tilefold.runtime.sim.rules.scf": "few kernels have a loop without a bound",
-    "tilefold.runtime.sim.sim_engine": "few launches fail, take long, or run on several processes",
-    "tilefold.runtime.sim.ordering.schedule": "few kernels copy in bulk",
+    "tilefold.runtime.sim.sim_engine": "few launches fail, take long, or overlap another",
+    "tilefold.runtime.sim.ordering.schedule": "few kernels copy in bulk, wait forever, or run on several processes",
     "tilefold.runtime.sim.ordering.races": "few kernels copy by tensor maps in memory",
     **dict.fromkeys(
         ("tilefold.runtime.sim.memory.refusals", "tilefold.runtime.sim.memory.spaces"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The memories of a launch, by the rows of the table of spaces; and those of a block whose cells have a lane and a
-column, and whose columns the kernel allocates while it runs.
+"""The memories of a launch, by the rows of the table of spaces; those of a block whose cells have a lane and a column,
+and whose columns the kernel allocates while it runs; and the seats of clusters that run at the same time.
 """
 
 from dataclasses import dataclass, field
@@ -14,11 +14,14 @@ from ....base.spaces import GMEM, LANE_SHIFT, SMEM, Allocation, Cells, Sharer
 from ....base.spaces import Space as MemorySpace
 from ...engine import NumPyArray
 from ..faults import SimulationError, Site
-from ..launch import Loads
+from ..launch import LaunchState, Loads
 from ..warp import Cluster, Warp
 from .arena import ABSENT, UNWRITTEN, Access, Arena
 from .local import LocalSpace
 from .spaces import Space
+
+_READS = 4
+"""The part of the host's memory, as its divisor, for keeping the reads of blocks that run at the same time apart."""
 
 
 @final
@@ -193,3 +196,65 @@ class Memories:
             made = self.of_cells[space] = cell_space(space, self.shared.races)
             made.journal = self.global_.journal
         return self.of_cells[space]
+
+
+@dataclass(slots=True)
+class Seats:
+    """The places of the clusters that run at the same time. The memory of the one that goes on is in `spaces`, that of
+    the others is kept here.
+    """
+
+    spaces: Memories
+    kept: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
+    taken: int = 0
+    """The seat of the cluster that goes on."""
+
+    def build(self, launch: LaunchState, resident: int | None, site: Site) -> None:
+        """Creates global memory, and that of clusters with `resident` blocks, or of all clusters. SimulationError
+        (E3211) where the launch's budget does not allow it.
+        """
+        spaces, grids, budget = self.spaces, launch.grids, launch.budget.bytes
+        size, clusters = launch.in_step or grids.most_blocks, len(grids.clusters(launch.in_step))
+        count = clusters if resident is None else min(-(-resident // size), clusters)
+        # entries of 8 bytes, for each 4 bytes in most kernels
+        tables = max(1, budget // (_READS * 2 * size * spaces.global_.arena.span))
+        readers = 1 if launch.in_step else size * min(count, tables)
+        threads, warps = grids.most_threads, grids.most_warps
+        shadow = 8 if spaces.global_.races else 0  # bytes for each byte: of its last write, and of its last reads
+        need = spaces.global_.arena.allocated * (2 + shadow * (1 + readers))
+        need += count * size * sum(s.arena.allocated for s in spaces.of_blocks) * (2 + shadow * (2 + warps))
+        need += count * size * 2 * spaces.local.frame.size * threads
+        if need > budget:
+            text = f"the launch needs {need} bytes on the host, but its budget is {budget}"
+            hint = "use smaller arguments, allow more by --max-memory, or leave out the race check by --no-races"
+            raise SimulationError(Code.SIM_MEMORY, text, hint, site=site)
+        spaces.global_.build(readers=readers)
+        for _ in range(count):
+            for space in spaces.of_blocks:
+                space.build(size, warps)
+            spaces.local.build(size * threads)
+            self.kept.append(self._memory())
+        self.taken = count - 1
+        launch.begun = [[] for _ in range(count)]
+
+    def take(self, seat: int) -> None:
+        """Resumes the cluster of a seat."""
+        if seat != self.taken:
+            self.kept[self.taken] = self._memory()
+            *blocks, local = self.kept[seat]
+            for space, memory in zip(self.spaces.of_blocks, blocks, strict=True):
+                space.assume(memory)
+            self.spaces.local.assume(local)
+            self.taken = seat
+
+    def _memory(self) -> tuple[Any, ...]:
+        return *(space.private() for space in self.spaces.of_blocks), self.spaces.local.private()
+
+    def digest(self) -> int:
+        """A checksum of all bytes of all seats, and their states."""
+        mine, total = self.taken, 0
+        for seat in range(len(self.kept)):
+            self.take(seat)
+            total = crc32(self.spaces.digest().to_bytes(4, "little"), total)
+        self.take(mine)
+        return total

@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Running the warps of a cluster: which is next, and when a barrier or an mbarrier lets them go on; and the clusters
-that run at the same time, each in a seat with shared and local memory of its own.
+"""Running the clusters of a launch, and the warps of each: which is next, and when a barrier or an mbarrier lets it go
+on.
 """
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from random import Random
-from typing import Any, Protocol, TypeAlias
-from zlib import crc32
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from ....base.errors import Code as ErrorCode
 from ....base.target import WARP
 from ..events import Barrier, Event, Pause, ScheduleObserver, Suspension, Until, total_votes
-from ..faults import SimulationError, Site
-from ..memory.memories import Memories
+from ..faults import Site
+from ..launch import LaunchState
+from ..memory.memories import Seats
+from ..translate import Translator
 from ..warp import Block, Cluster, Warp
 from .asynchronous import InFlight, Trackers
 from .clocks import Clock
 from .knowledge import meet_block, meet_warps, whole_snapshot
 from .liveness import Watch
+
+if TYPE_CHECKING:
+    from ..memory.journal import Journal
 
 Entry: TypeAlias = tuple[Warp, Suspension, Barrier, Clock | None]
 """A warp at a barrier, and the knowledge with which it has arrived where not all threads of the block meet."""
@@ -43,9 +46,9 @@ class Meeting:
     """
 
     @property
-    def waiting(self) -> list[Warp]:
-        """The warps that wait here."""
-        return [warp for warp, _, barrier, _ in self.arrived if barrier.waits]
+    def waiting(self) -> list[tuple[Warp, Site]]:
+        """The warps that wait here, with their operations."""
+        return [(warp, barrier.site) for warp, _, barrier, _ in self.arrived if barrier.waits]
 
     def is_complete(self, left: Sequence[Warp]) -> bool:
         """Whether all that meet here have arrived, where these warps of the block have not returned: whole warps that
@@ -99,7 +102,7 @@ class Meeting:
                 (warp, barrier.site, int(offer.times[warp.first_index]))
                 for (warp, _, barrier, _), offer in zip(self.arrived, offers, strict=True)
             ]
-            meet_warps(offers, self.waiting)
+            meet_warps(offers, [warp for warp, _ in self.waiting])
         if self.observer is not None:
             self.observer.meets([(warp, barrier) for warp, _, barrier, _ in self.arrived])
         votes = [barrier.votes for _, _, barrier, _ in self.arrived if barrier.votes is not None]
@@ -197,7 +200,11 @@ def run_cluster(
     for check in cluster.end_checks:
         check(ended)
     if len(ended) < len(cluster.warps):
-        _refuse([meetings[key] for key in sorted(meetings)], held, ended)
+        from .stuck import IncompleteBarrier, refuse
+
+        waits = [meetings[key] for key in sorted(meetings) if meetings[key].arrived]
+        barriers = [IncompleteBarrier(m.block, m.number, m.phase, m.missing(), m.waiting) for m in waits]
+        refuse(barriers, held, ended)
     for barrier in cluster.state(Trackers).rows.values():
         barrier.end()
     if any((work := warp.state(InFlight)).loads or work.stores for warp in cluster.warps):
@@ -220,85 +227,6 @@ def _wake(held: Held, ready: list[tuple[Warp, Suspension]], observer: ScheduleOb
     return bool(woken)
 
 
-def _refuse(meetings: Sequence[Meeting], held: Held, ended: Sequence[Warp]) -> None:
-    """Raises the fault of warps that wait forever: it names each barrier and mbarrier and its missing arrivals."""
-    stuck = [(warp, barrier.site, f"barrier {m.number}", None) for m in meetings for warp, _, barrier, _ in m.arrived
-             if barrier.waits]  # fmt: skip
-    stuck += [(warp, until.site, until.describe()[0], until) for warp, _, until in held]
-    first, site, place, until = min(stuck, key=_culprit)
-    parts = [
-        f"barrier {meeting.number}{_of_block(meeting.block)}, phase {meeting.phase}: {meeting.missing()}, "
-        f"{_warps(meeting.waiting, 'wait')}"
-        for meeting in meetings
-        if meeting.arrived
-    ]
-    states = sorted(((until.describe(), warp) for warp, _, until in held), key=lambda entry: entry[0])
-    for (title, state), group in groupby(states, key=lambda entry: entry[0]):
-        parts.append(f"{title}, {state}, {_warps([warp for _, warp in group], 'wait')}")
-    if ended:
-        parts.append(_warps(ended, "have ended"))
-    until = held[0][2] if until is None and held else until
-    hint = "every thread of the block must execute the same barriers"
-    if until is not None:
-        misdirected = _hint_misdirected(first.block.cluster)
-        telling = next((wait for wait in (until, *(wait for _, _, wait in held)) if wait.has_begun()), until)
-        place = telling.describe()[0]
-        cause = "" if misdirected else telling.cause(any(title != place for _, _, title, _ in stuck))
-        where = f"{place}: " if telling is not until and cause else ""
-        hint = (f"{where}{cause}: {telling.hint}" if cause else telling.hint) + misdirected
-    raise SimulationError(
-        ErrorCode.SIM_BARRIER if until is None else until.code,
-        f"warp {first.index} waits at {place} forever; {'; '.join(parts)}",
-        hint,
-        site=site,
-        block=first.block.coordinate,
-        thread=first.block.thread(first.first_thread),
-        grids=[first.block.cluster.grid.index],
-    )
-
-
-def _culprit(entry: tuple[Warp, Site, str, Until | None]) -> tuple[bool, bool, int]:
-    """The order of warps that wait forever: those first that wait for something that others may wait for in turn, and
-    those last that wait for all others of the cluster.
-    """
-    warp, site, _, until = entry
-    is_barrier = until is None or until.code is ErrorCode.SIM_BARRIER
-    return is_barrier, "cluster" in site.op, warp.first_index
-
-
-def _of_block(block: Block) -> str:
-    """The block in words, where there are several that run."""
-    cluster = block.cluster
-    return f" of {cluster.name(block.rank)}" if cluster.size > 1 or not cluster.launch.grids.is_single else ""
-
-
-def _warps(warps: Iterable[Warp], do: str) -> str:
-    """Some warps and their state, in words."""
-    chosen = sorted(warps, key=lambda warp: warp.first_index)
-    blocks = groupby(chosen, key=lambda warp: warp.block)
-    names = [", ".join(str(warp.index) for warp in group) + _of_block(block) for block, group in blocks]
-    if len(chosen) < 2:
-        do = {"wait": "waits", "have ended": "has ended"}[do]
-    return " ".join(
-        ["warps" if len(chosen) > 1 else "warp" if chosen else "no warp", *(names and [" and ".join(names)]), do]
-    )
-
-
-def _hint_misdirected(cluster: Cluster) -> str:
-    """An addition to the hint where threads wait forever and an mbarrier that is known to the cluster lacks all
-    arrivals of other blocks, while that of another block at the same place has more.
-    """
-    for barrier in cluster.state(Trackers).rows.values():
-        for other in cluster.state(Trackers).rows.values():
-            more = other.place == barrier.place and other.arrived > barrier.arrived
-            if more and barrier.is_published and not barrier.is_reached:
-                block = cluster.name(other.maker // cluster.config.threads)
-                counts = f"{other.arrived} arrivals, this one {barrier.arrived}, none by other blocks"
-                text = "a thread arrives at a peer's mbarrier by the address from ptx.mapa, a commit by its mask"
-                return f"; the mbarrier of {block} at the same place has {counts}: {text}"
-    return ""
-
-
 def _progress(cluster: Cluster) -> None:
     """Completes some of the operations that mbarriers track, where that happens at random times."""
     chance = cluster.launch.chance
@@ -306,49 +234,6 @@ def _progress(cluster: Cluster) -> None:
         for barrier in cluster.state(Trackers).rows.values():
             if barrier.tracked and chance.random() < 0.5:
                 barrier.land()
-
-
-@dataclass(slots=True)
-class Seats:
-    """The places of the clusters that run at the same time. The memory of the one that goes on is in `spaces`, that of
-    the others is kept here.
-    """
-
-    spaces: Memories
-    kept: list[tuple[Any, ...]] = field(default_factory=list[tuple[Any, ...]])
-    taken: int = 0
-    """The seat of the cluster that goes on."""
-
-    def build(self, count: int, cluster: int, threads: int, warps: int) -> None:
-        """Creates the memory of a number of clusters, each with its numbers of blocks, threads and warps of a block."""
-        for _ in range(count):
-            for space in self.spaces.of_blocks:
-                space.build(cluster, warps)
-            self.spaces.local.build(threads)
-            self.kept.append(self._memory())
-        self.taken = count - 1
-
-    def take(self, seat: int) -> None:
-        """Resumes the cluster of a seat."""
-        if seat != self.taken:
-            self.kept[self.taken] = self._memory()
-            *blocks, local = self.kept[seat]
-            for space, memory in zip(self.spaces.of_blocks, blocks, strict=True):
-                space.assume(memory)
-            self.spaces.local.assume(local)
-            self.taken = seat
-
-    def _memory(self) -> tuple[Any, ...]:
-        return *(space.private() for space in self.spaces.of_blocks), self.spaces.local.private()
-
-    def digest(self) -> int:
-        """A checksum of all bytes of all seats, and their states."""
-        mine, total = self.taken, 0
-        for seat in range(len(self.kept)):
-            self.take(seat)
-            total = crc32(self.spaces.digest().to_bytes(4, "little"), total)
-        self.take(mine)
-        return total
 
 
 def take_turns(begin: Iterable[Cluster], seats: Seats, order: Random | None) -> Iterator[Cluster]:
@@ -376,3 +261,72 @@ def take_turns(begin: Iterable[Cluster], seats: Seats, order: Random | None) -> 
             running.append(cluster)
         else:
             free.append(cluster.seat)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRuns:
+    """The runs of a launch's clusters: the code of each grid's kernel, and the `watch` on their warps. With `seed`,
+    warps are picked at random, and clusters where they are `shuffled`, too. `processes` is how many may share out
+    clusters that do not order themselves; None is one a core, or fewer.
+    """
+
+    launch: LaunchState
+    seats: Seats
+    codes: Sequence[Body]
+    translators: Sequence[Translator]
+    watch: Watch
+    journal: "Journal | None"
+    seed: int
+    shuffled: bool
+    processes: int | None
+
+    def run(self) -> None:
+        """Runs all, one in each seat at the same time; those that may be shared out on several processes, where that
+        takes less time.
+        """
+        launch = self.launch
+        order = Random(self.seed) if self.seed else None
+        clusters = launch.grids.clusters(launch.in_step)
+        if order is not None and self.shuffled:
+            clusters = order.sample(clusters, len(clusters))
+        runs: dict[Cluster, Iterator[None]] = {}
+        resident: list[Cluster] = []
+        observer = None if self.journal is None else self.journal.schedule
+
+        def run(part: list[tuple[int, int]]) -> None:
+            launch.coming.extend(part)
+            for cluster in take_turns(self._begin(resident), self.seats, order):
+                if cluster not in runs:
+                    runs[cluster] = run_cluster(cluster, self.codes[cluster.grid.index], order, self.watch, observer)
+                if next(runs[cluster], self) is self:
+                    del runs[cluster]
+                    self.seats.spaces.end(cluster)
+                    if self.journal is not None and self.journal.is_done(cluster):
+                        return
+
+        if launch.shares and len(clusters) > 2 and self.processes != 1:
+            from ..processes import Ledger, run_by_processes
+
+            ledger = Ledger(launch, self.seats.spaces.global_, self.translators[0])
+            run_by_processes(clusters, self.processes, run, ledger)
+        else:
+            run(clusters)
+
+    def _begin(self, resident: list[Cluster]) -> Iterator[Cluster]:
+        """The clusters that come, each with its warps and with memory in the seat that is taken."""
+        launch = self.launch
+        while launch.coming:
+            number, size = launch.coming.popleft()
+            cluster = Cluster(launch, number, size, launch.tick(), self.seats.taken, resident)
+            self.watch.begun += size
+            self.seats.spaces.reset()
+            initial, threads = self.translators[cluster.grid.index].initial, cluster.config.threads
+            for rank in range(1 if launch.in_step else size):
+                block = Block(cluster, launch.coordinate(cluster.block_number(rank)), rank)
+                if launch.in_step:
+                    Warp(block, 0, size * threads, list(initial))
+                    continue
+                for index in range(-(-threads // WARP)):
+                    Warp(block, index, min(WARP, threads - index * WARP), list(initial))
+            launch.tick()  # accesses come after the begin of every block
+            yield cluster
