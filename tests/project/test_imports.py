@@ -40,7 +40,7 @@ LAZY: Mapping[str, str] = {
     "tilefold.runtime.sim.rules.scf": "few kernels have a loop without a bound",
     "tilefold.runtime.sim.sim_engine": "few launches fail, take long, or overlap another",
     "tilefold.runtime.sim.ordering.schedule": "few kernels copy in bulk, wait forever, or run on several processes",
-    "tilefold.runtime.sim.ordering.races": "few kernels copy by tensor maps in memory",
+    "tilefold.runtime.sim.ordering.races": "few kernels have atomic accesses, or copy by tensor maps in memory",
     **dict.fromkeys(
         ("tilefold.runtime.sim.memory.refusals", "tilefold.runtime.sim.memory.spaces"),
         "few launches fail, or reach into the shared memory of other blocks",

@@ -172,12 +172,14 @@ class Space(SpaceState):
         if self.shadow is not None:
             self.shadow.date(rows, width, time, agents)
 
-    def read_by(self, warp: Warp, lane: int, rows: NumPyArray, width: int, agent: int, apart: bool = False) -> None:
-        """Ends the reads of rows by an operation of a lane, as those of an agent made now, kept `apart` from others."""
+    def read_by(self, warp: Warp, lane: int, rows: NumPyArray, width: int, agent: int, each: bool = False) -> None:
+        """Ends the reads of rows by an operation of a lane, as those of an agent made now; `each` of concurrent ones is
+        kept.
+        """
         if self.shadow is not None:
             before = warp.mask_state()
             warp.spread(lane, len(rows))
-            self.shadow.date_reads(warp, rows, width, agent, apart)
+            self.shadow.date_reads(warp, rows, width, agent, each)
             warp.restore(before)
 
     def update(self, warp: Warp, access: Access, address: Value, how: Atomic) -> Bytes:

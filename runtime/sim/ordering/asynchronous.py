@@ -42,7 +42,7 @@ class Readable(Protocol):
 
     races: bool
 
-    def read_by(self, warp: Warp, lane: int, rows: NumPyArray, width: int, agent: int, apart: bool = False) -> None:
+    def read_by(self, warp: Warp, lane: int, rows: NumPyArray, width: int, agent: int, each: bool = False) -> None:
         """Ends the reads of rows by an operation of a lane, as those of an agent made now."""
         ...
 

@@ -134,7 +134,7 @@ def _end_reads(operation: Operation, agent: int) -> None:
     operation.source, operation.further = None, ()
     for read in (*(() if source is None else (source,)), *maps):
         lane, is_map = int(read.lanes[0]), read is not source
-        read.memory.read_by(operation.issuer, lane, read.rows, read.width, agent, apart=is_map)
+        read.memory.read_by(operation.issuer, lane, read.rows, read.width, agent, each=is_map)
 
 
 def _land(operation: Operation, agent: int) -> None:

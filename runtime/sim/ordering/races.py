@@ -47,7 +47,7 @@ from .knowledge import (
 
 if TYPE_CHECKING:
     from ..warp import Warp
-    from .reads_apart import ReadsApart
+    from .unordered_accesses import ConcurrentReads, CoveredWrites
 
 
 class RaceShadow:
@@ -67,9 +67,8 @@ class RaceShadow:
         self._reads: Entries = np.zeros((tables, size // self._granule), np.int64)
         self._latest: Entries = self._reads[0].copy()
         """The latest of the reads in all tables, where these are several."""
-        self._covered: dict[int, dict[int, int]] = {}
-        """By byte, the times of writes that later atomic ones have covered, by agent and whether they are atomic."""
-        self._apart: ReadsApart | None = None
+        self._covered: CoveredWrites | None = None
+        self._concurrent: ConcurrentReads | None = None
         self._view()
 
     def _view(self) -> None:
@@ -86,9 +85,9 @@ class RaceShadow:
             return
         self._writes, self._reads, self._latest = (widened(x, parts) for x in (self._writes, self._reads, self._latest))
         self._granule = width
-        self._covered = {byte + part * width: writes for byte, writes in self._covered.items() for part in range(parts)}
-        if self._apart is not None:
-            self._apart.refine(parts, width)
+        for more in (self._covered, self._concurrent):
+            if more is not None:
+                more.refine(parts, width)
         self._view()
 
     def reset(self) -> None:
@@ -96,8 +95,7 @@ class RaceShadow:
         self._writes[:] = 0
         self._reads[:] = 0
         self._latest[:] = 0
-        self._covered.clear()
-        self._apart = None
+        self._covered = self._concurrent = None
 
     def written(self, rows: NumPyArray, width: int) -> NDArray[np.bool_]:
         """Which rows have been written since the shadow began."""
@@ -167,55 +165,13 @@ class RaceShadow:
             return first_conflict(bad, entries, True, width)
         if not (entries & SEVERAL).any() and warp.launch.is_widest(scope):
             return None
-        conflict = self._first_of_more(warp, rows, entries, atomic) if (entries & MORE).any() else None
+        conflict = None
+        if self._covered is not None and (entries & MORE).any():
+            conflict = self._covered.first_unordered(warp, rows, entries, atomic, self._granule)
         if conflict is not None or not atomic or (unordered := self._unordered(warp, entries & ~SEVERAL)) is None:
             return conflict
         bad = beyond_scope(warp, entries, scope) & unordered
         return replace(first_conflict(bad, entries, True, width), narrow=True) if bad.any() else None
-
-    def _first_of_more(self, warp: "Warp", rows: NumPyArray, entries: Entries, atomic: bool) -> Conflict | None:
-        """The first conflict with a write that later atomic ones have taken the place of."""
-        horizon, start = horizon_of(warp), 0 if self._forgets else warp.block.cluster.start
-        if not self._forgets and len(warp.launch.begun) > 1:
-            horizon = start  # another cluster may have written since
-        known: set[int] = set()
-        for index, place in np.argwhere((entries & MORE) != 0).tolist():
-            byte = self._granule * (int(rows[index]) * entries.shape[1] + place)
-            if byte in known:
-                continue
-            open = [
-                time << 32 | agent & (AGENT | ATOMIC)
-                for agent, time in self._covered[byte].items()
-                if not (atomic and agent & ATOMIC) and not start <= time < horizon
-            ]
-            if not open:
-                known.add(byte)
-                continue
-            writes, before = np.array([open]), warp.mask_state()
-            warp.spread(int(warp.lane_numbers()[index]), 1)
-            bad = self._unordered(warp, writes)
-            warp.restore(before)
-            if bad is not None:
-                entry, byte = int(writes[bad][0]), place * self._granule
-                return Conflict(index, byte, entry & AGENT, entry >> 32, True, bool(entry & ATOMIC))
-        return None
-
-    def _cover(self, warp: "Warp", rows: NumPyArray, entries: Entries, reads: bool) -> NDArray[np.bool_]:
-        """Keeps the writes that are covered by atomic ones now: plain ones, and atomic ones that nothing orders, unless
-        the operation `reads` these; which entries have such.
-        """
-        more, atomic = (entries & MORE) != 0, (entries & ATOMIC) != 0
-        covered = (entries != 0) & ~atomic
-        other = atomic & ((entries & AGENT) != warp.active_agents()[:, None]) & (not reads)
-        unordered = self._unordered(warp, np.where(other, entries & ~SEVERAL, 0)) if other.any() else None
-        if unordered is not None:
-            covered |= unordered
-        for index, place in np.argwhere(covered).tolist():
-            byte = self._granule * (int(rows[index]) * entries.shape[1] + place)
-            entry = int(entries[index, place])
-            others = self._covered.get(byte, {}) if more[index, place] else {}
-            self._covered[byte] = {**others, entry & (AGENT | ATOMIC): entry >> 32}
-        return more | covered
 
     def _first_access(
         self, warp: "Warp", rows: NumPyArray, width: int, atomic: bool = False, scope: str = "gpu"
@@ -232,16 +188,25 @@ class RaceShadow:
             entries = np.moveaxis(tables[:, rows], 0, 2).reshape(len(rows), -1)
         bad = self._unordered(warp, entries, atomic, np.ones(entries.shape, bool))
         if bad is None:
-            return None if self._apart is None else self._apart.first_unordered(warp, rows, width, self._granule)
+            if self._concurrent is None:
+                return None
+            return self._concurrent.first_unordered(warp, rows, width, self._granule)
         conflict = first_conflict(bad, entries, False, width)
         return replace(conflict, byte=conflict.byte // self._granule * self._granule)
 
-    def _kept_apart(self) -> "ReadsApart":
-        """Reads that are kept apart, of which few kernels have any."""
-        from .reads_apart import ReadsApart
+    def _keep_concurrent(
+        self, warp: "Warp", rows: NumPyArray, earlier: Entries, concurrent: "NDArray[np.bool_] | None"
+    ) -> None:
+        from .unordered_accesses import ConcurrentReads
 
-        self._apart = self._apart or ReadsApart(self._unordered)
-        return self._apart
+        self._concurrent = self._concurrent or ConcurrentReads(self._unordered)
+        self._concurrent.keep(warp, rows, earlier, concurrent, self._granule)
+
+    def _cover(self, warp: "Warp", rows: NumPyArray, entries: Entries, reads: bool) -> NDArray[np.bool_]:
+        from .unordered_accesses import CoveredWrites
+
+        self._covered = self._covered or CoveredWrites(self._unordered, self._forgets)
+        return self._covered.cover(warp, rows, entries, reads, self._granule)
 
     def _own_reads(self, warp: "Warp", rows: NumPyArray, width: int) -> Entries:
         """The table of the warp's reads. Each warp of the cluster has its own table for reads of peers' memory, which
@@ -276,7 +241,7 @@ class RaceShadow:
         earlier, now = table.take(own, axis=0), warp.stamps()
         concurrent = self._unordered(warp, earlier)
         if concurrent is not None and (of_copies := concurrent & (earlier & ASYNC != 0)).any():
-            self._kept_apart().keep(warp, rows, earlier, of_copies, self._granule)
+            self._keep_concurrent(warp, rows, earlier, of_copies)
             concurrent &= ~of_copies
         table[own] = now if concurrent is None else np.where(concurrent, read_by_several(warp, earlier, now), now)
         shared = ((table[own, 0] ^ now[:, 0]) & AGENT) != 0
@@ -291,16 +256,16 @@ class RaceShadow:
             self._latest_rows[width][rows] = now
         return None
 
-    def date_reads(self, warp: "Warp", rows: NumPyArray, width: int, agent: int, apart: bool = False) -> None:
+    def date_reads(self, warp: "Warp", rows: NumPyArray, width: int, agent: int, each: bool = False) -> None:
         """Records that an asynchronous operation of each active lane has read a row as an agent, without a check. Where
-        reads of the rows are kept `apart`, which takes time, a write that knows each of them is ordered after all.
+        `each` read of the rows is kept, which takes time, a write that knows each of them is ordered after all.
         """
         table = self._own_reads(warp, rows, width)
         earlier, now = table[rows], np.full((len(rows), 1), warp.launch.clock << 32 | PROXIED | agent)
         if (concurrent := self._unordered(warp, earlier)) is not None:
             concurrent &= (earlier & (AGENT | SEVERAL)) != agent
-        if apart:
-            self._kept_apart().keep(warp, rows, earlier, concurrent, self._granule)
+        if each:
+            self._keep_concurrent(warp, rows, earlier, concurrent)
         elif concurrent is not None:
             shared = now & ~AGENT | SEVERAL_BLOCKS if agent & ASYNC else read_by_several(warp, earlier, now)
             now = np.where(concurrent, shared, now)
