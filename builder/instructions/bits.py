@@ -13,9 +13,9 @@ from xdsl.dialects import arith
 from ...base.errors import Code, TilefoldError
 from ...dialects import ptx
 from ..scalars.casts import common_type
-from ..scalars.dtypes import DTYPES, Boolean, DType, Index, Int32, Int64, Uint32, as_dtype
+from ..scalars.dtypes import DTYPES, Boolean, DType, Float32, Index, Int32, Int64, Uint32, as_dtype
 from ..scalars.operators import Operand
-from ..scalars.values import Int, Value, as_value, compare, convert, wrap
+from ..scalars.values import Int, Scalar, Value, as_value, compare, convert, wrap
 from ..tensors.allocation import make_rmem_tensor
 from ..tensors.fragments import Vec, elementwise, load, store
 from ..tensors.pointers import recast_tensor
@@ -31,6 +31,23 @@ def popc(value: object) -> Operand:
 def clz(value: object) -> Operand:
     """The number of leading zero bits of an integer, as an Int32; all bits for 0."""
     return _count_bits(ops.CountLeadingZerosOp, value)
+
+
+def cvt_f32_tf32(src: Scalar) -> Operand:
+    """The bits of the TFloat32 nearest to a Float32, of two equally near ones the larger magnitude, as an Int32 (PTX
+    ISA, cvt.rna.tf32).
+    """
+    return inline_ptx("cvt.rna.tf32.f32 $0, $1;", "=r,f", convert(src, Float32), results=Int32.mlir_type)
+
+
+def sext_unpacked_i4_i8_intrinsic(vec_i4: Vec, length: int) -> Vec:
+    """`length` integers of 4 bits, each the low half of an Int8, as Int8."""
+    return ((vec_i4.to(Int32) << 28) >> 28).to(DTYPES["Int8"])
+
+
+def log2_of_pow2_int(a: "Operand | int") -> Operand:
+    """The exponent of a power of two, as an Int32, or an int of an int."""
+    return a.bit_length() - 1 if isinstance(a, int) else 31 - clz(a)
 
 
 def _count_bits(op: Callable[[Operand], Operand], x: object) -> Operand:

@@ -6,7 +6,6 @@ of all threads of a cluster.
 from dataclasses import replace
 from typing import overload
 
-from ...base.errors import Code, TilefoldError
 from ...base.target import MAX_CLUSTER
 from ...dialects import gpu, ptx
 from ...dialects.ptx.launch_control import ANSWER, ANSWER_BYTES
@@ -17,7 +16,7 @@ from ..scalars.dtypes import Int32, of_sign
 from ..scalars.operators import Operand
 from ..scalars.values import Int, Scalar, convert, wrap
 from ..tensors.coordinates import as_tuple
-from ..tensors.tensors import Address, Pointer, Tensor, address_of
+from ..tensors.tensors import Address, Pointer, Tensor, address_of, remote
 from ..tracing.state import emit
 from .arch import block_idx, coordinates
 from .warp import shuffle_sync
@@ -153,15 +152,6 @@ def red_async(kind: str, at: Address | Pointer, value: Scalar, mbarrier: Address
     place = remote(at)
     operand = convert(value, place.dtype).ssa
     emit(ptx.RedAsyncOp(operand, place.ssa, remote(mbarrier).ssa, of_sign(kind, place.dtype)))
-
-
-def remote(at: object) -> Address:
-    """The address of a pointer or an address of a block of the cluster. Raises TilefoldError (E5002) for another."""
-    address = address_of(at)
-    if address.ssa.type != ptx.SHARED_CLUSTER:
-        hint = "write cute.arch.mapa(tensor.ptr(i, j), rank)"
-        raise TilefoldError(Code.BUILD_VALUE, "the address is not in the shared memory of a block of the cluster", hint)
-    return address
 
 
 def make_warp_uniform(value: object) -> Operand:

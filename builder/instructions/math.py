@@ -86,6 +86,22 @@ def div(x: Operand, y: Operand, fastmath: bool = False) -> Operand:
     return Float(insert_value(arith.DivfOp(contract_sum(a.ssa), contract_sum(b.ssa), APPROXIMATE)), dtype)
 
 
+def log1p(x: Operand, fastmath: bool = False) -> Operand:
+    """The natural logarithm of 1 + x, of a number, a value or each element of a fragment, accurate also near 0: the
+    error of log(1 + x) is taken back by what the addition loses (Higham, Accuracy and Stability, 1.14.1). With
+    `fastmath` it is that of `log` of the sum.
+    """
+    if is_number(x):
+        return of_number("log1p", python.log1p, x)
+    check_operand(x)
+    if fastmath:
+        return log(x + 1.0, fastmath=True)
+    given = x.to(unary_type("log", x.dtype))
+    total = given + 1.0
+    added = total - 1.0
+    return where(added == 0.0, given, where(added == given, log(total), log(total) * (given / added)))
+
+
 def of_number(name: str, function: Callable[..., float], *given: float) -> float:
     """A function of Python numbers. TilefoldError (E5002) where it has no result."""
     try:
@@ -115,10 +131,15 @@ round_even = _function(
 trunc = _function("trunc", "The integer part, as a float", lambda x: float(python.trunc(x)))
 
 
-def absolute(x: Operand) -> Operand:
-    """The absolute value."""
+def absolute(x: Operand, fastmath: bool = False) -> Operand:
+    """The absolute value, whatever `fastmath`."""
     check_operand(x)
     return abs(x)
+
+
+def mul(x: Operand, y: Operand, fastmath: bool = False) -> Operand:
+    """`x * y`, of numbers, values or the elements of fragments, whatever `fastmath`."""
+    return x * y
 
 
 def fma(a: Operand, b: Operand, c: Operand) -> Operand:

@@ -39,6 +39,11 @@ class NamedBarrier:
                 f"{self.num_threads!r} threads meet at a barrier", "whole warps meet: a multiple of 32"
             )
 
+    @classmethod
+    def create(cls, barrier_id: Any, num_threads: int) -> Self:
+        """The barrier of a number for as many threads."""
+        return cls(barrier_id, num_threads)
+
     def arrive_and_wait(self) -> None:
         """Waits until all the threads arrive; then sees their earlier writes."""
         arch.barrier(barrier_id=self.barrier_id, number_of_threads=self.num_threads)

@@ -86,20 +86,24 @@ def emit_copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None", **by: Any) 
     predicates = None if pred is None else _predicates(pred)
     if source is not src:
         store(source, load(src))
+    bytes_of_target = target
     if target is not dst and pred is not None:
         store(target, load(dst))  # where nothing is copied, it stays
-    moved: list[Elements] = [source, target] if predicates is None else [source, target, predicates]
-    if not by and _differ_in_rank(source, target):
-        moved = [group_modes(tensor, 0) for tensor in moved]
-    emit(CopyOp(moved[0].ssa, moved[1].ssa, pred=moved[2].ssa if predicates is not None else None, **by))
-    if target is not dst:
-        store(dst, load(target))
+    if not by:
+        source, target, predicates = of_one_rank(source, target, predicates)
+    emit(CopyOp(source.ssa, target.ssa, pred=None if predicates is None else predicates.ssa, **by))
+    if bytes_of_target is not dst:
+        store(dst, load(bytes_of_target))
 
 
-def _differ_in_rank(src: Tensor, dst: Tensor) -> bool:
-    """Whether two tensors of the same size have different numbers of modes."""
+def of_one_rank(src: Tensor, dst: Tensor, pred: Any) -> tuple[Tensor, Tensor, Any]:
+    """Two tensors, and predicates if there are any, with one mode each if they have different numbers of modes, but as
+    many elements: a copy takes them in the order of their coordinates.
+    """
     source, target = tensor_type(src).layout.data, tensor_type(dst).layout.data
-    return rank(source.shape) != rank(target.shape) and size(source) == size(target)
+    if rank(source.shape) == rank(target.shape) or size(source) != size(target):
+        return src, dst, pred
+    return group_modes(src, 0), group_modes(dst, 0), None if pred is None else group_modes(pred, 0)
 
 
 def _in_bytes(tensor: Tensor) -> Tensor:

@@ -35,11 +35,11 @@ from ...layout.tiling.tiled_copy import make_cotiled_copy as _cotiled
 from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .address_space import AddressSpace
-from .allocation import emit_copy
+from .allocation import emit_copy, of_one_rank
 from .coordinates import as_layout, as_tuple, check_static, tuples
 from .copy_atoms import CopyAtom, make_copy_atom
 from .fragments import Vec
-from .memory_attributes import AccessOrder, CacheEvictionPriority
+from .memory_attributes import AccessOrder, CacheEvictionPriority, PeerStores
 from .modes import prepend, relaid
 from .ordered_copies import copy_ordered, load_reduced
 from .tensor_base import Elements, tensor_type
@@ -56,7 +56,7 @@ class TiledCopy(Displayed):
     type: TiledCopyType
     fills: bool = False
     reduces: str = ""
-    order: AccessOrder | None = None
+    order: AccessOrder | PeerStores | None = None
 
     @property
     def threads(self) -> int:
@@ -276,14 +276,13 @@ def copy(
     names by a bit. `cache_policy` is one of the L2 cache, 64 bits. `tma_desc_ptr` is a tensor map in global memory that
     `nvgpu.cpasync.copy_tensormap` has put there, to be taken instead of the atom's. With an atom of `CopyBulkG2SOp` or
     `CopyBulkS2GOp`, each thread begins copies of the runs that are contiguous on both sides; a load counts its bytes on
-    the mbarrier `mbar_ptr`. An atom of `nvgpu.tcgen05.LdRed32x32bOp` has two fragments as `dst`: the values, and their
-    reductions, one for each execution.
+    the mbarrier `mbar_ptr`, and so do the stores of `CopyDsmemStoreOp`, on one of their block. An atom of
+    `nvgpu.tcgen05.LdRed32x32bOp` has two fragments as `dst`: the values, and their reductions, one for each execution.
     """
     tiled = as_tiled_copy(atom) if isinstance(atom, ThrCopy) else atom
     if isinstance(tiled, TmaAtom):
         if pred is not None:
-            hint = "it skips elements outside its tensor by itself"
-            raise TilefoldError(Code.BUILD_VALUE, "a TMA copy has no predicates", hint)
+            raise TilefoldError(Code.BUILD_VALUE, "a TMA copy has no predicates", "it skips places beyond its tensor")
         tma_copy(tiled, src, dst, tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr)
         return
     if isinstance(tiled, TiledCopy | CopyAtom) and tiled.reduces:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -295,13 +294,14 @@ def copy(
         others["mbarrier"] = None if mbar_ptr is None else address_of(mbar_ptr).ssa
         others["policy"] = policy_of(cache_policy)
         cache_policy = mbar_ptr = None
-    if any(given is not None for given in (tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr, mbar_ptr)):
+    counted = None if isinstance(getattr(tiled, "order", None), PeerStores) else mbar_ptr
+    if any(given is not None for given in (tma_bar_ptr, mcast_mask, cache_policy, tma_desc_ptr, counted)):
         message = "only a TMA copy has an mbarrier tma_bar_ptr, a mask of blocks and a tensor map, a bulk copy mbar_ptr"
         hint = "see cute.nvgpu.cpasync.make_tiled_tma_atom and CopyBulkG2SOp; both take a cache_policy"
         raise TilefoldError(Code.BUILD_VALUE, message, hint)
     if isinstance(tiled, TiledCopy | CopyAtom) and tiled.order is not None:  # pyright: ignore[reportUnnecessaryIsInstance]
         attribute = tiled.type.atom if isinstance(tiled, TiledCopy) else tiled.attribute
-        copy_ordered(attribute, tiled.order, as_tensor(src), as_tensor(dst), pred)
+        copy_ordered(attribute, tiled.order, as_tensor(src), as_tensor(dst), pred, mbar_ptr)
         return
     if pred is not None and getattr(tiled, "fills", False):
         filling = _zero_filling_atom(tiled.attribute if isinstance(tiled, CopyAtom) else tiled.type.atom)
@@ -351,7 +351,7 @@ def autovec_copy(
         return
     hints = [l1c_evict_priority.value if tensor.memspace is AddressSpace.gmem else "" for tensor in (src, dst)]
     atom = make_copy_atom(nvgpu.CopyUniversalOp(), src.element_type, None, *hints)
-    copy(atom, *(None if part is None else prepend(part) for part in (src, dst, pred)))
+    copy(atom, *(None if part is None else prepend(part) for part in of_one_rank(src, dst, pred)))
 
 
 basic_copy = autovec_copy

@@ -12,7 +12,7 @@ from ...layout.atoms.copy_names import copy_atom
 from ..scalars.dtypes import DType, as_dtype, dtype_of
 from ..tracing.state import checked
 from . import nvgpu
-from .memory_attributes import AccessOrder, access_order, cache_hints
+from .memory_attributes import AccessOrder, PeerStores, access_order, cache_hints
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +25,7 @@ class CopyAtom(Displayed):
     fills: bool = False
     reduces: str = ""
     """How a load from tensor memory also reduces its values, "max" for example; empty for others."""
-    order: AccessOrder | None = None
+    order: AccessOrder | PeerStores | None = None
     """The memory order of its load or store; None for a weak one."""
     op: "nvgpu.CopyOp | None" = field(default=None, compare=False)
     """The instruction that `make_copy_atom` was given; None for an atom by its name, or of a tiled copy."""
@@ -89,7 +89,7 @@ def make_copy_atom(
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a copy instruction, got {op!r}", "such as cute.nvgpu.CopyUniversalOp()"
         )
-    order = None
+    order = PeerStores() if isinstance(op, nvgpu.CopyDsmemStoreOp) else None
     if attributes:
         load, store = cache_hints(op, attributes)
         order = access_order(op, attributes)

@@ -74,6 +74,11 @@ class AccessOrder:
         return self.word in ("relaxed", "volatile")
 
 
+@dataclass(frozen=True, slots=True)
+class PeerStores:
+    """A copy whose stores to the shared memory of a block of the cluster are asynchronous."""
+
+
 _ORDERS = {
     True: (MemoryOrder.WEAK, MemoryOrder.RELAXED, MemoryOrder.ACQUIRE, MemoryOrder.VOLATILE),
     False: (MemoryOrder.WEAK, MemoryOrder.RELAXED, MemoryOrder.RELEASE, MemoryOrder.VOLATILE),

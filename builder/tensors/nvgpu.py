@@ -59,6 +59,12 @@ class CopyR2SOp(CopyUniversalOp):
     """`CopyUniversalOp` from registers to shared memory."""
 
 
+class CopyDsmemStoreOp(CopyUniversalOp):
+    """Asynchronous stores from registers to the shared memory of a block of the cluster, where an mbarrier counts their
+    bytes (st.async): of 4, 8 or 16 bytes, by default of an element.
+    """
+
+
 class LoadCacheMode(Enum):
     """The caches that keep the data of a load: all, also where `NONE` are named, or only L2. `STREAMING` and `LAST_USE`
     are those of plain loads; cp.async has neither (PTX ISA, cp.async).

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copies that a loop of plain accesses cannot express: between global memory and registers with a memory order (PTX
-ISA, ld.relaxed, ld.acquire, st.release), and from tensor memory with a reduction (tcgen05.ld.red, sm_103a).
+ISA, ld.relaxed, ld.acquire, st.release), to the shared memory of a block of the cluster (st.async), and from tensor
+memory with a reduction (tcgen05.ld.red, sm_103a).
 """
+
+from collections.abc import Iterator
 
 from xdsl.dialects import vector
 from xdsl.dialects.builtin import VectorType
@@ -9,8 +12,8 @@ from xdsl.ir import SSAValue
 
 from ...base import spaces
 from ...base.errors import Code, TilefoldError
-from ...base.spaces import GMEM, RMEM
-from ...dialects.ptx import LoadAcquireOp, StoreReleaseOp, TensorLoadReducedOp
+from ...base.spaces import DSMEM, GMEM, RMEM
+from ...dialects.ptx import LoadAcquireOp, StAsyncOp, StoreReleaseOp, TensorLoadReducedOp
 from ...dialects.tile import CopyAtomAttr
 from ...dialects.tile.copy_rules import check_tiled_operands
 from ...layout.algebra.core import make_layout, size
@@ -23,17 +26,25 @@ from ..scalars.dtypes import DTYPES
 from ..scalars.values import wrap
 from ..tracing.state import checked, emit, insert_value
 from .allocation import emit_copy, make_rmem_tensor
-from .memory_attributes import AccessOrder
+from .memory_attributes import AccessOrder, PeerStores
 from .modes import group_modes
 from .pointers import make_tensor, recast_tensor
 from .tensor_base import tensor_type
-from .tensors import Tensor, address_of
+from .tensors import Tensor, address_of, remote
 
 _LEAST = 8
 
 
-def copy_ordered(atom: CopyAtomAttr, order: AccessOrder, src: Tensor, dst: Tensor, pred: object) -> None:
-    """Copies a thread's part by loads or stores with a memory order, one for each execution of the atom. They access
+def copy_ordered(
+    atom: CopyAtomAttr,
+    order: AccessOrder | PeerStores,
+    src: Tensor,
+    dst: Tensor,
+    pred: object,
+    mbarrier: object = None,
+) -> None:
+    """Copies a thread's part by loads or stores with a memory order, one for each execution of the atom; see
+    `_store_to_peer` for those to the shared memory of another block, which `mbarrier` is for. They access
     words of 32 bits, or of the element's or the atom's bits where those are more, or fewer; an atom without a width
     accesses each element by itself.
 
@@ -43,7 +54,10 @@ def copy_ordered(atom: CopyAtomAttr, order: AccessOrder, src: Tensor, dst: Tenso
     """
     if pred is not None:
         hint = "put the copy of each part under an if"
-        raise TilefoldError(Code.BUILD_VALUE, "a copy with a memory order has no predicates", hint)
+        raise TilefoldError(Code.BUILD_VALUE, "a copy by instructions of its own has no predicates", hint)
+    if isinstance(order, PeerStores):
+        _store_to_peer(atom, src, dst, mbarrier)
+        return
     memory = src if order.loads else dst
     spaces = tuple(tensor_type(side).space.data for side in (src, dst))
     if spaces != ((GMEM, RMEM) if order.loads else (RMEM, GMEM)):
@@ -53,30 +67,74 @@ def copy_ordered(atom: CopyAtomAttr, order: AccessOrder, src: Tensor, dst: Tenso
     with checked():
         check_tiled_operands(atom, tensor_type(src), tensor_type(dst))
     element = tensor_type(memory).element_bits
-    bits = atom.atom.ref_bits[1].size if atom.atom.max_bits is None else element
+    bits = _bits(atom, element)
     if bits < _LEAST:
         text = f"a copy with a memory order accesses {_LEAST} bits or more at once, not {bits}"
         raise TilefoldError(Code.BUILD_VALUE, text, "give make_copy_atom num_bits_per_copy")
-    count, width = size(tensor_type(memory).layout.data), min(bits, max(32, element))
-    flat, own = group_modes(memory, 0), make_rmem_tensor(count, memory.element_type)
-    words = recast_tensor(own, DTYPES[f"Uint{width}"])
-    if not order.loads:
-        emit_copy(src, _shaped(own, src), None)
+    width = min(bits, max(32, element))
     at_once = 1 if width == 64 else bits // width  # two words of 64 bits would be one access of 128, from sm_89 on
-    for first in range(0, count * element // width, at_once):
-        _access(order, flat.ptr(first * width // element).ssa, words, first, at_once)
-    if order.loads:
-        emit_copy(_shaped(own, dst), dst, None)
-
-
-def _access(order: AccessOrder, at: SSAValue, words: Tensor, first: int, count: int) -> None:
-    """Loads or stores `count` words, which are those of the registers from `first` on."""
-    dtype, indices = words.element_type, range(first, first + count)
     if not order.loads:
-        each = [words[index].ssa for index in indices]
-        whole = each[0] if count == 1 else in_vector(each)
-        emit(StoreReleaseOp(whole, at, scope=order.scope, relaxed=order.is_relaxed))
+        for whole, at in _stored(src, dst, width, at_once):
+            emit(StoreReleaseOp(whole, at, scope=order.scope, relaxed=order.is_relaxed))
         return
+    own = make_rmem_tensor(size(tensor_type(src).layout.data), src.element_type)
+    words = recast_tensor(own, DTYPES[f"Uint{width}"])
+    for first, at in _places(src, width, at_once):
+        _load(order, at, words, first, at_once)
+    emit_copy(_shaped(own, dst), dst, None)
+
+
+def _store_to_peer(atom: CopyAtomAttr, src: Tensor, dst: Tensor, mbarrier: object) -> None:
+    """Begins the stores of a thread's registers to the shared memory of a block of the cluster, one for each execution
+    of the atom, or for each element by an atom without a width. An mbarrier of that block counts the bytes.
+
+    Raises TilefoldError (E5002) without an mbarrier, for other memories, and for executions of other than 32, 64 or 128
+    bits; also for tensors that the atom does not fit.
+    """
+    if mbarrier is None:
+        hint = "give copy mbar_ptr=cute.arch.mapa(mbarrier, rank)"
+        raise TilefoldError(Code.BUILD_VALUE, "an mbarrier of the other block counts the bytes of the stores", hint)
+    spaces = tuple(tensor_type(side).space.data for side in (src, dst))
+    if spaces != (RMEM, DSMEM):
+        text = f"the stores go from registers to another block, not from {spaces[0].name} to {spaces[1].name}"
+        raise TilefoldError(Code.BUILD_VALUE, text, "cute.arch.mapa maps a tensor to a block of the cluster")
+    with checked():
+        check_tiled_operands(atom, tensor_type(src), tensor_type(dst))
+    element = tensor_type(dst).element_bits
+    bits = _bits(atom, element)
+    if bits not in (32, 64, 128):
+        hint = "give make_copy_atom num_bits_per_copy"
+        raise TilefoldError(Code.BUILD_VALUE, f"st.async stores 32, 64 or 128 bits at once, not {bits}", hint)
+    width = max(32, element)
+    for whole, at in _stored(src, dst, width, bits // width):
+        emit(StAsyncOp(whole, at, remote(mbarrier).ssa))
+
+
+def _bits(atom: CopyAtomAttr, element: int) -> int:
+    """The bits of an execution, those of an element by an atom without a width."""
+    return atom.atom.ref_bits[1].size if atom.atom.max_bits is None else element
+
+
+def _places(memory: Tensor, width: int, at_once: int) -> Iterator[tuple[int, SSAValue]]:
+    """The first word of each access to a tensor, of `at_once` words of a width in bits, and its address."""
+    flat, element = group_modes(memory, 0), tensor_type(memory).element_bits
+    for first in range(0, size(tensor_type(memory).layout.data) * element // width, at_once):
+        yield first, flat.ptr(first * width // element).ssa
+
+
+def _stored(src: Tensor, dst: Tensor, width: int, at_once: int) -> Iterator[tuple[SSAValue, SSAValue]]:
+    """The words that each access stores, a vector of several, and its address."""
+    own = make_rmem_tensor(size(tensor_type(dst).layout.data), dst.element_type)
+    emit_copy(src, _shaped(own, src), None)
+    words = recast_tensor(own, DTYPES[f"Uint{width}"])
+    for first, at in _places(dst, width, at_once):
+        each = [words[index].ssa for index in range(first, first + at_once)]
+        yield each[0] if at_once == 1 else in_vector(each), at
+
+
+def _load(order: AccessOrder, at: SSAValue, words: Tensor, first: int, count: int) -> None:
+    """Loads `count` words into those of the registers from `first` on."""
+    dtype, indices = words.element_type, range(first, first + count)
     type = dtype.ir if count == 1 else VectorType(dtype.ir, [count])
     loaded = emit(LoadAcquireOp(at, type, order.scope, order.is_relaxed)).results[0]
     for index, word in zip(indices, [loaded] if count == 1 else from_vector(loaded, count), strict=True):

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IntAttr
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import GMEM, SMEM, TMEM, Space
 from ...dialects.cute import LayoutAttr
-from ...dialects.ptx import GLOBAL, SHARED, IntToPtrOp, PtrType, SpaceAttr
+from ...dialects.ptx import GLOBAL, SHARED, SHARED_CLUSTER, IntToPtrOp, PtrType, SpaceAttr
 from ...dialects.tile import AliasOp, AllocOp, CoordinateOp, PtrOp, TensorAtOp, TensorType, ViewOp
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike
 from ...layout.algebra.swizzle import Swizzle
@@ -205,6 +205,15 @@ def address_of(x: object) -> Address:
         hint = "write tensor.ptr(i, j) or tensor.iterator + n"
         raise TilefoldError(Code.BUILD_VALUE, f"expected the address of an element, got {type(x).__name__}", hint)
     return x
+
+
+def remote(at: object) -> Address:
+    """The address of a pointer or an address of a block of the cluster. Raises TilefoldError (E5002) for another."""
+    address = address_of(at)
+    if address.ssa.type != SHARED_CLUSTER:
+        hint = "write cute.arch.mapa(tensor.ptr(i, j), rank)"
+        raise TilefoldError(Code.BUILD_VALUE, "the address is not in the shared memory of a block of the cluster", hint)
+    return address
 
 
 def pointed(x: object) -> Any:

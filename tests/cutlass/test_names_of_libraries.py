@@ -143,21 +143,27 @@ def instructions(out: cute.Tensor, f: cute.Tensor) -> None:
     f[t], f[t + 32] = cute.arch.calc_packed_f32x2_op((floats, 1.0), (2.0, t), None, nvvm.sub_packed_f32x2)
     f[t + 64] = arith.maximumf(floats, 5.0) + arith.minnumf(floats, 5.0) + arith.select(t < 3, 0.5, 0.0)
     out[t + 32] = arith.extui(cute.Int32, arith.trunci(cute.Int8, t - 1)) ^ arith.andi(t, 0)
+    out[t + 66] = cute.arch.log2_of_pow2_int(cute.Int32(1) << t) + cute.arch.log2_of_pow2_int(8)
+    out[t + 98] = cute.arch.cvt_f32_tf32(1.0 + cute.math.mul(t, 2.0**-12))
+    f[t + 96] = arith.divf(cute.Float32(t), 4.0, fastmath=arith.FastMathFlags.fast)
     iket.mark("point")
     iket.range_pop()
     helper(out, t)
 
 
 def test_instructions_by_private_names() -> None:
-    out, f = np.zeros(66, np.int32), np.zeros(96, np.float32)
+    out, f = np.zeros(130, np.int32), np.zeros(128, np.float32)
     instructions(out, f).launch(grid=1, block=32, device="sim")
     t = np.arange(32)
     assert (out[:32] == 31 + np.where((t > 3) & (t < 8), 29, 0)).all()
     assert (out[32:64] == np.concatenate([[255], t[:-1]])).all()
-    assert out[64:].tolist() == [7, 8]
+    assert out[64:66].tolist() == [7, 8]
+    assert (out[66:98] == t + 3).all()
+    assert (out[98:].view(np.float32) == 1 + np.floor(t / 4 + 0.5) * 2.0**-10).all()
     assert (f[:32] == t - 2).all()
     assert (f[32:64] == 1 - t).all()
-    assert (f[64:] == t + 5 + np.where(t < 3, 0.5, 0)).all()
+    assert (f[96:] == t / 4).all()
+    assert (f[64:96] == t + 5 + np.where(t < 3, 0.5, 0)).all()
 
 
 @cute.kernel
@@ -371,6 +377,9 @@ def test_sizes_that_calls_decide_are_divided() -> None:
     size, number = cute.ceil_div((cute.sym_int(divisibility=8), 7), (4, 2))
     assert (size.divisibility, number) == (2, 4)
     assert cute.ceil_div(cute.sym_int(divisibility=6), 4).divisibility == 1
+    six, long = cute.sym_int(divisibility=6), cute.sym_int64(divisibility=4)
+    made = (3 * six + 9, six * long, long - six, 64 - long, six // 2)
+    assert [(each.width, each.divisibility) for each in made] == [(32, 9), (64, 24), (64, 2), (64, 4), (32, 3)]
 
 
 def test_functions_that_are_taken_as_they_are() -> None:

@@ -180,12 +180,16 @@ def counting_threads(counts: cute.Tensor, sums: cute.Tensor) -> None:
     most = nvvm.redux_sync(T.i32(), t, nvvm.ReduxKind.UMAX, -1)
     if most == t:
         nvvm.atomicrmw(nvvm.AtomicOpKind.MAX, counts.iterator + 1, most)
+    order, scope = nvvm.MemOrderKind.ACQUIRE, nvvm.MemScopeKind.GPU
+    found = nvvm.atomicrmw(nvvm.AtomicOpKind.CAS, counts.iterator + 2, t, b=3, mem_order=order, syncscope=scope)
+    if found == 3:
+        counts[3] = 1 + t - counts[2]
 
 
 def test_atomic_operations_of_the_dialect() -> None:
-    counts, sums = np.zeros(2, np.int32), np.zeros(1, np.float32)
+    counts, sums = np.array([0, 0, 3, 0], np.int32), np.zeros(1, np.float32)
     counting_threads(counts, sums).launch(grid=1, block=32, device="sim")
-    assert (*counts, sums[0]) == (64, 31, 16)
+    assert (*counts[[0, 1, 3]], sums[0]) == (64, 31, 1, 16)
 
 
 def test_the_block_that_layouts_of_scales_repeat() -> None:

@@ -79,6 +79,39 @@ def test_blocks_send_each_other_values(device: str) -> None:
     assert out.tolist() == [[100 * (block ^ 1) + t + 496 for t in range(32)] for block in range(4)]
 
 
+@cute.kernel(cluster=2)
+def sent_by_an_atom(Out: cute.Tensor, bits: cute.Constexpr):
+    """Each thread of a block gets four numbers of the other's by the stores of a copy atom."""
+    t, _, _ = cute.arch.thread_idx()
+    rank = cute.arch.block_idx_in_cluster()
+    received = cute.make_smem_tensor(cute.make_layout((32, 4), stride=(4, 1)), cute.Float32, 16)
+    bar = cute.make_smem_tensor(1, cute.Int64)
+    if t == 0:
+        cute.arch.mbarrier_init(bar.ptr(0), 1)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.mbarrier_arrive_and_expect_tx(bar.ptr(0), 512)
+    cute.arch.cluster_arrive()
+    cute.arch.cluster_wait()
+    own = cute.make_rmem_tensor(4, cute.Float32)
+    for i in cute.range_constexpr(4):
+        own[i] = 100.0 * rank + t + 0.25 * i
+    atom = cute.make_copy_atom(cute.nvgpu.cpasync.CopyDsmemStoreOp(), cute.Float32, bits)
+    place = cute.make_tensor(cute.arch.mapa(received[t, None].iterator, rank ^ 1), cute.make_layout(4))
+    cute.copy(atom, own, place, mbar_ptr=cute.arch.mapa(bar.iterator, rank ^ 1))
+    cute.arch.mbarrier_wait(bar.ptr(0), 0, scope="cluster")
+    Out[rank, t, None].store(received[t, None].load())
+
+
+@pytest.mark.parametrize("bits", [None, 128])
+@pytest.mark.parametrize("device", DEVICES)
+def test_stores_of_a_copy_atom_to_a_peer(device: str, bits: int | None) -> None:
+    out = np.zeros((2, 32, 4), np.float32)
+    run(sent_by_an_atom(out, bits), 2, device)
+    assert (out == 100 * np.array([[[1]], [[0]]]) + np.arange(32)[:, None] + 0.25 * np.arange(4)).all()
+    text = sent_by_an_atom.ptx("sm_90")
+    assert text.count("st.async.") == (4 if bits is None else 1)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_addresses_in_peers(device: str) -> None:
     """Atomic operations on a counter of block 0, which all read at the end; elections; uniform values."""

@@ -48,6 +48,7 @@ def computed(device: str, function: Any, *arguments: Any) -> Any:
         ("asin", np.arcsin, (UNIT,)),
         ("acos", np.arccos, (UNIT,)),
         ("tan", np.tan, (ANGLES,)),
+        ("log1p", np.log1p, (LINE,)),
         ("atan2", np.arctan2, (np.repeat(LINE[-300:], 300), np.tile(LINE[-300:], 300)[::-1][: 300 * 300])),
     ],
 )

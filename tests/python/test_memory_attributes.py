@@ -164,7 +164,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], Any], str, str]] = {
             _volatile(CopyG2ROp(), 32), cute.prepend(x), cute.make_rmem_tensor((1, 4), cute.Float32),
             pred=cute.make_rmem_tensor((1, 4), cute.Boolean),
         ),
-        "E5002", "a copy with a memory order has no predicates",
+        "E5002", "a copy by instructions of its own has no predicates",
     ),
     "an attribute of loads": (
         lambda x: cute.make_copy_atom(CopyR2GOp(), cute.Float32, invariant=True), "E5009", "no attribute 'invariant'",

@@ -18,8 +18,10 @@ from tilefold.builder.instructions.math import (
     floor,
     fma,
     log,
+    log1p,
     log2,
     log10,
+    mul,
     rcp,
     round_even,
     rsqrt,
@@ -35,8 +37,8 @@ from .public import publish
 
 __all__ = [
     "abs", "absf", "absi", "acos", "asin", "atan", "atan2", "ceil", "cos", "div", "erf", "exp", "exp2", "floor", "fma",
-    "log", "log10", "log2", "max", "min", "rcp", "round_even", "roundeven", "rsqrt", "sin", "sqrt", "tan", "tanh",
-    "trunc",
+    "log", "log10", "log1p", "log2", "max", "min", "mul", "rcp", "round_even", "roundeven", "rsqrt", "sin", "sqrt",
+    "tan", "tanh", "trunc",
 ]  # fmt: skip
 
 publish(__name__)

@@ -64,13 +64,14 @@ def benchmark(
     workspace_count: int = 1,
     use_cuda_graphs: bool = False,
     nvtx_tag: str = "",
+    use_cupti: bool = False,
 ) -> float:
     """The mean time of a call in microseconds, over `iterations` calls after `warmup_iterations`.
 
     The arguments of the calls are those that `workspace_generator` returns, `workspace_count` of them in turns, or else
     `kernel_arguments`. On a GPU events in `stream` measure, with `use_cuda_graphs` of a graph of all calls. Without
-    a GPU there is one call, whose time is that of the simulator. `nvtx_tag` changes nothing. LaunchError (E3105) for
-    senseless numbers.
+    a GPU there is one call, whose time is that of the simulator. `nvtx_tag` and `use_cupti` change nothing.
+    LaunchError (E3105) for senseless numbers.
     """
     if not hasattr(callable, "__call__"):  # noqa: B004  # the function of this name is hidden
         message = f"an object of type {type(callable).__name__} cannot be called"

@@ -28,6 +28,7 @@ from .dtypes import (
     Uint32,
     Uint64,
 )
+from .runtime import SymInt, sym_int, sym_int32, sym_int64
 
 NumericMeta = DType
 """The class of types."""
@@ -38,6 +39,6 @@ IntTuple = Shape = Stride = Coord = Tile = Tiler = XTuple = Int = Any
 __all__ = [
     "AddressSpace", "BFloat16", "Boolean", "ComposedLayout", "Coord", "Float", "Float16", "Float32", "Float64",
     "Float8E4M3FN", "Float8E5M2", "Int", "Int16", "Int32", "Int64", "Int8", "IntTuple", "Integer", "Layout", "Numeric",
-    "NumericMeta", "Optional", "Pointer", "Shape", "Stride", "TFloat32", "Tensor", "Tile", "Tiler", "Type", "Uint16",
-    "Uint32", "Uint64", "Uint8", "Union", "XTuple", "as_numeric",
+    "NumericMeta", "Optional", "Pointer", "Shape", "Stride", "SymInt", "TFloat32", "Tensor", "Tile", "Tiler", "Type",
+    "Uint16", "Uint32", "Uint64", "Uint8", "Union", "XTuple", "as_numeric", "sym_int", "sym_int32", "sym_int64",
 ]  # fmt: skip

@@ -3,6 +3,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import gcd
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +23,10 @@ from ..specialise import name_of_elements
 
 @dataclass(frozen=True, eq=False)
 class SymInt:
-    """An extent or a stride that each call decides: of 32 or 64 bits, a multiple of `divisibility`."""
+    """An extent or a stride that each call decides: of 32 or 64 bits, a multiple of `divisibility`. Sums, differences,
+    products and quotients with others and with numbers are such integers too, of which the divisor is known; a call
+    decides them by themselves, wherever the same object stands.
+    """
 
     width: int = 32
     divisibility: int = 1
@@ -32,10 +36,31 @@ class SymInt:
         """It in a type."""
         return Unknown(self.width, self.divisibility)
 
+    def __add__(self, other: "SymInt | int") -> "SymInt":
+        return self._with(gcd(self.divisibility, _divisor(other)), other)
+
+    __radd__ = __sub__ = __rsub__ = __add__
+
+    def __mul__(self, other: "SymInt | int") -> "SymInt":
+        return self._with(self.divisibility * _divisor(other), other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: int) -> "SymInt":
+        return self.rounded_up_quotient(divisor)
+
+    def _with(self, divisibility: int, other: "SymInt | int") -> "SymInt":
+        width = max(self.width, other.width) if isinstance(other, SymInt) else self.width
+        return SymInt(width, max(divisibility, 1))
+
     def rounded_up_quotient(self, divisor: int) -> "SymInt":
         """The integer that it is after `ceil_div` by a number of at least 1."""
         exact = self.divisibility % divisor == 0
         return SymInt(self.width, self.divisibility // divisor if exact else 1)
+
+
+def _divisor(x: SymInt | int) -> int:
+    return x.divisibility if isinstance(x, SymInt) else abs(x)
 
 
 @dataclass(frozen=True)

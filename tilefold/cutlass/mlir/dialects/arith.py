@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arithmetic on numbers, in the form of MLIR's dialect arith."""
 
+from enum import Flag
 from typing import Any
 
 from xdsl.ir import Attribute
@@ -16,9 +17,24 @@ from tilefold.builder.tensors.fragments import Vec
 from . import vector
 
 __all__ = [
-    "addf", "addi", "andi", "bitcast", "constant", "extf", "extsi", "extui", "maximumf", "maxnumf", "minimumf",
-    "minnumf", "mulf", "muli", "ori", "select", "shli", "shrui", "subf", "subi", "truncf", "trunci", "xori",
+    "FastMathFlags", "addf", "addi", "andi", "bitcast", "constant", "divf", "extf", "extsi", "extui", "maximumf",
+    "maxnumf", "minimumf", "minnumf", "mulf", "muli", "ori", "select", "shli", "shrui", "subf", "subi", "truncf",
+    "trunci", "xori",
 ]  # fmt: skip
+
+
+class FastMathFlags(Flag):
+    """What a compiler may assume of floats, by the names of the dialect. tilefold assumes none of it."""
+
+    none = 0
+    reassoc = 1
+    nnan = 2
+    ninf = 4
+    nsz = 8
+    arcp = 16
+    contract = 32
+    afn = 64
+    fast = 127
 
 
 def constant(result: Attribute, value: float) -> Operand:
@@ -66,6 +82,11 @@ def muli(lhs: Operand, rhs: Operand) -> Operand:
 def mulf(lhs: object, rhs: object, fastmath: object = None) -> Operand:
     """The product of floats, rounded whatever `fastmath`."""
     return muli(lhs, rhs)
+
+
+def divf(lhs: Operand, rhs: Operand, fastmath: object = None) -> Operand:
+    """The quotient of floats, rounded whatever `fastmath`."""
+    return as_value(lhs) / rhs
 
 
 def andi(lhs: Operand, rhs: Operand) -> Operand:

@@ -7,7 +7,7 @@ from enum import Enum
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.control.control_functions import if_
 from tilefold.builder.control.dispatch import exit
-from tilefold.builder.instructions.atomics import atomic
+from tilefold.builder.instructions.atomics import atomic, atomic_cas
 from tilefold.builder.instructions.extremes import fmax as larger
 from tilefold.builder.instructions.extremes import fmin as smaller
 from tilefold.builder.instructions.inline import inline_ptx
@@ -78,6 +78,7 @@ class AtomicOpKind(Enum):
     AND = "and"
     OR = "or"
     XOR = "xor"
+    CAS = "cas"
 
 
 class ReduxKind(Enum):
@@ -139,9 +140,23 @@ def cp_async_mbarrier_arrive_shared(addr: object, noinc: bool = False) -> None:
     cp_async_mbarrier_arrive(addr, noinc=noinc)
 
 
-def atomicrmw(op: AtomicOpKind, ptr: Operand, a: Operand, *, res: object = None) -> Operand:
-    """Changes memory atomically and returns the old value. `res`, its type, is that of the memory."""
-    return atomic(op.value.removeprefix("f"), ptr, a)
+def atomicrmw(
+    op: AtomicOpKind,
+    ptr: Operand,
+    a: Operand,
+    *,
+    b: Operand = None,
+    mem_order: MemOrderKind | None = None,
+    syncscope: MemScopeKind | None = None,
+    res: object = None,
+) -> Operand:
+    """Changes memory atomically and returns the old value. CAS writes `a` where memory holds `b`. `res`, the type of
+    the value, is that of the memory. Without an order it is relaxed, without a scope that of the GPU.
+    """
+    sem, scope = (None if kind is None else kind.value for kind in (mem_order, syncscope))
+    if op is AtomicOpKind.CAS:
+        return atomic_cas(ptr, b, a, sem, scope)
+    return atomic(op.value.removeprefix("f"), ptr, a, sem, scope)
 
 
 def redux_sync(
