@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tilefold.builder.control.control_functions import for_, if_, while_
     from tilefold.builder.control.loop_range import Range, range_constexpr
     from tilefold.builder.control.loop_range import make_range as range
+    from tilefold.builder.instructions.extremes import maximum as max
+    from tilefold.builder.instructions.extremes import minimum as min
     from tilefold.builder.instructions.integers import (
         FastDivmodDivisor,
         FastDivmodDivisorV2,
@@ -41,9 +43,11 @@ if TYPE_CHECKING:
         floor,
         fma,
         log,
+        log1p,
         log2,
         log10,
         ones_like,
+        rcp,
         round_even,
         rsqrt,
         sin,
@@ -292,7 +296,7 @@ __all__ = [
     "from_dlpack", "front", "full", "full_like", "gemm", "get", "get_divisibility", "get_nonswizzle_portion",
     "get_swizzle_portion", "group_modes", "has_underscore", "idx2crd", "if_", "increment_coord", "inner_partition",
     "is_congruent", "is_major", "is_static", "is_weakly_congruent", "jit", "kernel", "leading_dim", "left_inverse",
-    "local_partition", "local_tile", "log", "log10", "log2", "logical_divide", "logical_product",
+    "local_partition", "local_tile", "log", "log10", "log1p", "log2", "logical_divide", "logical_product",
     "make_composed_layout", "make_copy_atom", "make_cotiled_copy", "make_fragment", "make_fragment_like",
     "make_identity_layout", "make_identity_tensor", "make_layout", "make_layout_image_mask", "make_layout_like",
     "make_layout_tv", "make_mma_atom", "make_ordered_layout", "make_ptr", "make_rmem_tensor",
@@ -301,7 +305,7 @@ __all__ = [
     "make_tiled_copy_S", "make_tiled_copy_tv", "make_tiled_mma", "math", "max_alignment", "max_common_layout",
     "max_common_vector", "mma_atom_call", "native_struct", "nullspace", "nvgpu", "ones_like", "outer_partition",
     "pipeline", "prefetch", "prepend", "prepend_ones", "pretty_str", "print_layout", "print_tensor", "printf",
-    "product", "product_each", "product_like", "raked_product", "range", "range_constexpr", "rank", "rasterize",
+    "product", "product_each", "product_like", "raked_product", "range", "range_constexpr", "rank", "rasterize", "rcp",
     "recast_layout", "recast_ptr", "recast_tensor", "repeat", "repeat_as_tuple", "repeat_like", "replace",
     "right_inverse", "round_even", "round_up", "rsqrt", "runtime", "save_picture", "select", "shape", "shape_div",
     "sin", "size", "size_in_bytes", "slice_", "slice_and_offset", "sqrt", "stride", "struct", "sym_int",
