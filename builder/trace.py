@@ -128,7 +128,7 @@ def _is_part_beyond(op: Operation, block: tuple[int, int, int]) -> bool:
 
 
 def _elect(copies: list[Operation], threads: ThreadValues) -> None:
-    """Puts copies that an elected thread issues, and prefetches of tensors, behind `ptx.elect.sync`, unless a condition
+    """Puts copies that an elected thread issues, and prefetches of tensors, under `ptx.elect.sync`, unless a condition
     around them selects threads of a warp: then the program itself has chosen the thread. Behind a condition of data
     that may differ within a warp, the thread is one of those that are there.
     """

@@ -189,7 +189,7 @@ else:
 
 @dataclass_transform(field_specifiers=(operand, optional_operand, prop, optional_prop), eq_default=False)
 def fields(cls: type[Op]) -> type[Op]:
-    """For a base class of rows: it has fields, but is no row itself."""
+    """For a base class of rows: it has fields, but is not a row itself."""
     return cls
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The mark `cute_kernel` of pytest: each launch of a test on the simulator is checked, and a fault fails the test.
 
-A suite takes it up in its `conftest.py`: `pytest_plugins = ["tilefold.pytest_plugin"]`. It is no entry point, by which
-pytest would rewrite the assertions of all of tilefold.
+A suite takes it up in its `conftest.py`: `pytest_plugins = ["tilefold.pytest_plugin"]`. It is not an entry point,
+because pytest would then rewrite the assertions of all of tilefold.
 
     @pytest.mark.cute_kernel
     def test_scale():

@@ -70,7 +70,7 @@ def mul_hi(a: object, b: object) -> Operand:
 
 
 def mul_wide(a: object, b: object) -> Operand:
-    """The product of two integers of 16 or 32 bits in twice as many (PTX ISA, mul.wide)."""
+    """The full product of two integers of 16 or 32 bits, twice as wide (PTX ISA, mul.wide)."""
     dtype = common_type(_word(a, (16, 32)), _word(b, (16, 32)))
     wide = DTYPES[f"{'Uint' if dtype.unsigned else 'Int'}{2 * dtype.bits}"]
     return convert(convert(_word(a, (16, 32)), dtype), wide) * convert(convert(_word(b, (16, 32)), dtype), wide)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Accesses to multicast memory, whose addresses stand for memory of several devices, and waits for flags of theirs.
+"""Accesses to multicast memory, whose addresses stand for memory of several devices, and waits for their flags.
 
 By default they are relaxed and of scope `sys`, which has the threads of all devices.
 """

@@ -16,7 +16,7 @@ from ..tracing.state import emit
 
 
 def get_max_tmem_alloc_cols(compute_capability: str = "sm_100") -> int:
-    """The most columns that a block can allocate; all targets with tensor memory have as many."""
+    """The most columns that a block can allocate, on every target with tensor memory."""
     return MAX_COLUMNS
 
 

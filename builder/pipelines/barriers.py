@@ -126,7 +126,7 @@ class PipelineOrder(Stateful):
         defer_sync: bool = False,
         name: str = "",
     ) -> Self:
-        """Turns of `length` groups of as many threads as `producer_group` has; the thread is in group `group_id`, and
+        """Turns of `length` groups, each with the threads of `producer_group`; the thread is in group `group_id`, and
         group 0 is the first. Raises TilefoldError (E5011) for a group of more threads than the block has.
         """
         producer_group.check_threads("producer")

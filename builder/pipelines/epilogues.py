@@ -37,7 +37,7 @@ from .states import PipelineState
 from .tensor_core_pipelines import PipelineUmmaAsync
 
 _SUBTILES = 5
-"""The mode of a partitioned tensor that counts stages or tiles, behind (T2R,T2R_M,T2R_N,EPI_M,EPI_N)."""
+"""The mode of a partitioned tensor that counts stages or tiles, after (T2R,T2R_M,T2R_N,EPI_M,EPI_N)."""
 
 
 def transform_partitioned_tensor_layout(tensor: object) -> Any:

@@ -67,7 +67,7 @@ class CooperativeGroup:
             raise pipeline_error(problem, "an mbarrier counts 1 to 2^20 - 1 arrivals")
 
     def times(self, blocks: int) -> "CooperativeGroup":
-        """The group with the arrivals of as many alike in other blocks. Raises TilefoldError (E5011) for too many."""
+        """The group with the arrivals of equal groups in other blocks. Raises TilefoldError (E5011) for too many."""
         return replace(self, size=self.size * blocks)
 
     def check_threads(self, side: str) -> None:

@@ -91,7 +91,7 @@ def get_smem_layout_scale(
 
 
 def _unswizzled(layout: Layout) -> LayoutLike:
-    """The layout behind a swizzle that moves nothing: kernels take the swizzle of each operand apart."""
+    """The layout composed with an identity swizzle: kernels split the swizzle off each operand."""
     return make_composed_layout(make_swizzle(0, 4, 3), 0, layout)
 
 

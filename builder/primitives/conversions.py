@@ -113,7 +113,7 @@ def _converted(types: str, values: list[SSAValue], rnd: FPRoundingMode, sat: Sat
 
 
 def _form(types: str, rnd: FPRoundingMode, sat: SaturationModeKind, relu: bool) -> str:
-    """The modifiers of a conversion. PTX has `relu` before `satfinite` for 16 bits, and behind it for fewer."""
+    """The modifiers of a conversion. PTX writes `relu` before `satfinite` for 16 bits, and after it for fewer."""
     words = (["satfinite"] if sat is SaturationModeKind.SATFINITE else []) + (["relu"] if relu else [])
     for order in (words, words[::-1]):
         form = ".".join([rnd.value, *order, types])

@@ -90,7 +90,7 @@ def make_tmem_ptr(number: object, dtype: object = Float32) -> TmemPointer:
 
 
 def make_tmem_ptr_from_warp_row_col(base: Any, warp: Any, col: Any, dtype: Any = Float32) -> TmemPointer:
-    """The pointer to elements in the lanes of a warp, by its number, and a column behind an address."""
+    """The pointer to elements in the lanes of a warp, by its number, at a column offset from an address."""
     rows = convert(warp, Int32) % WARPS_OF_LANES * WARP << 16
     return TmemPointer(TmemAddr(base).number + rows + convert(col, Int32), dtype)
 
@@ -258,7 +258,7 @@ def tcgen05_wait(kind: Tcgen05Wait | str) -> None:
 
 
 def tcgen05_fence(kind: Tcgen05Fence) -> None:
-    """Orders accesses before or behind a synchronisation of threads (PTX ISA, tcgen05.fence)."""
+    """Orders accesses before or after a synchronisation of threads (PTX ISA, tcgen05.fence)."""
     emit(ptx.TensorFenceOp(kind.value))
 
 

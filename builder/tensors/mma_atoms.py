@@ -16,8 +16,8 @@ from .umma import SCALES, adds_at_first
 
 
 class RegisterScales:
-    """The scale factors of A and B in registers, for the multiplications of a warp that follow. It is no variable of a
-    loop, since the registers of an iteration are those of its tensors.
+    """The scale factors of A and B in registers, for the warp's next multiplications. Loops do not carry it, since
+    the registers of an iteration belong to its tensors.
     """
 
     __slots__ = ("scales",)

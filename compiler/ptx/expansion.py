@@ -81,7 +81,7 @@ class _Expansion:
         self.count = 0
         self.recursive = recursive_functions(module, frozenset(_addresses_in(module)))
         self.behind: list[str] = []
-        """The functions that stand behind the kernel, since they may call themselves."""
+        """The functions that are emitted after the kernel, since they may call themselves."""
         self.transfers: set[str] = set()
         """The variables by which these take parameters and return results."""
         self.passes: list[tuple[int, Instruction, str, str, str]] = []
@@ -231,7 +231,7 @@ class _Expansion:
     def _enter(
         self, call: Instruction, function: Function, results: Sequence[Operand], given: Sequence[Operand]
     ) -> None:
-        """A call of a function that stands behind the kernel."""
+        """A call of a function that is emitted after the kernel."""
         self.count += 1
         number = Integer(self.count)
         if function.name not in self.behind:
@@ -247,7 +247,7 @@ class _Expansion:
     def _transfer(
         self, call: Instruction, function: Function, parameter: Parameter, operand: Operand, *, returns: bool
     ) -> None:
-        """Passes an argument to a function behind the kernel, or a result from there."""
+        """Passes an argument to a function emitted after the kernel, or a result from it."""
         own = f"{function.name}: {parameter.name}"
         transfer = self._transfer_of(own, parameter)
         if parameter.is_register:
@@ -261,7 +261,7 @@ class _Expansion:
             raise self._refusal("only variables are supported as arguments", call)
 
     def _transfer_of(self, own: str, parameter: Parameter) -> str:
-        """The variable or register by which a parameter of a function behind the kernel is passed."""
+        """The variable or register by which a parameter of a function emitted after the kernel is passed."""
         transfer = f"passed {own}"
         self.transfers.add(transfer)
         if parameter.is_register:

@@ -184,7 +184,7 @@ class Variable:
     """The addresses of 8 bytes in the initial bytes, by their places there."""
     linkage: str = ""
     scalar: str = ""
-    """The type of a variable that is no array."""
+    """The type of a variable that is not an array."""
     attribute: str = ""
     """Its other attributes in the text: `.attribute(.managed)`."""
 

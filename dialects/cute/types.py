@@ -172,7 +172,7 @@ def _tile_text(value: Tree) -> str:
 
 @irdl_attr_definition
 class ComposedLayoutType(CuteType):
-    """A layout behind a swizzle or another layout: `!cute.composed_layout<"S<3,4,3> o 0 o (8,?):(1,8)">`."""
+    """A layout composed with a swizzle or another layout: `!cute.composed_layout<"S<3,4,3> o 0 o (8,?):(1,8)">`."""
 
     name = "cute.composed_layout"
     READ = staticmethod(parse_layout)

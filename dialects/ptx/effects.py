@@ -32,7 +32,7 @@ class Act(Enum):
     WAITS = "waits for"
     ARRIVES = "arrives at"
     ISSUES = "issues work to"
-    """Starts work that goes on behind the instruction; the resource tells when it is complete."""
+    """Starts asynchronous work, which goes on after the instruction; the resource tells when it is complete."""
     ENDS = "ends"
     FENCES = "fences"
     ALLOCATES = "allocates"
@@ -198,7 +198,7 @@ def arrives(resource: Resource) -> Effect:
 
 
 def issues(resource: Done | Unit) -> Effect:
-    """The start of work that goes on behind the instruction."""
+    """The start of asynchronous work, which goes on after the instruction."""
     assert not isinstance(resource, Moment)
     return _now(Act.ISSUES, resource)
 
@@ -209,7 +209,7 @@ def ends(resource: Resource) -> Effect:
 
 
 def fences(proxy: Proxy, *spaces: str) -> Effect:
-    """A fence: accesses to the spaces before it come before those by a proxy behind it."""
+    """A fence: accesses to the spaces before it come before accesses by a proxy after it."""
     return Effect(Act.FENCES, Accesses(spaces), proxy, Moment.NOW)
 
 
@@ -290,7 +290,7 @@ def _on_memory(effects: tuple[Effect, ...]) -> frozenset[EffectInstance]:
 
 
 def changes_memory(effects: Iterable[EffectInstance]) -> bool:
-    """Whether memory may have other contents behind an operation of these effects."""
+    """Whether memory may have other contents after an operation with these effects."""
     return any(effect.kind is MemoryEffectKind.WRITE and effect.resource == _MEMORY for effect in effects)
 
 

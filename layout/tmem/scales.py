@@ -57,7 +57,7 @@ def scales_in_smem(vector: int, k: int, rows: int, tile_k: int) -> Layout:
     ((rows,(values,factors)),1,(RestK in a block, blocks)) (CUTLASS's deduce_smem_layoutSFA and SFB).
 
     Rows are rounded up to whole blocks, as the copy to tensor memory moves no less. Raises `LayoutError` (E0304) for a
-    tile that is no multiple of a block along K.
+    tile that is not a multiple of a block along K.
     """
     factors = k // vector
     if tile_k % (vector * BLOCK_FACTORS) or not factors or BLOCK_FACTORS % factors:

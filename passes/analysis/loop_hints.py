@@ -14,7 +14,9 @@ UNROLL = "unroll"
 MAX_UNROLL = 1024
 """The most iterations that a loop can be asked to do in one."""
 MAX_COPIES = 1 << 14
-"""The most copies of a loop's body that hints may ask for. LLVM takes seconds for these; twice as many, four times."""
+"""The most copies of a loop's body that hints may ask for: LLVM takes seconds for these, and four times as long for
+twice as many.
+"""
 
 
 def unroll_count(loop: Operation) -> int | None:

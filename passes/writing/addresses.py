@@ -290,7 +290,7 @@ class Addresses:
         return self.first(emitter, whole, type)
 
     def within(self, emitter: Emitter, tensor: Address) -> SSAValue:
-        """The pointer of `tensor`, which must not be accessed where coordinates behind its offset are outside."""
+        """The pointer of `tensor`, which must not be accessed where coordinates after its offset are outside."""
         return self._step(emitter, tensor.pointer, emitter.constant(0, int_type(32)), tensor.fixed)
 
     def first(self, emitter: Emitter, tensor: Address, type: TensorType, swizzled: bool = True) -> SSAValue:

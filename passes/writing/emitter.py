@@ -148,7 +148,7 @@ class CheckedEmitter(Emitter):
 
 
 def insert_behind(value: SSAValue, op: Operation) -> None:
-    """Inserts `op` behind the definition of a value, with its location; an argument's is where its block begins."""
+    """Inserts `op` after the definition of a value, with its location; for an argument, at the start of its block."""
     owner = value.owner
     if isinstance(owner, Block):
         first = owner.first_op

@@ -48,7 +48,7 @@ def lower_tmem_alloc(emitter: Emitter, op: TmemAllocOp) -> None:
 
 
 def lower_tmem_dealloc(emitter: Emitter, op: TmemDeallocOp, allocation: TmemAllocOp) -> None:
-    """Replaces the end of columns by its instructions, behind a barrier."""
+    """Replaces the end of columns by its instructions, after a barrier."""
     group, columns = allocation.blocks, allocation.columns.value.data
     if group == 2:
         _meet(emitter, lambda: _meet_cluster(emitter))

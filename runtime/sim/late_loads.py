@@ -40,7 +40,7 @@ def _is_relaxed(op: Operation) -> bool:
 
 
 def _delay(load: Operation) -> bool:
-    """Moves a load down its block; whether it has passed an access that is no load of the thread's own."""
+    """Moves a load down its block; whether it has passed an access that is not a load of the thread's own."""
     last, has_passed = load, False
     for op in _behind(load):
         if op.has_trait(IsTerminator) or op.regions or any(value.owner is load for value in op.operands):

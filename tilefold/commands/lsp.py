@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Serves until the editor ends the connection; 1 if it sends `exit` without `shutdown`.
 
-    TilefoldError (E4004) where pygls is not installed, (E4001) for input that is no message.
+    TilefoldError (E4004) where pygls is not installed, (E4001) for input that is not a message.
     """
     try:
         from tilefold.compiler.frontend.source import standard_input

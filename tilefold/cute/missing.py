@@ -44,7 +44,7 @@ class _Lacking(ModuleType):
 
 
 class MissingFinder(MetaPathFinder):
-    """Finds names behind those of public modules, which lack them, where a program imports them."""
+    """Finds modules that a program imports below public ones, which lack them."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """That of a name that stands for nothing; None for other imports."""

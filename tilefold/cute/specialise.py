@@ -181,7 +181,7 @@ class FieldConstants:
 
     @classmethod
     def of(cls, value: Any) -> "FieldConstants | None":
-        """Those of an argument; None where it is no NamedTuple."""
+        """Those of an argument; None where it is not a NamedTuple."""
         kind: Any = type(cast("object", value))
         if not isinstance(value, tuple) or not hasattr(kind, "_make"):
             return None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 256
 _CACHES = 3
-"""How many times the L2 cache's size the workspaces of a benchmark take that is to find none of them there."""
+"""The workspaces of a cold-cache benchmark take this many times the size of the L2 cache."""
 _NO_GPU_L2 = 1 << 20
 
 

@@ -60,7 +60,7 @@ def file_of(name: str) -> str:
 
 
 def devices_of(command: list[str]) -> int | None:
-    """The number behind `--devices`, which it removes from a command line; None where that does not say it."""
+    """The number after `--devices`, which it removes from a command line; None where that does not say it."""
     if command[1] != "--devices":
         return None
     given = command[2] if len(command) > 2 else ""

@@ -32,7 +32,7 @@ _OTHER_PROJECTS = frozenset({
 
 @dataclass
 class _Uses(ast.NodeVisitor):
-    """The dotted names behind `cutlass` in a program, with the lines of their first use, and the calls of each: how
+    """The dotted names below `cutlass` in a program, with the lines of their first use, and the calls of each: how
     many arguments, and the names of the others; -1 for a number that is not known.
     """
 
@@ -116,7 +116,7 @@ class Missing:
 
 def missing_names(folder: Path) -> list[Missing]:
     """The names and calls that programs and notebooks below a folder use and tilefold lacks, those first that most
-    files use. A file that is no text of Python is left out.
+    files use. A file that is not text of Python is left out.
     """
     found: dict[str, dict[str, None]] = {}
     for file, text in _sources(folder):

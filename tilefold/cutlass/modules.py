@@ -107,7 +107,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "utils.hopper_helpers": "tilefold.cute.utils.hopper_helpers",
     "utils.mixed_input_helpers": "tilefold.cute.utils.mixed_input_helpers",
 })  # fmt: skip
-"""The module that stands for each name behind `cutlass.`."""
+"""The module for each dotted name below `cutlass`."""
 
 
 def add_modules(root: str) -> None:

@@ -43,12 +43,12 @@ _KINDS = {
     Code.LLVM_TIMEOUT: GapKind.BUDGET,
     Code.LLVM_EFFORT: GapKind.BUDGET,
 }
-"""Errors that are no fault of a kernel: they end its check."""
+"""Errors that are not faults of a kernel: they end its check."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """Something that a check did not see. `code` is that of the error behind it, if there is one."""
+    """Something that a check did not see. `code` is the code of the error that caused it, if any."""
 
     kind: GapKind
     message: str

@@ -129,7 +129,7 @@ def _table(costs: Costs) -> str:
 
 
 def _rows(line: LineCost) -> list[tuple[tuple[str, ...], list[str]]]:
-    """The cells of a line: a row for each of its accesses, or one where it has none, and the notes behind each."""
+    """The cells of a line: a row for each of its accesses, or one where it has none, and the notes after each."""
     place = f"{Path(line.file).name}:{line.line}" if line.file else "?"
     first = (f"{line.cycles:.0f}", place, str(line.issued))
     accesses = sorted(line.accesses, key=lambda access: -access.cycles)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 EXECUTABLE_STAGES = STAGE_NAMES
 """The stages whose programs are IR, which the simulator runs."""
 PTX_STAGE = "ptx"
-"""The stage behind `instr`: the kernels are executed from their PTX."""
+"""The stage after `instr`: the kernels are executed from their PTX."""
 SIMULATED_STAGES = (*EXECUTABLE_STAGES, PTX_STAGE)
 """All stages that the simulator runs."""
 SIMULATED = (DEFAULT_ARCH, *(name for name in known_targets() if Target(name).suffix == "a"))

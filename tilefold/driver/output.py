@@ -81,7 +81,7 @@ class Markup(str):
 
 
 def write_output(content: str | bytes, path: str | None) -> None:
-    """Writes text or bytes to `path`, or to the standard output for None and `-`. Text that is no `Markup` becomes a
+    """Writes text or bytes to `path`, or to the standard output for None and `-`. Text that is not a `Markup` becomes a
     page of it in a file that a browser takes for one.
 
     Raises TilefoldError as `write_files`, and for bytes on a terminal.

@@ -123,7 +123,7 @@ class PtxModule:
     def lowered(
         self, function: Function, types: Sequence[Attribute], block: Dim3, shared: int, names: Sequence[str] = ()
     ) -> tuple[ModuleOp, Mapping[str, TensorArgument]]:
-        """A kernel as operations of stage `instr`, and the variables that a launch passes behind the arguments.
+        """A kernel as operations of stage `instr`, and the variables that a launch passes after the arguments.
         `shared` are the bytes of its array of shared memory without a size, `names` those of its parameters in
         messages. PtxError (E1009) for an instruction that is not supported.
         """

@@ -158,7 +158,7 @@ def load_ptx_program(
 
 
 def is_array_file(text: str) -> bool:
-    """Whether the value of an argument names a file: it is no number, no tensor map, and not the type of an array."""
+    """Whether the value of an argument names a file: it is not a number, a tensor map or the type of an array."""
     return _NUMBER.fullmatch(text) is None and _SHAPE.fullmatch(text) is None and array_of_map(text) is None
 
 

@@ -65,7 +65,7 @@ class Work:
     error: BaseException | None = None
     is_done: bool = False
     failures: list[BaseException] = field(default_factory=list[BaseException])
-    """The errors of the work that it has begun, of which it has not heard."""
+    """The errors of work that it has started and has not yet joined."""
     turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     answer: Any = None
 
@@ -191,7 +191,7 @@ class World:
         return answer
 
     def _serve(self) -> Any:
-        """Lets all go on in turns until the driver may; its answer. Without a driver until all have ended."""
+        """Lets all run in turn until the driver may; returns its answer. Without a driver until all have ended."""
         while self._ready or self._requests:
             if not self._ready:
                 self._answer()

@@ -44,7 +44,7 @@ def is_jax(x: object) -> bool:
 
 
 def check_array(function: str, name: str, x: Array, dtypes: Sequence[str], ranks: int | tuple[int, ...] = ()) -> None:
-    """LaunchError (E3106) for an argument that is no array, or one of other elements or another number of modes."""
+    """LaunchError (E3106) for an argument that is not an array, or one of other elements or another number of modes."""
     if not hasattr(x, "dtype") or not hasattr(x, "shape"):
         refuse(function, f"{name} is a {type(x).__name__}", "pass an array of NumPy or JAX, or a tensor of torch")
     if dtype_of(x) not in dtypes:
@@ -135,5 +135,5 @@ _ROWS = Dynamic(modes=(0,))
 
 
 def any_rows(x: Array | None) -> Any:
-    """An argument whose first extent is no part of the kernel's type."""
+    """An argument whose first extent is not part of the kernel's type."""
     return None if x is None else Marked(x, _ROWS)

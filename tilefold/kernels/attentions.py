@@ -255,7 +255,7 @@ def check_heads(function: str, q: Array, k: Array, v: Array, dtypes: Sequence[st
 
 
 def check_batches(q: Array, k: Array) -> None:
-    """LaunchError (E3106) unless q and k have as many batches."""
+    """LaunchError (E3106) unless q and k have the same number of batches."""
     if k.shape[0] != q.shape[0]:
         refuse("attention", f"q has {q.shape[0]} batches, k {k.shape[0]}", "give q and k equal numbers of batches")
 

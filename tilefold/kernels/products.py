@@ -190,7 +190,7 @@ def _operand_of_result(d: Array, by_rows: bool) -> tuple[Array, bool]:
 
 
 def _widened(x: Array | None, columns: int) -> Array | None:
-    """A row or a matrix with zeros in columns behind its own."""
+    """A row or a matrix padded with zero columns."""
     if x is None:
         return None
     wide = like(x, (*x.shape[:-1], columns))

@@ -224,7 +224,7 @@ class _Text:
 
 
 def _span(x: Array) -> int:
-    """The bytes from the first element of a tensor to behind its last one."""
+    """The bytes from the first element of a tensor to the end of its last one."""
     return x.element_size() * (1 + sum((n - 1) * step for n, step in zip(x.shape, x.stride(), strict=True)))
 
 

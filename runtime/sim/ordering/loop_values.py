@@ -63,7 +63,7 @@ def never_ending(op: scf.WhileOp, t: "Translator") -> "Callable[[Warp, Site], No
 def _step(
     value: SSAValue, test: Block, passed: Sequence[SSAValue], body: Block, again: Sequence[SSAValue]
 ) -> int | None:
-    """The constant that each iteration adds to an argument of a loop's test; None if it is no constant."""
+    """The constant that each iteration adds to an argument of a loop's test; None if it is not a constant."""
     if value not in test.args or value not in passed:
         return None
     total = again[list[SSAValue](test.args).index(value)].owner

@@ -136,7 +136,7 @@ class HostArguments(BoundArguments):
         return made
 
     def workspace(self) -> SSAValue:
-        """The memory that calls of the function pass behind their arguments."""
+        """The memory that calls of the function pass after their arguments."""
         if WORKSPACE not in self.slots:
             self.slots[WORKSPACE] = ssa = self.block.insert_arg(_MAPS.tensor_type, len(self.block.args))
             ssa.name_hint = "workspace"

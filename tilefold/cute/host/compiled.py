@@ -160,7 +160,7 @@ class CompiledFunction:
 
     @property
     def _has_maps(self) -> bool:
-        """Whether its calls pass memory for tensor maps behind their arguments."""
+        """Whether its calls pass memory for tensor maps after their arguments."""
         return any(variant.has_maps for variants in self._variants.values() for variant in variants)
 
     def get_aux_func(self, kind: "Callable[[CompiledFunction], T]", kernel: object = None) -> T:

@@ -80,7 +80,7 @@ class HostProgram:
         return print_program(ModuleOp([module]), header=True)
 
     def _needed(self) -> Iterator[Operation]:
-        """The operations of the host that the numbers come from, each behind those that it needs."""
+        """The operations of the host that compute the numbers, each after those that it needs."""
         pending = [value.owner for value in reversed(self.values) if isinstance(value, SSAValue)]
         done = set[Operation]()
         while pending:

@@ -82,7 +82,7 @@ class Stream:
         event.wait(self)
 
     def record_event(self, event: Event | None = None) -> Event:
-        """Records an event behind its work so far."""
+        """Records an event after its work so far."""
         event = self.event() if event is None else event
         event.record(self)
         return event

@@ -79,7 +79,7 @@ def gemm_kernel(
 
 
 def _operand(x: Array) -> Array:
-    """A matrix whose rows are contiguous and have a multiple of 16 bytes, maybe a copy with zeros behind."""
+    """A matrix whose rows are contiguous and have a multiple of 16 bytes, perhaps a copy padded with zeros."""
     rows, columns = x.shape
     if columns % 8 == 0 and (columns == 1 or step_of(x, 1) == 1):
         return x

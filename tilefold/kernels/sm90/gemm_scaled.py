@@ -52,7 +52,7 @@ class ScaledSums(Sums):
             blocks = [cute.math.min(column // BLOCK, scale_b.shape[0] - 1) for column in columns]
             of_tile = [scale_a[row, None] for row in rows], [scale_b[block, None] for block in blocks]
             scales = self.loaded(of_tile, 0)
-        is_short = type(count) is int and count < 2 * AHEAD  # one turn is no loop, and spills
+        is_short = type(count) is int and count < 2 * AHEAD  # one turn is not a loop, and spills
         step = AHEAD if len(self.products) > 1 and not is_short else 1
         for i in cute.range(count // step, unroll=1):
             scales = self.add_blocks(step * i, step, of_tile, scales)

@@ -100,7 +100,7 @@ class _Pattern:
         return len(self.silent) - 1
 
     def block(self, block: Block, start: int) -> int:
-        """Adds the instructions of a block behind a state; the state behind them."""
+        """Adds the instructions of a block after a state; returns the state after them."""
         for op in block.ops:
             start = self._instruction(op, start)
             inner = [block for region in op.regions for block in region.blocks]
@@ -126,7 +126,7 @@ class _Pattern:
         return state
 
     def _instruction(self, op: Operation, start: int) -> int:
-        """Adds that of an operation behind a state, if it has any; the state behind it."""
+        """Adds the instruction of an operation, if any, after a state; returns the state after it."""
         wanted = instruction_of(op, self.target)
         if wanted is None or (isinstance(wanted, Instruction) and not wanted.is_ordered):
             return start

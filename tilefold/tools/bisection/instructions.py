@@ -176,7 +176,7 @@ class Graph:
         return len(self.instructions) - 1
 
     def _block(self, block: Block, last: int) -> int:
-        """Adds the instructions of a block behind a node; the last of them."""
+        """Adds the instructions of a block after a node; returns the last one."""
         for op in block.ops:
             if op.regions:  # a guard
                 join = self._node(None, 0)

@@ -28,7 +28,7 @@ class Connection(LanguageServerProtocol):
 
     def serve(self, reader: BinaryIO, writer: BinaryIO) -> int:
         """Answers the messages of an editor until it ends the connection, and returns the exit status: 0, or 1 after
-        `exit` without `shutdown`. TilefoldError (E4001) for input that is no message.
+        `exit` without `shutdown`. TilefoldError (E4001) for input that is not a message.
         """
         self.set_writer(_Writer(writer))
         try:

@@ -245,7 +245,7 @@ def _forget(contents: Contents, spot: Spot, measured: Sequence[str], told: Seque
 
 
 def _first_entry(ptx: str) -> int | None:
-    """The line of the first kernel in a text of PTX; None for a text without one, such as one that is no PTX."""
+    """The line of the first kernel in a text of PTX; None for a text without one, such as text that is not PTX."""
     found = _ENTRY.search(ptx)
     return None if found is None else ptx.count("\n", 0, found.start()) + 1
 

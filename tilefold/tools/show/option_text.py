@@ -52,7 +52,7 @@ class OptionText:
             raise self.error(error) from error
 
     def part(self, index: int) -> tuple[int, int]:
-        """The start and the end of part `index` of a tuple in the text; those of the whole text if it is no tuple."""
+        """The start and the end of part `index` of a tuple in the text, or of the whole text if it is not a tuple."""
         begin = 0
         while begin < len(self.text) and self.text[begin] not in "([<":
             begin += 1
