@@ -134,9 +134,9 @@ def make_range(
 ) -> Range:  # fmt: skip
     """`range(stop)`, `range(start, stop)` or `range(start, stop, step)` as a loop of the kernel (`scf.for`).
 
-    `unroll` iterations are done in one, or all with `unroll_full`, if the kernel's code can know their number; with 1
-    the assembler, too, leaves the loop as it is. Without either, or with -1, it unrolls the loop where it expects a
-    gain, and LLVM does so only if the bounds are static and the body indexes fragments at run time, which registers do
+    `unroll` iterations are done in one, or all with `unroll_full`, if the kernel's code can know their number; with 0
+    or 1 the assembler, too, leaves the loop as it is. Without either, or with -1, it unrolls the loop where it expects
+    a gain, and LLVM does so only if the bounds are static and the body indexes fragments at run time, which registers do
     not allow. `prefetch_stages`, `vectorize` and other hints have no effect: the loop neither prefetches nor joins
     iterations. Raises TilefoldError (E5002) for anything but integers and for a step of 0, E2007 for a number of
     iterations that is not possible.
@@ -149,8 +149,8 @@ def make_range(
         check_integer(f"the {word} of a range", given)
     if isinstance(by, int) and by == 0:
         raise TilefoldError(Code.BUILD_VALUE, "the step of a range is 0")
-    unroll = None if unroll == -1 else unroll
+    unroll = None if unroll == -1 else 1 if unroll == 0 else unroll
     if unroll is not None and unroll not in range(1, MAX_UNROLL + 1):
-        raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}, but must be 1 to {MAX_UNROLL}")
+        raise TilefoldError(Code.LOOP_HINT, f"unroll is {unroll}, but must be 0 to {MAX_UNROLL}")
     first, last, by = (convert(bound, Index) if isinstance(bound, Int) else bound for bound in (first, last, by))
     return Range(first, last, by, 0 if unroll_full else unroll)
