@@ -467,7 +467,7 @@ def test_only_a_loop_that_asks_for_it_is_kept_from_being_unrolled() -> None:
         for i in cute.range(n, unroll=unroll):
             out[i] = i
 
-    for unroll, stores, pragmas in ((None, 1, 0), (1, 1, 1), (4, 5, 2)):  # the rest of 4 is a loop, too
+    for unroll, stores, pragmas in ((None, 1, 0), (0, 1, 1), (1, 1, 1), (4, 5, 2)):  # the rest of 4 is a loop, too
         out = np.zeros(8, np.int32)
         kernel(out, 7, unroll).launch(grid=1, block=1, device="sim")
         assert out.tolist() == [*range(7), 0]
