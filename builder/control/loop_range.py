@@ -136,8 +136,8 @@ def make_range(
 
     `unroll` iterations are done in one, or all with `unroll_full`, if the kernel's code can know their number; with 0
     or 1 the assembler, too, leaves the loop as it is. Without either, or with -1, it unrolls the loop where it expects
-    a gain, and LLVM does so only if the bounds are static and the body indexes fragments at run time, which registers do
-    not allow. `prefetch_stages`, `vectorize` and other hints have no effect: the loop neither prefetches nor joins
+    a gain, and LLVM does so only if the bounds are static and the body indexes fragments at run time, which registers
+    do not allow. `prefetch_stages`, `vectorize` and other hints have no effect: the loop neither prefetches nor joins
     iterations. Raises TilefoldError (E5002) for anything but integers and for a step of 0, E2007 for a number of
     iterations that is not possible.
     """
