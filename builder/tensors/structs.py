@@ -7,6 +7,7 @@ a tensor, and both are the same where the tensor begins at a period of the swizz
 """
 
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -207,7 +208,7 @@ class struct(Struct):  # noqa: N801 - the name of CuTe programs
         if not isinstance(decorated, type):  # pyright: ignore[reportUnnecessaryIsInstance]
             problem = f"struct takes a class, not {type(decorated).__name__}"
             raise _struct_error(problem, "write @cute.struct before a class")
-        super().__init__(decorated.__name__, inspect.get_annotations(decorated, eval_str=True))
+        super().__init__(decorated.__name__, _annotations_of(decorated))
 
 
 class union(Struct):  # noqa: N801 - the name of CuTe programs
@@ -217,7 +218,18 @@ class union(Struct):  # noqa: N801 - the name of CuTe programs
     """
 
     def __init__(self, decorated: type) -> None:
-        super().__init__(decorated.__name__, inspect.get_annotations(decorated, eval_str=True), overlap=True)
+        super().__init__(decorated.__name__, _annotations_of(decorated), overlap=True)
+
+
+def _annotations_of(decorated: type) -> dict[str, Any]:
+    """The annotations of a class. Those that are texts, as `from __future__ import annotations` makes all, may name
+    what the function around the class has.
+    """
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back and frame.f_globals.get("__name__") != decorated.__module__:
+        frame = frame.f_back
+    names = {**getattr(sys.modules.get(decorated.__module__), "__dict__", {}), **frame.f_locals}
+    return inspect.get_annotations(decorated, globals=names, eval_str=True)
 
 
 def _extent(name: str, kind: object) -> tuple[int, int]:

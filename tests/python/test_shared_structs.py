@@ -40,6 +40,17 @@ def test_structures_are_placed_as_in_c() -> None:
     }  # fmt: skip
 
 
+def test_annotations_that_are_texts_name_what_the_function_has() -> None:
+    rows, dtype = 5, cute.Float16
+
+    @cute.struct
+    class Texts:
+        first: "cute.struct.MemRange[dtype, rows]"
+        last: "cute.struct.Align[(lambda: dtype)(), 16]"
+
+    assert (Texts.size_in_bytes(), Texts.members["last"].offset, dtype.width * rows) == (32, 16, 80)
+
+
 def test_members_for_tma_copies_begin_at_a_period_of_their_swizzle() -> None:
     @cute.struct
     class Tiles:
