@@ -95,3 +95,21 @@ def test_predicates_that_fit_no_copy() -> None:
 
     with pytest.raises(TilefoldError, match=r"E0316.*mode 0 has 2 predicates for 4 elements"):
         kernel(A, np.zeros_like(A)).launch(grid=1, block=8, device="sim")
+
+
+def test_a_predicate_for_each_row_of_a_part() -> None:
+    @cute.kernel
+    def kernel(A: cute.Tensor, out: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32)  # moves one element, or several
+        part = cute.make_tensor(A.iterator + 4 * t, cute.make_layout(((4, 2),), stride=((1, 8),)))
+        pred = cute.make_rmem_tensor((2, (1,)), cute.Boolean)  # the mode of one element does not count
+        pred[0], pred[1] = t == 0, t == 1
+        row = cute.make_rmem_tensor_like(part)
+        row.fill(0.0)
+        cute.copy(atom, part, row, pred=pred)
+        cute.copy(atom, row, cute.make_tensor(out.iterator + 4 * t, part.layout))
+
+    out = np.ones(16, np.float32)
+    kernel(A[:2].copy(), out).launch(grid=1, block=2, device="sim")
+    assert out.tolist() == [1, 2, 3, 4, *[0] * 8, 13, 14, 15, 16]
