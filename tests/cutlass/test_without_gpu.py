@@ -88,8 +88,8 @@ def test_what_was_replaced_comes_back() -> None:
 _HOLDERS = """
 import sys
 from importlib import import_module
-names = ["torch", "torch.amp", "torch.cuda", "torch.accelerator", "torch.library", "torch.profiler",
-         "torch.utils._triton", "cuda.bindings.runtime", "cuda.bindings.driver"]
+names = ["torch", "torch.amp", "torch.cuda", "torch.cuda.profiler", "torch.accelerator", "torch.library",
+         "torch.profiler", "torch.utils._triton", "cuda.bindings.runtime", "cuda.bindings.driver"]
 from tilefold.cute.host.streams import torch_module
 torch = torch_module()
 from tilefold.driver.devices import devices_of_process
@@ -100,6 +100,9 @@ with stay_on_host():
     x = torch.ones(4, 4, device="cuda")
     assert torch.cuda.is_available() and x.is_cuda and x.device == torch.device("cuda", 0)
     assert torch.mm(x.bfloat16(), x.bfloat16(), out_dtype=torch.float32).dtype == torch.float32
+    torch.cuda.profiler.start(), torch.accelerator.synchronize(), torch.cuda.device(0).__enter__()
+    assert torch.cuda.mem_get_info()[0] > torch.cuda.current_blas_handle() == 0
+    assert torch.cuda.ExternalStream(0).cuda_stream == 0 and isinstance(torch.cuda.Stream(), torch.cuda.Stream)
 for holder, names in zip(holders, before):
     now = vars(holder)
     assert names.keys() == now.keys() and all(now[name] is names[name] for name in names), holder
@@ -125,7 +128,7 @@ def test_sizes(gpu: MissingGpu) -> None:
 def test_a_graph_repeats_launches_that_are_not_executed_while_it_is_captured(
     gpu: MissingGpu, replaced: Replacements
 ) -> None:
-    torch: Any = SimpleNamespace(cuda=SimpleNamespace())
+    torch: Any = SimpleNamespace(cuda=SimpleNamespace(profiler=SimpleNamespace()), accelerator=SimpleNamespace())
     streams_on_host(torch, gpu, replaced)
     A = np.zeros(4, np.int32)
     compiled = cute.compile(host, A)

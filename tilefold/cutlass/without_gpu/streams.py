@@ -136,6 +136,17 @@ class _Capture:
         self._graph.capture_end()
 
 
+class _Device:
+    """`with torch.cuda.device(index):`."""
+
+    def __init__(self, device: object = 0) -> None:
+        self.idx = getattr(device, "index", device) or 0
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
 def _always(value: object) -> Callable[..., Any]:
     """A function that returns a value, whatever it is given."""
 
@@ -180,7 +191,8 @@ def streams_on_host(torch: Any, gpu: MissingGpu, replaced: Replacements) -> None
     answers = {
         "is_available": True, "is_initialized": True, "device_count": 1, "current_device": 0, "set_device": None,
         "empty_cache": None, "init": None, "get_device_capability": divmod(gpu.target.sm, 10),
-        "get_device_name": properties.name, "get_device_properties": properties, "device": nullcontext(),
+        "get_device_name": properties.name, "get_device_properties": properties,
+        "current_blas_handle": 0, "mem_get_info": (properties.total_memory, properties.total_memory), "_sleep": None,
         "memory_allocated": 0, "reset_peak_memory_stats": None, "manual_seed": None, "manual_seed_all": None,
         "is_current_stream_capturing": False, "can_device_access_peer": True,
     }  # fmt: skip
@@ -197,6 +209,9 @@ def streams_on_host(torch: Any, gpu: MissingGpu, replaced: Replacements) -> None
             found = known[handle] = kind.__new__(kind)
             found.cuda_stream = handle
         return found
+
+    def external(handle: int, *_: object) -> Any:
+        return stream_of(handle)
 
     def current_stream(*_: object) -> Any:
         return stream_of(streams.current)
@@ -217,7 +232,11 @@ def streams_on_host(torch: Any, gpu: MissingGpu, replaced: Replacements) -> None
         default_stream=_always(stream_of(0)),
         stream=within,
         synchronize=synchronize,
+        device=_Device,
+        ExternalStream=external,
     )
+    replaced.set(torch.cuda.profiler, start=_always(None), stop=_always(None))
+    replaced.set(torch.accelerator, synchronize=synchronize)
 
 
 def compiler_on_host(torch: Any, replaced: Replacements) -> None:
