@@ -37,7 +37,7 @@ from . import nvgpu
 from .address_space import AddressSpace
 from .allocation import emit_copy, of_one_rank
 from .coordinates import as_layout, as_tuple, check_static, tuples
-from .copy_atoms import CopyAtom, make_copy_atom
+from .copy_atoms import CopyAtom, for_operand, make_copy_atom
 from .fragments import Vec
 from .memory_attributes import AccessOrder, CacheEvictionPriority, PeerStores
 from .modes import prepend, relaid
@@ -377,6 +377,8 @@ def _of_mma(role: str, atom: CopyAtom, mma: TiledMma) -> TiledCopy:
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a tiled MMA, got {type(mma).__name__}", "see cute.make_tiled_mma"
         )
+    _record(atom)
+    atom = for_operand(atom, role, mma.type.tiled_mma)
     return wrap_tiled(BY_MMA[role](_record(atom), mma.type.tiled_mma), atom)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Copy atoms: a copy instruction for elements of a type (CuTe's copy_atom.hpp)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.tile import CopyAtomAttr
@@ -9,6 +9,9 @@ from ...layout.algebra.core import Layout
 from ...layout.algebra.display import Displayed
 from ...layout.atoms.copy_atom import CopyAtom as _CopyAtom
 from ...layout.atoms.copy_names import copy_atom
+from ...layout.atoms.instructions import LdMatrix
+from ...layout.atoms.ldmatrix import ldmatrix
+from ...layout.tiling.tiled_mma import TiledMma
 from ..scalars.dtypes import DType, as_dtype, dtype_of
 from ..tracing.state import checked
 from . import nvgpu
@@ -99,3 +102,20 @@ def make_copy_atom(
         made = CopyAtomAttr.of(record, value_type, load, store)
     fills = isinstance(op, nvgpu.CopyG2SOp) and op.zfill is None
     return CopyAtom(made, fills, getattr(op, "reduction", ""), order, None if isinstance(op, str) else op)
+
+
+def for_operand(atom: CopyAtom, role: str, mma: TiledMma) -> CopyAtom:
+    """The atom that loads an operand of a tiled MMA: an ldmatrix of more matrices than a thread's values of A or B fill
+    is one of as many as they fill. CuTe C++ refuses it; in Python programs ask for 4 matrices where B has 2, and
+    multiply only what the first two hold.
+    """
+    record, instruction = atom.attribute.atom, atom.attribute.atom.instruction
+    values = mma.layout_tv(role)[1].size if role in ("A", "B") else record.values
+    if not isinstance(instruction, LdMatrix) or values >= record.values:
+        return atom
+    plain = ldmatrix(instruction.num, instruction.trans)
+    matrices, rest = divmod(values * instruction.num, record.values)
+    if rest or plain.name != record.name or matrices not in (1, 2):
+        return atom
+    data = atom.attribute.data
+    return replace(atom, attribute=CopyAtomAttr.of(ldmatrix(matrices, instruction.trans), data.value_type))

@@ -216,3 +216,29 @@ def test_a_matrix_instruction_of_other_types_is_refused() -> None:
     with pytest.raises(TilefoldError, match="does not transpose"):
         cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x16x8bOp(transpose=True), cute.Float8E5M2)
     assert cute.make_tiled_mma(cute.nvgpu.warp.MmaTF32Op((16, 8, 4))).shape_mnk == (16, 8, 4)
+
+
+def test_a_load_of_more_matrices_than_an_operand_has() -> None:
+    @cute.kernel
+    def kernel(A: cute.Tensor, B: cute.Tensor, C: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        mma = cute.make_tiled_mma(cute.nvgpu.MmaOp(A.element_type, cute.Float32, (16, 8, 16)))
+        sB = cute.make_smem_tensor(cute.make_layout((16, 16), stride=(16, 1)), B.element_type, alignment=16)
+        for i in cute.range_constexpr(8):
+            sB[t // 2, t % 2 * 8 + i] = B[t // 2, t % 2 * 8 + i]
+        cute.arch.sync_threads()
+        thr = mma.get_slice(t)
+        rA, acc = thr.make_fragment_A(thr.partition_A(A)), thr.make_fragment_C(thr.partition_C(C))
+        rB = thr.make_fragment_B(thr.partition_B(sB))
+        ldmatrix = cute.make_copy_atom(cute.nvgpu.warp.LdMatrix8x8x16bOp(num_matrices=4), B.element_type)
+        thr_B = cute.make_tiled_copy_B(ldmatrix, mma).get_slice(t)  # B has 2 matrices
+        cute.copy(thr_B, thr_B.partition_S(sB), thr_B.retile(rB))
+        rA.store(thr.partition_A(A).load())
+        acc.fill(0)
+        cute.gemm(mma, acc, rA, rB, acc)
+        thr.partition_C(C).store(acc.load())
+
+    A, B = np.random.default_rng(0).integers(-3, 4, (2, 16, 16)).astype(np.float16)
+    C = np.zeros((16, 16), np.float32)
+    kernel(A, B, C).launch(grid=1, block=32, device="sim")
+    assert np.array_equal(C, A.astype(np.float32) @ B.T.astype(np.float32))
