@@ -84,7 +84,8 @@ def _check_first_mode(mode: Layout, source: LayoutLike, values: int) -> Layout:
         return Layout((values, mode.shape), (0, mode.stride))
     if repeats == 1:
         return Layout((values, 1), (0, 0))
-    if isinstance(source, Layout) and isinstance(source.shape, tuple) and len(source) == 2 and size(mode) == size(source[1]):
+    nested = isinstance(source, Layout) and isinstance(source.shape, tuple) and len(source) == 2
+    if nested and size(mode) == size(source[1]):
         divided = logical_divide(join([Layout(size(source[0]), 0), mode]), Layout(values, 1))
         assert isinstance(divided, Layout)
         return divided
