@@ -377,7 +377,6 @@ def _of_mma(role: str, atom: CopyAtom, mma: TiledMma) -> TiledCopy:
         raise TilefoldError(
             Code.BUILD_VALUE, f"expected a tiled MMA, got {type(mma).__name__}", "see cute.make_tiled_mma"
         )
-    _record(atom)
     atom = for_operand(atom, role, mma.type.tiled_mma)
     return wrap_tiled(BY_MMA[role](_record(atom), mma.type.tiled_mma), atom)
 

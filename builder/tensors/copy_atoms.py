@@ -109,8 +109,9 @@ def for_operand(atom: CopyAtom, role: str, mma: TiledMma) -> CopyAtom:
     is one of as many as they fill. CuTe C++ refuses it; in Python programs ask for 4 matrices where B has 2, and
     multiply only what the first two hold.
     """
-    record, instruction = atom.attribute.atom, atom.attribute.atom.instruction
-    values = mma.layout_tv(role)[1].size if role in ("A", "B") else record.values
+    if role not in ("A", "B") or not isinstance(atom, CopyAtom):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return atom
+    record, instruction, values = atom.attribute.atom, atom.attribute.atom.instruction, mma.layout_tv(role)[1].size
     if not isinstance(instruction, LdMatrix) or values >= record.values:
         return atom
     plain = ldmatrix(instruction.num, instruction.trans)
