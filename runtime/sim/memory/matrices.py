@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from ....base.element_types import BY_PTX
 from ....base.errors import Code
+from ....base.spaces import Space as MemorySpace
+from ....layout.algebra.core import Layout
 from ....layout.atoms.contract import Major
 from ....layout.atoms.mma_atom import MmaAtom
 from ....layout.atoms.wgmma_smem import START_MASK, UNIT
@@ -22,6 +24,8 @@ from ..faults import Site
 from ..values import Value
 from ..warp import Warp
 from .provenance import HINT
+from .spaces import Space
+from .tensors import element_address, tensor_value
 
 ROW = 16
 """The bytes of a row."""
@@ -79,6 +83,37 @@ def _matrix(descriptor: int, extent: int, k: int, rows_of_k: int, major: Major) 
             f"is {offset}"
         )
     return Matrix(addresses ^ ((addresses >> 7) - offset & (width - 1)) << 4, bits, problem)
+
+
+def offsets_of(space: Space, matrix: NDArray[np.int64]) -> tuple[NDArray[np.int64], str | None]:
+    """The offsets of a matrix's rows in shared memory, by their addresses; and the place of the first that is not the
+    block's, in words.
+    """
+    offsets = matrix.ravel() - space.base
+    outside = (offsets < 0) | (offsets > space.arena.span - ROW)
+    absent = outside | (space.arena.state[ROW][np.where(outside, 0, offsets) // ROW] == 0).any(axis=1)
+    return offsets, space.show(int(offsets[absent.argmax()]) + space.base) if absent.any() else None
+
+
+@dataclass(frozen=True, slots=True)
+class TiledOperand:
+    """An operand of a matrix multiplication in a slot, of modes (V,X,Y) in elements of `bits`; `fields` of its
+    descriptors, where it is in shared memory.
+    """
+
+    slot: int
+    layout: Layout
+    space: MemorySpace
+    bits: int
+    site: Site
+    fields: int | None
+
+    def at(self, warp: Warp, x: int, y: int) -> Value:
+        """The address of the execution at coordinates of the last modes, or its descriptor."""
+        tensor = tensor_value(warp.registers[self.slot])
+        index = self.layout[1](x) + self.layout[2](y)
+        address = element_address(tensor.address, tensor.offset + index, self.space, self.bits)
+        return address if self.fields is None else descriptor_at(warp, self.site, address, self.fields)
 
 
 def descriptor_at(warp: Warp, site: Site, address: Value, fields: int) -> Value:

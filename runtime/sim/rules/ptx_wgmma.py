@@ -26,7 +26,7 @@ from ..memory import bulk
 from ..memory.arena import IN_FLIGHT, UNWRITTEN
 from ..memory.boxes import swizzle_text
 from ..memory.local import TOUCHED
-from ..memory.matrices import ROW, Matrix, descriptor_at, matrix_of
+from ..memory.matrices import ROW, Matrix, descriptor_at, matrix_of, offsets_of
 from ..memory.space_state import count_matrix
 from ..ordering import wgmma
 from ..ordering.asynchronous import InFlight
@@ -105,11 +105,8 @@ class WgmmaRule:
             hint = "make it by ptx.wgmma.descriptor from an address that is aligned to the pattern of the swizzle"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, f"{subject}: {matrix.problem}", hint)
         space = self.shared
-        offsets = matrix.addresses.ravel() - space.base
-        outside = (offsets < 0) | (offsets > space.arena.span - ROW)
-        absent = outside | (space.arena.state[ROW][np.where(outside, 0, offsets) // ROW] == 0).any(axis=1)
-        if absent.any():
-            where = space.show(int(offsets[absent.argmax()]) + space.base)
+        offsets, where = offsets_of(space, matrix.addresses)
+        if where is not None:
             text = f"{subject} leads to {where}, outside the block's shared memory"
             hint = "check its address, its strides, and the major of the atom"
             warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)

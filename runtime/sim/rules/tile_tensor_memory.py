@@ -3,12 +3,11 @@
 for, in their order."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.spaces import TMEM, Space
+from ....base.spaces import TMEM
 from ....dialects import ptx, tile
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.tile.copy_rules import split_atom_mode
@@ -26,39 +25,18 @@ from ....layout.atoms.umma_encoding import SCALE_IDS, instruction_descriptor_of
 from ....layout.tiling.tmem_copies import values_descriptor
 from ....layout.tmem.cells import WITHIN_CELL
 from ..events import Step
-from ..faults import Site, site_of
+from ..faults import site_of
 from ..memory.elements import Elements
-from ..memory.matrices import descriptor_at
-from ..memory.tensors import element_address, port, tensor_value
+from ..memory.matrices import TiledOperand, descriptor_at
+from ..memory.tensors import element_address, port
 from ..tcgen05.multiply import Call, Tcgen05MmaRule
 from ..translate import Translator
-from ..values import TensorValue, Value, add_address
+from ..values import TensorValue, add_address
 from ..warp import Warp
 from .tcgen05_copies import CellAccess, SharedCopies, one_lane, same
 
 Indices = NDArray[np.int64]
 Execution = Callable[[Warp, TensorValue, TensorValue], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Operand:
-    """An operand in a slot, of modes (V,X,Y) in elements of `bits`; `fields` of its descriptors, unless it is in tensor
-    memory.
-    """
-
-    slot: int
-    layout: Layout
-    space: Space
-    bits: int
-    site: Site
-    fields: int | None
-
-    def at(self, warp: Warp, x: int, y: int) -> Value:
-        """The address of the execution at coordinates of the last modes, or its descriptor."""
-        tensor = tensor_value(warp.registers[self.slot])
-        index = self.layout[1](x) + self.layout[2](y)
-        address = element_address(tensor.address, tensor.offset + index, self.space, self.bits)
-        return address if self.fields is None else same(warp, descriptor_at(warp, self.site, address, self.fields))
 
 
 def tensor_gemm(op: tile.GemmOp, t: Translator) -> Step:
@@ -85,7 +63,7 @@ def _multiplications(
     name, idesc = mma_mnemonic(atom), instruction_descriptor_of(atom).value
     factors = atom.products.factors if atom.has_scales else 0
     multiply = Tcgen05MmaRule(op, t, MmaKind(instruction.kind), atom.threads, name, factors=factors)
-    operands: list[_Operand] = []
+    operands: list[TiledOperand] = []
     for letter, value, layout in zip(("A", "B", "C", "", ""), (op.a, op.b, op.c, *op.scales), layouts, strict=False):
         type = value.type
         assert isinstance(type, tile.TensorType)
@@ -93,7 +71,7 @@ def _multiplications(
         if space is not TMEM:
             mode: LayoutLike = type.layout.data if isinstance(op, tile.MmaCallOp) else type.layout.data[0]
             fields = wrap_signed(umma_descriptor_of(atom, letter, mode).value, 64)
-        operands.append(_Operand(t.slot(value), plain_layout(layout), space, type.element_bits, site, fields))
+        operands.append(TiledOperand(t.slot(value), plain_layout(layout), space, type.element_bits, site, fields))
     a, b, c, *scales = operands
     m, n, k, cell = size(c.layout[1]), size(c.layout[2]), size(a.layout[2]), multiply.cells.address
     flag = None if op.accumulate is None else t.slot(op.accumulate)
@@ -106,7 +84,7 @@ def _multiplications(
             for i in range(m):
                 left = a.at(warp, i, p)
                 for j in range(n):
-                    first = cell(warp, left) if a.fields is None else left
+                    first = cell(warp, left) if a.fields is None else same(warp, left)
                     at = [same(warp, x.at(warp, row, p)) for x, row in zip(scales, (i, j), strict=False)]
                     numbers = sum(
                         (x & 0xFFFFFFFF) >> WITHIN_CELL << place for x, place in zip(at, SCALE_IDS, strict=False)
@@ -115,8 +93,8 @@ def _multiplications(
                     multiply.start(
                         warp, lane,
                         Call(
-                            cell(warp, c.at(warp, i, j)), first, b.at(warp, j, p), idesc | numbers, accumulates,
-                            scales=of_scales,
+                            cell(warp, c.at(warp, i, j)), first, same(warp, b.at(warp, j, p)), idesc | numbers,
+                            accumulates, scales=of_scales,
                         ),
                     )  # fmt: skip
             accumulates = True

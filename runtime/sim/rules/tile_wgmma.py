@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Multiplications of tensors by warpgroups: the instructions that they stand for, in their order."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeAlias
-
 from xdsl.ir import SSAValue
 
 from ....base.spaces import SMEM
@@ -14,34 +10,11 @@ from ....dialects.tile.gemm_rules import infer_gemm_modes
 from ....dialects.tile.wgmma_rules import descriptor_of
 from ....layout.algebra.core import Layout, LayoutLike, plain_layout, size
 from ..events import Step
-from ..faults import Site, site_of
-from ..memory.matrices import descriptor_at
-from ..memory.tensors import tensor_value
+from ..faults import site_of
+from ..memory.matrices import TiledOperand
 from ..translate import Translator
-from ..values import Value
 from ..warp import Warp
 from .ptx_wgmma import Operands, WgmmaRule
-
-Place: TypeAlias = Callable[[Warp, int, int], Value]
-"""Where an operand of the execution at two coordinates is: its address, or its descriptor."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Operand:
-    """An operand in a slot, of modes (V,X,Y) in elements of `bits`; `fields` of its descriptors, if it has some."""
-
-    slot: int
-    layout: Layout
-    bits: int
-    site: Site
-    fields: int | None
-
-    def at(self, warp: Warp, x: int, y: int) -> Value:
-        """The address of the execution at coordinates of the last modes, or its descriptor."""
-        tensor = tensor_value(warp.registers[self.slot])
-        index = self.layout[1](x) + self.layout[2](y)
-        address = tensor.address + (tensor.offset + index) * self.bits // 8
-        return address if self.fields is None else descriptor_at(warp, self.site, address, self.fields)
 
 
 def warpgroup_gemm(op: tile.GemmOp, t: Translator) -> Step:
@@ -66,7 +39,7 @@ def _step(
 ) -> Step:
     """Starts the executions of operands (V,M,K), (V,N,K) and (V,M,N)."""
     atom, site, multiply = attr.atom, site_of(op), WgmmaRule(op, attr.atom, (1, 1), t)
-    operands: list[_Operand] = []
+    operands: list[TiledOperand] = []
     for name, value, layout in zip("ABC", (op.a, op.b, op.c), layouts, strict=True):
         type = value.type
         assert isinstance(type, tile.TensorType)
@@ -74,7 +47,9 @@ def _step(
         if type.space.data is SMEM:
             mode: LayoutLike = type.layout.data if isinstance(op, tile.MmaCallOp) else type.layout.data[0]
             fields = wrap_signed(descriptor_of(atom, name, mode).value, 64)
-        operands.append(_Operand(t.slot(value), plain_layout(layout), type.element_bits, site, fields))
+        operands.append(
+            TiledOperand(t.slot(value), plain_layout(layout), type.space.data, type.element_bits, site, fields)
+        )
     a, b, c = operands
     m, n, k = size(c.layout[1]), size(c.layout[2]), size(a.layout[2])
     flag = None if op.accumulate is None else t.slot(op.accumulate)

@@ -20,6 +20,7 @@ from ....layout.tmem.scales import BLOCK_ROWS, CELL_FACTORS
 from ..atoms.sparse import invalid, say_invalid, selected
 from ..faults import site_of
 from ..memory import bulk
+from ..memory.matrices import offsets_of
 from ..memory.space_state import count_matrix
 from ..translate import Translator
 from ..warp import Block, Warp
@@ -259,11 +260,8 @@ class Tcgen05MmaRule:
         subject = f"the descriptor {descriptor & _WORD:#018x} of {letter}"
         if matrix.problem:
             self._fault(warp, lane, f"{subject}: {matrix.problem}", "make it by ptx.tcgen05.descriptor")
-        offsets = matrix.addresses.ravel() - space.base
-        outside = (offsets < 0) | (offsets > space.arena.span - ROW)
-        absent = outside | (space.arena.state[ROW][np.where(outside, 0, offsets) // ROW] == 0).any(axis=1)
-        if absent.any():
-            where = space.show(int(offsets[absent.argmax()]) + space.base)
+        offsets, where = offsets_of(space, matrix.addresses)
+        if where is not None:
             text = f"{subject} leads to {where}, outside the block's shared memory"
             self._fault(
                 warp, lane, text, "check its address, its strides, and the majors of the instruction descriptor"
