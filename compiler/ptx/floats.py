@@ -40,11 +40,11 @@ def text(r: Registers, name: str, values: Sequence[SSAValue], result: Attribute)
 
 _BY_ELEMENTS = ("f32x2", "u16x2", "s16x2")
 
-Part = Callable[[SSAValue], SSAValue]
+Extract = Callable[[SSAValue], SSAValue]
 
 
 def with_parts(
-    r: Registers, i: Instruction, parts: Sequence[Part], sources: Sequence[SSAValue], rule: Rule
+    r: Registers, i: Instruction, parts: Sequence[Extract], sources: Sequence[SSAValue], rule: Rule
 ) -> list[SSAValue]:
     """The results of an instruction for each of some functions of its operands."""
     made: list[SSAValue] = []
@@ -77,7 +77,7 @@ def _by_elements(r: Registers, i: Instruction, rule: Rule) -> None:
     target, *sources = i.operands
     given = [r.read(source, pair) for source in sources]
 
-    def part(place: int) -> Part:
+    def part(place: int) -> Extract:
         return lambda value: r.extract(value, place)
 
     one = replace(i, modifiers=(*i.modifiers[:-1], single))

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 
-from .syntax import Address, Arguments, Instruction, Not, Operand, Pair, Part, Register, Vector
+from .syntax import Address, Arguments, Instruction, Not, Operand, Pair, Register, Subword, Vector
 
 CARRY = "%CC.CF"
 """The flag that `add.cc` and others write, and `addc` and others read, as the name of a predicate."""
@@ -25,7 +25,7 @@ def registers_in(operand: Operand) -> Iterator[Register]:
     match operand:
         case Register():
             yield operand
-        case Not(register) | Part(register):
+        case Not(register) | Subword(register):
             yield register
         case Pair(first, second):
             yield from (register for register in (first, second) if register.name != "_")

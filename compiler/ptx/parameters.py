@@ -15,9 +15,9 @@ from .syntax import (
     Not,
     Operand,
     Pair,
-    Part,
     Register,
     Statement,
+    Subword,
     Symbol,
     Variable,
     Vector,
@@ -155,7 +155,7 @@ def renamed(instruction: Instruction, names: Mapping[str, str]) -> Instruction:
                 return Symbol(names.get(name, name), offset)
             case Not(register):
                 return Not(Register(names.get(register.name, register.name)))
-            case Part(register):
+            case Subword(register):
                 return replace(operand, register=Register(names.get(register.name, register.name)))
             case Pair(first, second):
                 return Pair(Register(names.get(first.name, first.name)), Register(names.get(second.name, second.name)))

@@ -23,9 +23,9 @@ from .syntax import (
     Operand,
     Pair,
     Parameter,
-    Part,
     Pragma,
     Register,
+    Subword,
     Symbol,
     Table,
     Variable,
@@ -138,7 +138,7 @@ def _operand(operand: Operand) -> str:
             return _name(name) + _offset(offset)
         case Not(register):
             return f"!{_name(register.name)}"
-        case Part(register, parts, is_negated):
+        case Subword(register, parts, is_negated):
             return f"{'-' if is_negated else ''}{_name(register.name)}{f'.{parts}' if parts else ''}"
         case Pair(first, second):
             return f"{_name(first.name)}|{_name(second.name)}"

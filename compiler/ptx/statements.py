@@ -17,10 +17,10 @@ from .syntax import (
     Operand,
     Pair,
     Parameter,
-    Part,
     Pragma,
     Register,
     Statement,
+    Subword,
     Symbol,
     Table,
     Variable,
@@ -279,7 +279,7 @@ class StatementParser(VariableParser):
             return Pair(Register(operand.name), second or Register("_"))
         return operand
 
-    def _part(self, *, negated: bool = False) -> Part | None:
+    def _part(self, *, negated: bool = False) -> Subword | None:
         """A part of a register, or the opposite of a whole one, which only video instructions have."""
         match = _PART.fullmatch(self.token.text)
         if match is None and not negated:
@@ -288,7 +288,7 @@ class StatementParser(VariableParser):
         if register is None or register.name not in self._registers:
             return None
         self.advance()
-        return Part(register, "" if match is None else match[2], negated)
+        return Subword(register, "" if match is None else match[2], negated)
 
     def _list(self, first: str, last: str, depth: int) -> tuple[Operand, ...]:
         self.expect(first)

@@ -68,7 +68,7 @@ class Not:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Subword:
     """Bytes or halves of a register in a video instruction, `%r1.b0`, `%r1.h10`, or of its negation."""
 
     register: Register
@@ -107,7 +107,7 @@ class Arguments:
     items: "tuple[Operand, ...]"
 
 
-Operand: TypeAlias = Register | Integer | Float | Symbol | Not | Part | Pair | Vector | Address | Arguments
+Operand: TypeAlias = Register | Integer | Float | Symbol | Not | Subword | Pair | Vector | Address | Arguments
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from .moves import Rule
 from .registers import Registers, type_of
-from .syntax import Instruction, Operand, Part
+from .syntax import Instruction, Operand, Subword
 
 _NAME = re.compile(r"v(add|sub|absdiff|min|max|shl|shr|mad|set|avrg)([24]?)")
 _OF_PARTS = ("add", "sub", "absdiff", "min", "max", "set", "avrg")
@@ -103,7 +103,7 @@ def _combined(r: Registers, form: _Form, a: SSAValue, b: SSAValue, c: SSAValue |
 
 def _of_word(r: Registers, operand: Operand, *, signed: bool) -> SSAValue:
     """An operand, or a byte or a half of it, as an i64."""
-    if not isinstance(operand, Part):
+    if not isinstance(operand, Subword):
         return _field(r, r.read(operand, i32), 0, 32, signed=signed)
     bits, index = _selected(operand.parts) if operand.parts else (32, 0)
     value = _field(r, r.read(operand.register, i32), index, bits, signed=signed)
@@ -120,8 +120,8 @@ def _selected(parts: str) -> tuple[int, int]:
 
 def _words(r: Registers, i: Instruction, form: _Form) -> None:
     target, a, b, *more = i.operands
-    chosen = _selected(target.parts) if isinstance(target, Part) else None
-    into = target.register if isinstance(target, Part) else target
+    chosen = _selected(target.parts) if isinstance(target, Subword) else None
+    into = target.register if isinstance(target, Subword) else target
     if form.kind not in _OF_WORDS or len(more) != (form.kind == "mad" or bool(form.then) or chosen is not None):
         raise r.refuse("the form is not supported")
     left, right = (_of_word(r, x, signed=signed) for x, signed in zip((a, b), form.signs, strict=True))
@@ -145,7 +145,7 @@ def _words(r: Registers, i: Instruction, form: _Form) -> None:
 
 def _taken(operand: Operand, default: Sequence[int], letter: str) -> Sequence[int]:
     """The parts of the operands that an operand of parts takes, from the lowest on; or that a destination writes."""
-    if not isinstance(operand, Part):
+    if not isinstance(operand, Subword):
         return default
     if operand.parts[:1] != letter or operand.is_negated:
         raise ValueError("the operands' selectors do not fit the instruction")
@@ -157,7 +157,7 @@ def _parts(r: Registers, i: Instruction, form: _Form) -> None:
     if form.kind not in _OF_PARTS:
         raise r.refuse("the form is not supported")
     count, bits, letter = form.count, 32 // form.count, "h" if form.count == 2 else "b"
-    words = [r.read(x.register if isinstance(x, Part) else x, i32) for x in (a, b)]
+    words = [r.read(x.register if isinstance(x, Subword) else x, i32) for x in (a, b)]
     lefts, rights = _taken(a, range(count), letter), _taken(b, range(count, 2 * count), letter)
     written = _taken(target, range(count), letter)
     if len(lefts) != count or len(rights) != count:
@@ -175,7 +175,7 @@ def _parts(r: Registers, i: Instruction, form: _Form) -> None:
         mask = ((1 << bits) - 1) << bits * index
         moved = r.emit(arith.AndIOp(r.emit(arith.ShLIOp(made, r.constant(bits * index, i64))), r.constant(mask, i64)))
         whole = r.emit(arith.OrIOp(r.emit(arith.AndIOp(whole, r.constant(~mask, i64))), moved))
-    into = target.register if isinstance(target, Part) else target
+    into = target.register if isinstance(target, Subword) else target
     r.write(into, r.resized(total if form.then else whole, 32))
 
 

@@ -52,7 +52,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredEntry:
     """An entry: its bytes on disk, when it was used last (seconds since 1970), and its data, None if damaged."""
 
     size: int
@@ -122,7 +122,7 @@ class Store:
             if lock is not None:
                 lock.release()
 
-    def entries(self) -> Iterator[Kept]:
+    def entries(self) -> Iterator[StoredEntry]:
         """The entries, the last used first; to look at an entry does not count as use. TilefoldError as `clear`."""
         with self._looked_at() as entries:
             if entries is None:
@@ -133,7 +133,7 @@ class Store:
                         data = _data(shelf, entry.key)
                 except OSError:
                     continue  # another process removed it
-                yield Kept(entry.size, entry.used, data)
+                yield StoredEntry(entry.size, entry.used, data)
 
     def usage(self) -> Usage:
         """The number and the bytes of the entries. TilefoldError as `clear`."""

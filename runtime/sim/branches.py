@@ -123,7 +123,7 @@ class Graph:
                     taken = warp.live() & chosen
                     count = int(np.count_nonzero(taken))
                     if 0 < count < warp.active:
-                        joined = yield from self._apart(warp, number, taken, been)
+                        joined = yield from self._run_diverged(warp, number, taken, been)
                         if joined is None:
                             return
                         number = joined
@@ -139,7 +139,7 @@ class Graph:
                     yield self.pauses[edge.target]
             number = edge.target
 
-    def _apart(
+    def _run_diverged(
         self, warp: Warp, number: int, taken: Bools, been: dict[int, Bools]
     ) -> Generator[Event, None, int | None]:
         """Executes groups of lanes until all that have not returned are together again. Returns the number of the node

@@ -274,7 +274,7 @@ def _earlier(sightings: Sequence[Sighting], fault: SimulationError) -> Sighting 
                 return named
             other = other or latest
         if (
-            (anyone or _apart(sighting, mine))
+            (anyone or _of_other_threads(sighting, mine))
             and (sighting.writes or mine.writes)
             and not (is_atomic and _is_atomic(sighting))
         ):
@@ -302,7 +302,7 @@ def _is_of(sighting: Sighting, fault: SimulationError) -> bool:
     return (sighting.site, sighting.block, sighting.thread) == (fault.origin, fault.block, fault.thread)
 
 
-def _apart(sighting: Sighting, other: Sighting) -> bool:
+def _of_other_threads(sighting: Sighting, other: Sighting) -> bool:
     return (sighting.block, sighting.thread) != (other.block, other.thread)
 
 

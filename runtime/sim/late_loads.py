@@ -46,7 +46,7 @@ def _delay(load: Operation) -> bool:
         if op.has_trait(IsTerminator) or op.regions or any(value.owner is load for value in op.operands):
             break
         if isinstance(op, _ACCESSES):
-            if not _is_relaxed(op) or not _are_apart(load, op):
+            if not _is_relaxed(op) or not _are_disjoint(load, op):
                 break
             has_passed |= not isinstance(op, LoadOp)
         elif not is_side_effect_free(op):
@@ -66,7 +66,7 @@ def _behind(op: Operation) -> Iterator[Operation]:
         following = following.next_op
 
 
-def _are_apart(first: Operation, second: Operation) -> bool:
+def _are_disjoint(first: Operation, second: Operation) -> bool:
     """Whether two accesses are surely to different places: of different arguments, or as constants tell."""
     one, other = _pointer(first), _pointer(second)
     if one.type != other.type:

@@ -45,7 +45,7 @@ def is_floating(dtype: NumPyType) -> bool:
     return dtype.kind not in "biu"
 
 
-def watch_rules(rules: RuleOf) -> RuleOf:
+def instrumented(rules: RuleOf) -> RuleOf:
     """The rules of operations, that look at the results."""
     indices = Indices()
 
@@ -53,7 +53,7 @@ def watch_rules(rules: RuleOf) -> RuleOf:
         rule = rules(kind)
         if rule is None or not issubclass(kind, (*_COMPUTES, *_WRAPS, arith.TruncIOp)):
             return rule
-        return lambda op, t: _watch(op, t, rule(op, t), _looks(op, t, indices))
+        return lambda op, t: _instrumented(op, t, rule(op, t), _looks(op, t, indices))
 
     return rule_of
 
@@ -183,7 +183,7 @@ def _looks(op: Operation, t: Translator, indices: Indices) -> list[Look]:
     return looks
 
 
-def _watch(op: Operation, t: Translator, step: Step | Suspending | None, looks: Sequence[Look]) -> Any:
+def _instrumented(op: Operation, t: Translator, step: Step | Suspending | None, looks: Sequence[Look]) -> Any:
     """The step of an operation, which looks at its result."""
     if not looks or step is None or isinstance(step, Suspending):
         return step

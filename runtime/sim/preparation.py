@@ -270,10 +270,10 @@ def rules_for(launch: LaunchState, kernel: KernelOp, args: Mapping[str, Argument
         given = [value.storage if isinstance(value, TensorArgument) else np.asarray(value) for value in args.values()]
         launch.exact, rules = table_for(kernel, given), exact_rule_of
     if launch.numbers:
-        from .number_faults import check_arguments, watch_rules
+        from .number_faults import check_arguments, instrumented
 
         check_arguments(args, site_of(kernel), launch.forgiven)
-        rules = watch_rules(rules)
+        rules = instrumented(rules)
 
     def rule_for(kind: type[Operation]) -> Rule | None:
         rule = rules(kind)

@@ -25,7 +25,7 @@ from ..settings import shows_progress, simulator_processes, wants_tensor_fences
 from .faults import SimulationError, UndefinedReadError, deep_stack, site_of
 from .launch import Completion, Forgiven, LaunchState, Loads, OutOfStepError, Stream, refuse_output
 from .memory.memories import Memories, Seats
-from .ordering.liveness import Watch
+from .ordering.liveness import Watchdog
 from .ordering.schedule import ClusterRuns
 from .preparation import Binding, Grid, SimProgram, bind_all, bodies_of, numbered, rules_for
 from .translate import InlineMeanings, RuleOf, Translator
@@ -76,8 +76,8 @@ class SimEngine:
     A seed among the `options` also orders clusters where the engine shuffles them (`shuffle_blocks`). A `budget` stands
     for the limits of the options. `completion` says when asynchronous copies arrive at mbarriers. `sink` receives the
     text that the kernel prints; None is stdout. `read` puts operations in place of PTX as text, but for the `texts`
-    that have functions. `journal` sees accesses, and `watch` the rules of operations. `forgiven` are faults of
-    operations that do not end a launch. Products of matrix instructions are summed as the tensor cores of
+    that have functions. `journal` sees accesses, and `instrument` wraps the rules of operations. `forgiven` are faults
+    of operations that do not end a launch. Products of matrix instructions are summed as the tensor cores of
     `tensor_cores` do, if it is known and the options say so. Kernels that make pointers of numbers reach the host
     memory that `memory` returns, by its addresses. With `any_fault`, the first fault of warps in step ends a launch by
     an OutOfStepError, and is not looked for again for its report. `loads` is an unusual way of atomic loads, `stream`
@@ -93,7 +93,7 @@ class SimEngine:
     shuffle_blocks: bool = False
     completion: Completion = Completion.LATE
     journal: "Journal | None" = None
-    watch: Callable[[RuleOf], RuleOf] | None = None
+    instrument: Callable[[RuleOf], RuleOf] | None = None
     forgiven: Forgiven = frozenset()
     tensor_cores: Target | None = None
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
@@ -150,7 +150,7 @@ class SimEngine:
             sink(text)
 
         try:
-            run = engine._run_in_step(grids) or engine._run_apart(grids, emit)
+            run = engine._run_in_step(grids) or engine._run_in_order(grids, emit)
         except UndefinedReadError:
             from .memory.undefined import run_agreed
 
@@ -222,7 +222,8 @@ class SimEngine:
         watched = self.journal is not None and self.journal.is_watching
         options = self.options
         others = any(code is not ErrorCode.SIM_RACE for code, _ in self.forgiven or ())
-        return bool(options.seed or watched or self.watch or self.loads or others or options.exact or options.numbers)
+        instruments = self.instrument or options.exact or options.numbers
+        return bool(options.seed or watched or instruments or self.loads or others)
 
     def _is_together(self, grids: Sequence[Grid]) -> bool:
         """Whether clusters run at the same time, so that they may wait for each other."""
@@ -232,7 +233,7 @@ class SimEngine:
         """Whether all clusters run at the same time."""
         return len(grids) > 1 or Cooperative() in grids[0].config.attributes
 
-    def _run_apart(self, grids: Sequence[Grid], emit: Callable[[str], None]) -> "_Run":
+    def _run_in_order(self, grids: Sequence[Grid], emit: Callable[[str], None]) -> "_Run":
         """A run with one warp after the other; with its clusters, too, where processes that share them out meet."""
         with suppress(OutOfStepError):
             return self._run_once(grids, emit)
@@ -295,15 +296,15 @@ class SimEngine:
                 offer(self.stream, launch, spaces, bindings)
             for multicast in launch.multicasts:
                 spaces.global_.arena.remove(multicast.start - spaces.global_.base, multicast.size)
-            watch = Watch(launch, seats.digest, [access for each in translators for access in each.accesses])
+            watchdog = Watchdog(launch, seats.digest, [access for each in translators for access in each.accesses])
             runs = ClusterRuns(
-                launch, seats, codes, translators, watch, self.journal, self.options.seed, self.shuffle_blocks,
+                launch, seats, codes, translators, watchdog, self.journal, self.options.seed, self.shuffle_blocks,
                 self.processes,
             )  # fmt: skip
             try:
                 runs.run()
             except KeyboardInterrupt as interrupt:
-                interrupt.add_note(f"simulator: {watch.where()}")
+                interrupt.add_note(f"simulator: {watchdog.where()}")
                 raise
         if self.journal is not None:
             from .reached import reached_by
@@ -324,5 +325,5 @@ class SimEngine:
     def _translator(self, launch: LaunchState, spaces: Memories, grid: Grid) -> Translator:
         """The translation of the kernel of a grid."""
         rules = rules_for(launch, grid.kernel, grid.args, exact=self.options.exact)
-        rules = rules if self.watch is None else self.watch(rules)
+        rules = rules if self.instrument is None else self.instrument(rules)
         return Translator(rules, launch, spaces, self.texts)

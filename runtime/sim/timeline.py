@@ -25,7 +25,7 @@ from .memory.arena import Arena
 from .memory.journal import Journal
 from .memory.space_state import sectors, wavefronts
 from .ordering.asynchronous import InFlight
-from .tcgen05.column_events import ColumnEvent, ColumnWatch
+from .tcgen05.column_events import ColumnEvent, ColumnRecorder
 from .tcgen05.order import Use
 from .warp import Cluster, Warp
 
@@ -87,7 +87,7 @@ class Timeline(Journal):
     target: Target | None = None
     """Whose GPU it is that has limited room for blocks; None for any room."""
     events: list[Event] = field(default_factory=list[Event])
-    _columns: ColumnWatch = field(init=False)
+    _columns: ColumnRecorder = field(init=False)
     _states: dict[Warp, _State] = field(default_factory=lambda: {})
     _began: int = 0
     _stalled: int = 0
@@ -101,7 +101,7 @@ class Timeline(Journal):
     _shared: int = 0
 
     def __post_init__(self) -> None:
-        self._columns = ColumnWatch(self.most)
+        self._columns = ColumnRecorder(self.most)
 
     @property
     def columns(self) -> list[ColumnEvent]:

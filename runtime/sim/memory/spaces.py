@@ -260,11 +260,11 @@ class Space(SpaceState):
         for index, version in found.items():
             content[index] = version.content
             address = int(rows[index]) * access.width
-            now = self.releases.kept(address)
-            self.releases.put(address, version.releases)
+            now = self.releases.state_of(address)
+            self.releases.restore(address, version.releases)
             with active_only(warp, np.array([index])):
                 self._hear(warp, access, rows[[index]], acquires)
-            self.releases.put(address, now)
+            self.releases.restore(address, now)
         return content
 
     def publish(self, warp: Warp, access: Access, address: Value, content: Bytes, releases: bool) -> None:

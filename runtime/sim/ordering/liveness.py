@@ -3,10 +3,10 @@
 
 A warp is deterministic: with equal registers, equal active lanes and equal memory it does the same again. So a launch
 is stuck once every warp that could go on has come back to a state that it was in before, and memory is as it was. The
-watch compares states at the events at which warps give way to others: a window after 32 such events, then after twice
-as many each time, as in Brent's search for cycles. A kernel that ends pays a few comparisons. Values of a
-loop on which nothing in it depends do not count. A loop whose condition depends on a counter is in
-another state each time; the budget of steps ends it.
+watchdog compares states at the events at which warps give way to others: a window after 32 such events, then after
+twice as many each time, as in Brent's search for cycles. A kernel that ends pays a few comparisons. Values of a loop on
+which nothing in it depends do not count. A loop whose condition depends on a counter is in another state each time; the
+budget of steps ends it.
 """
 
 from collections import Counter
@@ -36,7 +36,7 @@ State: TypeAlias = tuple[Event, Any, tuple[Any, ...]]
 
 
 @dataclass(slots=True, eq=False)
-class Watch:
+class Watchdog:
     """The warps of a launch that are running; `memory` returns a digest of all memory that they can read, `accesses`
     are the memory operations of the program.
     """

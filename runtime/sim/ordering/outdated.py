@@ -33,7 +33,7 @@ from .clocks import AGENT, Clock, Times
 from .communication import Communication, FirstAccesses, known_clocks
 from .knowledge import active_only, known, known_by, known_until, learn, snapshot
 from .races import RaceShadow
-from .releases import Home, Kept, Releases, home, reaches
+from .releases import Home, Releases, ReleaseState, home, reaches
 
 FENCED = "fenced"
 """Where clocks have the accesses before earlier fences of sequential consistency."""
@@ -93,7 +93,7 @@ class Version:
 
     content: NDArray[np.uint8]
     seen: Seen
-    releases: Kept | None = None
+    releases: ReleaseState | None = None
     reads_before: bool = False
     writer: int | None = None
     readers: list[int] = field(default_factory=list[int])
@@ -149,7 +149,7 @@ class Outdated:
         """Before an atomic access to rows: the values that they hold are the first version, unless they are known."""
         for row in dict.fromkeys(rows.tolist()):
             if self._known(space, row, width) is None:
-                first = Version(space.arena.data[width][row].copy(), Seen(), space.releases.kept(row * width))
+                first = Version(space.arena.data[width][row].copy(), Seen(), space.releases.state_of(row * width))
                 is_ready = (space.arena.state[width][row] == READY).all()
                 entries = space.entries(row, width)
                 self._places[id(space.shadow), row, width] = _Place([first] if is_ready else [], entries)
@@ -194,20 +194,20 @@ class Outdated:
         chosen = self._chosen(warp, place, access.site, 0, agent, is_possible)
         is_newest = chosen == len(versions) - 1
         before = space.arena.data[width][row].copy() if is_newest else versions[chosen].content
-        now = None if is_newest else releases.kept(address)
+        now = None if is_newest else releases.state_of(address)
         if not is_newest:
-            releases.put(address, versions[chosen].releases)
+            releases.restore(address, versions[chosen].releases)
         if how.reads:
             releases.read(warp, address, how.acquires, access.scope, how.is_seen)
         if not is_newest and how.reads and leaves(before.tobytes()):  # as a load: who reads its write may read that
-            releases.put(address, now)
+            releases.restore(address, now)
             self._see(warp, space, place, chosen, 0, agent)
             self._tell(space, access, row)
             return before
         releases.write(warp, address, lane, how.releases, not how.reads, access.scope, access.site)
         event = self._event(warp, space, 0, agent)
         seen = Seen({agent: warp.launch.clock})
-        made = Version(how.change(index, before).copy(), seen, releases.kept(address), how.reads, event)
+        made = Version(how.change(index, before).copy(), seen, releases.state_of(address), how.reads, event)
         if (communication := self._communication(space)) is not None and versions:
             for earlier in (versions[chosen].writer, *versions[chosen].readers):
                 communication.order(earlier, event)
@@ -220,7 +220,7 @@ class Outdated:
             place.looked.clear()
             return before
         versions.insert(chosen + 1, made)
-        releases.put(address, now)
+        releases.restore(address, now)
         place.keep(_MOST)
         self._tell(space, access, row)
         return before

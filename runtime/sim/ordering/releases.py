@@ -240,7 +240,7 @@ def fenced_knowledge(warp: Warp) -> Clock | None:
     return join_clocks(fence.of(warp, lane) for fence in warp.state(Fences).last for lane in lanes if fence.lanes[lane])
 
 
-Kept: TypeAlias = tuple[Clock | None, Mapping[tuple[Home, str], Clock], Mapping[int, Flag]]
+ReleaseState: TypeAlias = tuple[Clock | None, Mapping[tuple[Home, str], Clock], Mapping[int, Flag]]
 """The releases at an address at some time."""
 
 
@@ -285,15 +285,15 @@ class Releases:
             if warp.launch.is_widest(reach):
                 self._wide[address] = clock.joined(self._wide.get(address))
 
-    def kept(self, address: int) -> Kept | None:
+    def state_of(self, address: int) -> ReleaseState | None:
         """The releases at an address now; None without any."""
         if address not in self._of and address not in self._flags:
             return None
         return self._wide.get(address), dict(self._of.get(address, {})), dict(self._flags.get(address, {}))
 
-    def put(self, address: int, kept: Kept | None) -> None:
+    def restore(self, address: int, state: ReleaseState | None) -> None:
         """Makes the releases at an address those of another time."""
-        wide, of, flags = kept or (None, {}, {})
+        wide, of, flags = state or (None, {}, {})
         self._wide.pop(address, None)
         self._of.pop(address, None)
         self._flags.pop(address, None)

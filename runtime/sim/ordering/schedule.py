@@ -20,7 +20,7 @@ from ..warp import Block, Cluster, Warp
 from .asynchronous import InFlight, Trackers
 from .clocks import Clock
 from .knowledge import meet_block, meet_warps, whole_snapshot
-from .liveness import Watch
+from .liveness import Watchdog
 
 if TYPE_CHECKING:
     from ..memory.journal import Journal
@@ -128,30 +128,30 @@ class Body(Protocol):
 
 
 def run_cluster(
-    cluster: Cluster, code: Body, order: Random | None, watch: Watch, observer: ScheduleObserver | None = None
+    cluster: Cluster, code: Body, order: Random | None, watchdog: Watchdog, observer: ScheduleObserver | None = None
 ) -> Iterator[None]:
     """Runs all warps of a cluster to their end: in their order, or picked by `order` wherever several could go on.
     Yields where each has given way to others, so that other clusters may go on.
 
     SimulationError (E3207) where some warps wait at a barrier or an mbarrier forever, (E3232) where one would in
-    another order, (E3231) where they go round forever as the `watch` sees, (E3217) for bulk copies that outlast their
-    shared memory, and the errors of the kernel's steps.
+    another order, (E3231) where they go round forever as the `watchdog` sees, (E3217) for bulk copies that outlast
+    their shared memory, and the errors of the kernel's steps.
     """
     ready: list[tuple[Warp, Suspension]] = [(warp, code.run(warp)) for warp in cluster.warps]
-    watch.ready[cluster] = ready
+    watchdog.ready[cluster] = ready
     paused: set[Warp] = set()
     meetings: dict[tuple[int, int], Meeting] = {}
     held: Held = []
     ended = cluster.ended
     event: Event | None = None
     while _wake(held, ready, observer) or ready:
-        if event is not None and watch.running is not None:
-            watch.note(watch.running, event)
+        if event is not None and watchdog.running is not None:
+            watchdog.note(watchdog.running, event)
             if len(paused) >= len(ready) and all(warp in paused for warp, _ in ready):
                 yield
                 paused.clear()
         warp, run = ready.pop(0 if order is None else order.randrange(len(ready)))
-        watch.running = warp
+        watchdog.running = warp
         if observer is not None:
             observer.runs(warp)
         event = next(run, None)
@@ -163,7 +163,7 @@ def run_cluster(
         else:
             paused.clear()
         if event is None:
-            watch.end_window()
+            watchdog.end_window()
             if warp.state(InFlight).stores:
                 from .bulk import leave
 
@@ -211,7 +211,7 @@ def run_cluster(
         from .bulk import drain
 
         drain(cluster)
-    del watch.ready[cluster]
+    del watchdog.ready[cluster]
     cluster.resident.remove(cluster)
     cluster.launch.ended += cluster.size
 
@@ -265,7 +265,7 @@ def take_turns(begin: Iterable[Cluster], seats: Seats, order: Random | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class ClusterRuns:
-    """The runs of a launch's clusters: the code of each grid's kernel, and the `watch` on their warps. With `seed`,
+    """The runs of a launch's clusters: the code of each grid's kernel, and the `watchdog` on their warps. With `seed`,
     warps are picked at random, and clusters where they are `shuffled`, too. `processes` is how many may share out
     clusters that do not order themselves; None is one a core, or fewer.
     """
@@ -274,7 +274,7 @@ class ClusterRuns:
     seats: Seats
     codes: Sequence[Body]
     translators: Sequence[Translator]
-    watch: Watch
+    watchdog: Watchdog
     journal: "Journal | None"
     seed: int
     shuffled: bool
@@ -297,7 +297,7 @@ class ClusterRuns:
             launch.coming.extend(part)
             for cluster in take_turns(self._begin(resident), self.seats, order):
                 if cluster not in runs:
-                    runs[cluster] = run_cluster(cluster, self.codes[cluster.grid.index], order, self.watch, observer)
+                    runs[cluster] = run_cluster(cluster, self.codes[cluster.grid.index], order, self.watchdog, observer)
                 if next(runs[cluster], self) is self:
                     del runs[cluster]
                     self.seats.spaces.end(cluster)
@@ -318,7 +318,7 @@ class ClusterRuns:
         while launch.coming:
             number, size = launch.coming.popleft()
             cluster = Cluster(launch, number, size, launch.tick(), self.seats.taken, resident)
-            self.watch.begun += size
+            self.watchdog.begun += size
             self.seats.spaces.reset()
             initial, threads = self.translators[cluster.grid.index].initial, cluster.config.threads
             for rank in range(1 if launch.in_step else size):

@@ -37,7 +37,7 @@ class ColumnEvent:
 
 
 @dataclass(slots=True)
-class ColumnWatch:
+class ColumnRecorder:
     """The events of a launch, up to `most`. Uses and allocations without an end are open."""
 
     most: int

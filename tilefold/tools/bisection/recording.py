@@ -147,7 +147,7 @@ def recorded(trial: Trial, module: ModuleOp) -> Recorder:
     """The executions of a launch, up to its end or its first fault."""
     recorder = Recorder()
     options = replace(trial.engine.options, processes=1, races=False)
-    engine = replace(trial.engine, options=options, sink=discard, watch=recorder.rules)
+    engine = replace(trial.engine, options=options, sink=discard, instrument=recorder.rules)
     with suppress(SimulationError):
         engine.launch(SimProgram(module, trial.kernel), trial.config, trial.arguments())
     return recorder
