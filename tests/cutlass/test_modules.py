@@ -112,6 +112,11 @@ def test_user_ops_below_jit_are_preprocessed() -> None:
         assert A[0] == after
 
 
+def test_functions_have_the_defaults_of_the_python_function() -> None:
+    assert rectified.__kwdefaults__ == {"loc": None, "ip": None}
+    assert rectified.__defaults__ is None
+
+
 def ran(*command: str) -> str:
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

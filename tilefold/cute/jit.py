@@ -31,6 +31,8 @@ class JitFunction(Generic[P, R]):
         self.signature = Signature(function)
         self._lines = lines_of(function) if preprocessor else None
         update_wrapper(self, function)
+        self.__defaults__ = getattr(function, "__defaults__", None)  # as of a function, for keys of caches
+        self.__kwdefaults__ = getattr(function, "__kwdefaults__", None)
         skip_frames(type(self).__call__)
 
     @cached_property
