@@ -44,11 +44,11 @@ def or_value(first: object, *rest: Thunk) -> Any:
     return _join(first, rest, True, _itself)
 
 
-def _true(value: object) -> Any:
+def _true(value: object) -> Bool | bool:
     return truth(value) if isinstance(value, Value) else bool(value)
 
 
-def _itself(value: object) -> Any:
+def _itself(value: object) -> object:
     return value
 
 

@@ -65,7 +65,7 @@ class TensorMapDataFormat(Enum):
 class GridConstant:
     """Annotates a parameter that all threads of a grid read: `tensor_map: GridConstant[TensorMap]`."""
 
-    def __class_getitem__(cls, kind: object) -> Any:
+    def __class_getitem__(cls, kind: object) -> object:
         return kind
 
 

@@ -181,7 +181,7 @@ def compute_epilogue_tile_shape(
     *,
     layout_c: LayoutEnum | None = None,
     elem_ty_c: DType | None = None,
-) -> tuple[Any, Any]:
+) -> tuple[Layout, Layout] | tuple[Layout, LayoutLike]:
     """The part of a block's tile of D that an epilogue handles at a time, a tiler (M,N): 4096 elements where it loads
     no C, else 32 or 64 columns by the width of the elements and the tile.
 

@@ -10,7 +10,7 @@ from ...base.errors import Code, TilefoldError
 from ...base.printable import shown
 from ...dialects.cute import CoordAttr, LayoutAttr
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
-from ...layout.algebra.integers import ScaledBasis, Unknown
+from ...layout.algebra.integers import Coord, IntTuple, ScaledBasis, Unknown
 from ...layout.algebra.inttuple import product, show, transform_leaves, wrap
 from ..scalars.values import Int, Value, index_of
 
@@ -63,7 +63,7 @@ def at_run_time(attribute: CoordAttr, operands: list[SSAValue]) -> tuple[CoordAt
     return CoordAttr(transform_leaves(convert, attribute.data)), values
 
 
-def check_inside(coord: Any, shape: Any) -> None:
+def check_inside(coord: Coord, shape: IntTuple) -> None:
     """Raises TilefoldError for an element that a tensor does not have, as far as integers are static (E5002), and for a
     coordinate whose modes differ from the shape (E0201).
     """
@@ -107,7 +107,7 @@ def _is_negative(coord: object) -> bool:
     return type(coord) is int and coord < 0
 
 
-def _from_end(coord: Any, shape: Any) -> Any:
+def _from_end(coord: Coord, shape: Any) -> Any:
     parts, extents = as_tuple(coord), wrap(shape)
     if len(parts) > 1 and len(parts) == len(extents):
         return tuple(map(_from_end, parts, extents))

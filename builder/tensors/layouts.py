@@ -14,7 +14,7 @@ from ... import layout as algebra
 from ...base.errors import Code, TilefoldError
 from ...layout.algebra import coordinates, inttuple
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
-from ...layout.algebra.integers import Unknown, ceil_div_int
+from ...layout.algebra.integers import IntTuple, Unknown, ceil_div_int
 from ...layout.algebra.modes import compose_parts
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, as_dtype
@@ -138,7 +138,7 @@ def get_divisibility(x: Any) -> int:
     return x.known.div if isinstance(x, Int) else x
 
 
-def unflatten(sequence: Any, profile: Any) -> Any:
+def unflatten(sequence: Any, profile: IntTuple) -> Any:
     """The numbers of a sequence in the profile of a tuple; or a layout, whose modes are leaves, in that profile."""
     if isinstance(sequence, Layout | ComposedLayout):
         return algebra.unflatten(sequence, tuples(profile))
@@ -262,7 +262,7 @@ def crd2idx(coord: object, layout: object) -> Any:
     return coordinates.crd2idx(tuples(coord), plain.shape, plain.stride)
 
 
-def idx2crd(idx: Any, shape: Any) -> Any:
+def idx2crd(idx: IntTuple, shape: IntTuple) -> Any:
     """The coordinate of a number that counts a shape colexicographically."""
     return coordinates.idx2crd(idx, tuples(shape))
 

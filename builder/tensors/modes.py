@@ -13,7 +13,7 @@ from ... import layout as algebra
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import SMEM
 from ...dialects.tile import CoalesceOp, DomainOffsetOp, GroupModesOp, SelectOp
-from ...layout.algebra.core import ComposedLayout, Layout
+from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike
 from ...layout.algebra.inttuple import dice_tuple, slice_tuple, transform_leaves
 from ...layout.algebra.inttuple import flatten as flatten_tuple
 from ..scalars.values import Int, Value, check_integer, index_of
@@ -24,7 +24,7 @@ from .tensor_base import AnyTensor
 from .tensors import CoordTensor, Tensor
 
 
-def layout_of(x: object) -> Any:
+def layout_of(x: object) -> LayoutLike:
     """Converts an argument of the algebra to a layout. Raises TilefoldError (E5002) for anything else."""
     if not isinstance(x, Layout | ComposedLayout):
         hint = "t.layout is a tensor's" if hasattr(x, "layout") else "make one by cute.make_layout(shape)"
@@ -161,7 +161,7 @@ def domain_offset(coord: object, tensor: object) -> Any:
     return tensor.view(DomainOffsetOp, [operands], {"coord": attribute})
 
 
-def _may_be_outside(begin: tuple[Any, ...], layout: Any, is_shared: bool) -> bool:
+def _may_be_outside(begin: tuple[Any, ...], layout: Layout, is_shared: bool) -> bool:
     """Whether a number of a flat coordinate may be negative, or is beyond the extent of its mode in shared memory."""
     if is_shared and any(
         type(x) is type(extent) is int and x >= extent for x, extent in zip(begin, as_tuple(layout.shape), strict=True)

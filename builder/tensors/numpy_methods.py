@@ -79,7 +79,7 @@ def _truths(fragment: Any) -> Any:
     return fragment if fragment.dtype.kind == "bool" else fragment != 0
 
 
-def _profile(axis: Any, rank: int) -> Any:
+def _profile(axis: Any, rank: int) -> tuple[int | None, ...] | int:
     """The profile of a reduction along modes, which count from the end where they are negative; None is all of them."""
     if axis is None:
         return 0

@@ -10,9 +10,10 @@ import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from ...base.errors import Code, TilefoldError
+from ...layout.algebra.core import LayoutLike
 from ...layout.tma.tensor_map import SHARED_ALIGNMENT
 from ..scalars.dtypes import DType, as_dtype
 from ..scalars.operators import Arithmetic, Bitwise
@@ -157,7 +158,7 @@ class ScalarMember(Arithmetic, Bitwise):
     def _compare(self, predicate: str, a: object, b: object) -> Any:
         return self._unary(predicate)
 
-    def _unary(self, name: str) -> Any:
+    def _unary(self, name: str) -> NoReturn:
         message = f"a member of a structure is a place in memory, not a value of type {self.ptr.dtype}"
         raise TilefoldError(Code.BUILD_VALUE, message, "read it by .ptr.load()")
 
@@ -170,11 +171,11 @@ class Range:
     offset: int
     kind: MemRange
 
-    def data_ptr(self) -> Any:
+    def data_ptr(self) -> Pointer | None:
         """The start of the elements, a pointer; None if there are none."""
         return self._all().iterator if self.kind.size else None
 
-    def get_tensor(self, layout: Any, swizzle: Any = None, dtype: object = None) -> Tensor:
+    def get_tensor(self, layout: LayoutLike, swizzle: Any = None, dtype: object = None) -> Tensor:
         """A tensor in a layout, whose addresses are swizzled by `swizzle`; by default of the elements' type.
 
         Raises TilefoldError for a layout that does not fit the member.

@@ -356,7 +356,7 @@ def partition(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any) -> Any:
     return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], {})
 
 
-def make_mma_atom(op: Any) -> Any:
+def make_mma_atom(op: Any) -> ScaledAtom | WarpgroupAtom | MmaAtomAttr:
     """An MMA atom: of an instruction (of `nvgpu.warp` and `nvgpu.warpgroup`, `nvgpu.MmaOp`), or by CuTe's name."""
     made = atom_of(op)
     if made.atom.has_scales and not isinstance(made.atom.instruction, Umma):

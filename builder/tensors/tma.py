@@ -16,7 +16,7 @@ from ...base.errors import Code, TilefoldError
 from ...dialects import ptx
 from ...dialects.cute import LayoutAttr, TilerAttr
 from ...dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp, TmaType
-from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
+from ...layout.algebra.core import ComposedLayout, Layout, Tiler, plain_layout
 from ...layout.algebra.inttuple import wrap
 from ...layout.algebra.modes import slice_
 from ...layout.algebra.swizzle import Swizzle
@@ -178,7 +178,7 @@ def tiled_tma_atom(
     return TmaInfo(TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0]), staged)
 
 
-def _stage(smem: Any, tiler: Any) -> Any:
+def _stage(smem: Any, tiler: Tiler) -> Any:
     """The layout of one tile in shared memory; the given layout may have further modes for stages."""
     modes = len(wrap(tiler))
     if len(smem) <= modes or plain_layout(smem).size == _size(tiler):
@@ -186,7 +186,7 @@ def _stage(smem: Any, tiler: Any) -> Any:
     return slice_((*(None,) * modes, *(0,) * (len(smem) - modes)), smem)
 
 
-def _size(tiler: Any) -> int:
+def _size(tiler: Tiler) -> int:
     """The elements of a tile."""
     if isinstance(tiler, Layout | int):
         return tiler if isinstance(tiler, int) else tiler.size

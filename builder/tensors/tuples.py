@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-from ...layout.algebra.core import ComposedLayout, plain_layout
+from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
 from ...layout.algebra.integers import ScaledBasis as Basis
 from ...layout.algebra.inttuple import flatten, zip_modes
 from ..scalars.values import Value
@@ -141,7 +141,7 @@ def prepend_ones(t: object, up_to_rank: int | None = None) -> Any:
     return prepend(t, up_to_rank=up_to_rank)
 
 
-def get_nonswizzle_portion(layout: Any) -> Any:
+def get_nonswizzle_portion(layout: Any) -> Layout:
     """The layout without its swizzle; also for a tensor."""
     return plain_layout(layout.ir_type.layout.data if isinstance(layout, AnyTensor) else layout)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from ...base.errors import Code, TilefoldError
@@ -50,7 +51,7 @@ class Cubin:
 
 def load_binding(
     name: str, version: str, subject: str, hint: str, code: Code, error: type[TilefoldError] = TilefoldError
-) -> Any:
+) -> ModuleType:
     """A binding of cuda-python, with its library loaded, which the function `version` needs. An `error` with
     this code and hint, if either is not installed; it begins with the `subject`.
     """

@@ -11,6 +11,7 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def, var_resul
 
 from ...layout.algebra.axes import has_basis
 from ...layout.algebra.core import ComposedLayout, Layout
+from ...layout.algebra.integers import Tree
 from ...layout.algebra.inttuple import has_underscore, leaves, show, transform_leaves
 from ...layout.algebra.swizzle import Swizzle
 from ..definitions import irdl_op_definition
@@ -286,7 +287,7 @@ class GetLayoutsFromTileOp(PureOp):
     SHORT: ClassVar[Mapping[str, type[CuteType]]] = {"tile": TileType}
 
     @classmethod
-    def evaluate(cls, tile: Any) -> list[Layout]:
+    def evaluate(cls, tile: Tree) -> list[Layout]:
         layouts = [leaf for leaf in leaves(tile) if leaf is not None]
         if not layouts:
             raise undefined_error("a tile of underscores has no layout")

@@ -12,6 +12,7 @@ from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.complement import complement, open_complement
 from ...layout.algebra.compose import composition
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
+from ...layout.algebra.integers import Tree
 from ...layout.algebra.inttuple import (
     dice_tuple,
     flatten,
@@ -66,7 +67,7 @@ class CoalesceOp(PureOp):
     result = result_def(AnyLayout)
 
     @classmethod
-    def evaluate(cls, layout: LayoutLike, profile: Any = None) -> Any:
+    def evaluate(cls, layout: LayoutLike, profile: Tree = None) -> Any:
         if layout.shape == ():
             return layout
         return coalesce(layout, profile)
@@ -102,7 +103,7 @@ class ComplementOp(PureOp):
     result = result_def(LayoutType)
 
     @classmethod
-    def evaluate(cls, layout: Layout, cotarget: Any = None) -> Layout:
+    def evaluate(cls, layout: Layout, cotarget: Tree = None) -> Layout:
         if cotarget is None:
             if not is_static_value(layout):
                 raise undefined_error(f"without a cotarget {layout} must be static", Code.DYNAMIC_UNSUPPORTED)
@@ -152,7 +153,7 @@ class RecastLayoutOp(PureOp):
         return recast_layout(layout, old_type_bits, new_type_bits)
 
 
-def _check_coord(coord: Any, value: Any) -> None:
+def _check_coord(coord: Tree, value: Any) -> None:
     shape = value.shape if isinstance(value, Layout | ComposedLayout) else value
     if not weakly_congruent(coord, shape):
         raise undefined_error(f"the coordinate {show(coord)} does not fit {show(shape)}", Code.PROFILE_MISMATCH)
@@ -205,7 +206,7 @@ class DiceOp(PureOp):
     SIGNATURE: ClassVar = Signature.OPERANDS
 
     @classmethod
-    def evaluate(cls, value: Any, coord: Any) -> Any:
+    def evaluate(cls, value: Any, coord: Tree) -> Any:
         if not is_static_value(coord):
             raise undefined_error(f"the coordinate {show(coord)} must be static", Code.DYNAMIC_UNSUPPORTED)
         _check_coord(coord, value)
@@ -214,7 +215,7 @@ class DiceOp(PureOp):
         return _dice(coord, value) if isinstance(value, Layout) else dice_tuple(coord, value)
 
 
-def _dice(coord: Any, layout: Layout) -> Layout:
+def _dice(coord: Tree, layout: Layout) -> Layout:
     return Layout(dice_tuple(coord, layout.shape), dice_tuple(coord, layout.stride))
 
 

@@ -10,7 +10,7 @@ from xdsl.irdl import operand_def, opt_prop_def, prop_def, result_def
 from ...base.errors import Code
 from ...layout.algebra.coordinates import crd2idx, idx2crd, increment
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout, rank, size
-from ...layout.algebra.integers import Coord, add, as_coordinate
+from ...layout.algebra.integers import Coord, Tree, add, as_coordinate
 from ...layout.algebra.inttuple import (
     compact_major,
     congruent,
@@ -137,7 +137,7 @@ class Crd2IdxOp(PureOp):
     KIND: ClassVar = IntTupleType
 
     @classmethod
-    def evaluate(cls, coord: Any, shape: Any) -> Any:
+    def evaluate(cls, coord: Tree, shape: Tree) -> Any:
         if not weakly_congruent(coord, shape) or has_underscore(coord):
             raise undefined_error(
                 f"{show(coord)} is not a coordinate of the shape {show(shape)}", Code.PROFILE_MISMATCH
@@ -159,7 +159,7 @@ class Idx2CrdOp(PureOp):
     KIND: ClassVar = CoordType
 
     @classmethod
-    def evaluate(cls, index: Any, shape: Any) -> Any:
+    def evaluate(cls, index: Any, shape: Tree) -> Any:
         if rank(index) > 1 and rank(index) != rank(shape):
             raise undefined_error(
                 f"the index {show(index)} and the shape {show(shape)} differ in rank", Code.RANK_MISMATCH
@@ -181,7 +181,7 @@ class IncrementCoordOp(PureOp):
     KIND: ClassVar = CoordType
 
     @classmethod
-    def evaluate(cls, coord: Any, shape: Any) -> Any:
+    def evaluate(cls, coord: Tree, shape: Tree) -> Any:
         if not congruent(coord, shape):
             raise undefined_error(f"{show(coord)} and {show(shape)} are nested differently", Code.PROFILE_MISMATCH)
         if has_underscore(coord):

@@ -93,6 +93,6 @@ def undefined_error(message: str, code: Code = Code.BAD_ARGUMENT, hint: str = ""
     return LayoutError(code, message, hint)
 
 
-def typed(layout: Any) -> Any:
+def typed(layout: LayoutLike) -> Any:
     """A layout as a type or an attribute holds it: of integers that are SSA values, the known facts."""
     return map_integers(lambda x: getattr(x, "known", x), layout)

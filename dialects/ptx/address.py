@@ -193,13 +193,13 @@ def fixed_pairs(within: CoordAttr | None, values: Sequence[object]) -> Fixed:
     return [tuple([next(rest) if isinstance(x, Unknown) else x for x in pair]) for pair in pairs]
 
 
-def _parse_pair(parser: Parser) -> tuple[Any, Any]:
+def _parse_pair(parser: Parser) -> tuple[int | UnresolvedOperand, int | UnresolvedOperand]:
     integer = _parse_integer(parser)
     parser.parse_punctuation("<")
     return integer, _parse_integer(parser)
 
 
-def _parse_integer(parser: Parser) -> Any:
+def _parse_integer(parser: Parser) -> int | UnresolvedOperand:
     operand = parser.parse_optional_unresolved_operand()
     return parser.parse_integer(allow_boolean=False, allow_negative=False) if operand is None else operand
 

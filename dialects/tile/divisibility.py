@@ -4,7 +4,6 @@ tensor's end.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import Layout, LayoutLike, Tiler, flat_modes, size
@@ -30,11 +29,11 @@ def check_tiles(layout: LayoutLike, tiler: Tiler, remedies: Remedies = Remedies(
         _check_mode(mode, part, f"mode {index} of the tensor", remedies)
 
 
-def _modes(layout: LayoutLike) -> list[Any]:
+def _modes(layout: LayoutLike) -> list[LayoutLike]:
     return [layout[i] for i in range(len(layout))]
 
 
-def _check_mode(layout: Any, tiler: Tiler, subject: str, remedies: Remedies) -> None:
+def _check_mode(layout: LayoutLike, tiler: Tiler, subject: str, remedies: Remedies) -> None:
     if tiler is None:
         return
     if isinstance(tiler, tuple):

@@ -4,7 +4,7 @@ make_fragment_like)."""
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, SSAValue
@@ -13,6 +13,7 @@ from xdsl.irdl import operand_def, opt_operand_def, opt_prop_def, result_def
 from ...base.errors import Code, LayoutError
 from ...base.spaces import RMEM, SMEM, TMEM
 from ...layout.algebra.core import Layout, make_layout
+from ...layout.algebra.integers import IntTuple
 from ...layout.algebra.product import make_fragment_like
 from ...layout.atoms.contract import Named
 from ...layout.atoms.mma_atom import MmaAtom
@@ -145,7 +146,7 @@ def _infer_described(atom: MmaAtom, operand: str, part: Attribute) -> TensorType
 
 
 def _infer_in_cells(
-    mma: TiledMmaType, operand: str, allowed: Sequence[Attribute], given: Attribute | None, shape: Any
+    mma: TiledMmaType, operand: str, allowed: Sequence[Attribute], given: Attribute | None, shape: IntTuple
 ) -> TensorType:
     """The type of a part of a shape of an operand in tensor memory."""
     element = given if given is not None and operand != "C" and given in allowed else allowed[0]

@@ -2,7 +2,6 @@
 """The same memory as elements of another type (CuTe's recast)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Attribute
@@ -40,7 +39,7 @@ class RecastOp(InferringOp):
         "attr-dict custom<Inferred>(type($result))"
     )
 
-    def relayout(self, layout: LayoutLike) -> Any:
+    def relayout(self, layout: LayoutLike) -> LayoutLike:
         """The layout of the new elements. Raises `LayoutError`."""
         return recast_layout(layout, self.source.type.element_bits, _bits(self.element_type))
 

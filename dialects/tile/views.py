@@ -15,7 +15,7 @@ from ...layout import coalesce, composition
 from ...layout.algebra.coordinates import idx2crd
 from ...layout.algebra.core import LayoutLike
 from ...layout.algebra.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
-from ...layout.algebra.integers import Coord, ScaledBasis, is_static
+from ...layout.algebra.integers import Coord, IntTuple, ScaledBasis, is_static
 from ...layout.algebra.inttuple import leaves, rank, show, wrap
 from ...layout.algebra.modes import group_modes, select
 from ...layout.tiling.partition import check_tiler, everything, padded, project
@@ -291,7 +291,7 @@ def check_shift(source: SSAValue, coord: Coord) -> None:
             )
 
 
-def _moved(coord: Coord, shape: Any, stride: Any) -> Iterator[ScaledBasis]:
+def _moved(coord: Coord, shape: IntTuple, stride: Any) -> Iterator[ScaledBasis]:
     """The strides of the modes along which a coordinate is not 0."""
     extents: tuple[Any, ...] = wrap(shape)
     if extents is shape and type(coord) is int:

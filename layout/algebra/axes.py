@@ -9,7 +9,7 @@ from typing import Any
 
 from .coalesce import coalesce
 from .core import Layout, join
-from .integers import ScaledBasis, Tree, as_coordinate, mul
+from .integers import IntTuple, ScaledBasis, Tree, as_coordinate, mul
 from .inttuple import flatten_to_tuple, transform_leaves
 
 
@@ -21,7 +21,7 @@ def has_basis(stride: Tree) -> bool:
     return False
 
 
-def coprofile(stride: Any) -> Any:
+def coprofile(stride: IntTuple) -> Any:
     """The profile of the coordinates that basis strides yield, with leaves 0; None for integer strides."""
     bases = [d for d in flatten_to_tuple(stride) if type(d) is ScaledBasis]
     profile = 0

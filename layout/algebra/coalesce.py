@@ -70,7 +70,7 @@ def from_modes(shape: list[Any], stride: list[Any]) -> Layout:
     return Layout(shape[0], stride[0]) if len(shape) == 1 else Layout(tuple(shape), tuple(stride))
 
 
-def coalesce(layout: LayoutLike, profile: Any = None) -> Any:
+def coalesce(layout: LayoutLike, profile: Tree = None) -> Any:
     """The layout with the fewest modes that is the same function of an integer coordinate.
 
     With a tuple `profile`, each mode under a leaf of it is coalesced for itself, and modes beyond its rank
@@ -124,7 +124,7 @@ def filter_zeros(layout: LayoutLike, profile: Any = None) -> Any:
     return Layout(filter_zeros_tuple(layout.stride if profile is None else profile, layout.shape), layout.stride)
 
 
-def filter_layout(layout: LayoutLike, profile: Any = None) -> Any:
+def filter_layout(layout: LayoutLike, profile: Tree = None) -> Any:
     """`layout` without its modes of stride 0 and size 1, coalesced; by mode with a tuple `profile`."""
     if profile is None and type(layout) is Layout:
         return _filter(layout)

@@ -9,7 +9,7 @@ from .axes import by_axis, has_basis
 from .coalesce import coalesce_shape, filter_layout, from_modes, merge_modes
 from .coordinates import idx2crd
 from .core import ComposedLayout, Layout, LayoutLike, check_mode, coshape, cosize, join, make_basis_like, make_layout
-from .integers import Tree, floordiv, is_static, mul
+from .integers import IntTuple, Tree, floordiv, is_static, mul
 from .inttuple import are_static, ceil_div, compact_major, flatten, product, rank, show, wrap
 
 _SEARCH = 1 << 12  # coordinates times modes
@@ -61,7 +61,7 @@ def open_complement(layout: Layout) -> Layout:
     return from_modes([*shapes[:-1], 1], strides)
 
 
-def _complement_of_axes(layout: Layout, cotarget: Any) -> Layout:
+def _complement_of_axes(layout: Layout, cotarget: IntTuple) -> Layout:
     """The complement of each axis up to the extent of `cotarget` there."""
 
     def up_to(path: tuple[int, ...], part: Layout) -> Layout:

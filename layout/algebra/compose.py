@@ -7,7 +7,7 @@ from ...base.errors import Code, LayoutError
 from .axes import coprofile
 from .coalesce import coalesce_open
 from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_shape, join, make_layout
-from .integers import ScaledBasis, Tree, ceil_div_int, floordiv, minimum, mul, signum, static
+from .integers import IntTuple, ScaledBasis, Tree, ceil_div_int, floordiv, minimum, mul, signum, static
 from .inttuple import MAX_LEAVES, show, unwrap, wrap
 from .modes import compose_parts
 from .promises import known
@@ -54,7 +54,7 @@ def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle"
     return _compose(a, Layout(b, 1))
 
 
-def _swizzle_after(swizzle: Swizzle, b: object) -> Any:
+def _swizzle_after(swizzle: Swizzle, b: object) -> LayoutLike | Swizzle:
     if type(b) is Layout:
         return compose_parts(swizzle, 0, b)
     if type(b) is Swizzle and swizzle.shift == b.shift:
@@ -66,7 +66,7 @@ def _swizzle_after(swizzle: Swizzle, b: object) -> Any:
     )
 
 
-def with_shape(layout: LayoutLike, shape: Any) -> Any:
+def with_shape(layout: LayoutLike, shape: IntTuple) -> Any:
     """`layout` as a function of coordinates into `shape`."""
     return composition(layout, make_layout(shape))
 
@@ -104,14 +104,14 @@ class _Composer:
         self.steps = len(wrap(left_shape))
         self.reach: dict[tuple[tuple[int, ...], int, int], int] = {}
 
-    def tree(self, shape: Any, stride: Any, s: Tree, d: Any) -> tuple[Any, Any]:
+    def tree(self, shape: IntTuple, stride: IntTuple, s: Tree, d: Any) -> tuple[Any, Any]:
         """The result for the part `s:d` of the right layout."""
         if not isinstance(s, tuple):
             return self.leaf(shape, stride, s, d)
         parts = [self.tree(shape, stride, x, y) for x, y in zip(s, d, strict=True)]
         return tuple([p[0] for p in parts]), tuple([p[1] for p in parts])
 
-    def leaf(self, shape: Tree, stride: Any, s: object, d: object) -> tuple[Any, Any]:
+    def leaf(self, shape: Tree, stride: IntTuple, s: object, d: object) -> tuple[Any, Any]:
         """The result for one leaf `s:d` of the right layout."""
         path: tuple[int, ...] = ()
         if type(d) is ScaledBasis:

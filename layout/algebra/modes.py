@@ -10,7 +10,7 @@ from typing import Any
 from ...base.errors import Code, LayoutError
 from .coordinates import crd2idx
 from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_mode, plain_layout
-from .integers import Coord, Tree, add, as_coordinate
+from .integers import Coord, IntTuple, Tree, add, as_coordinate
 from .inttuple import MAX_LEAVES, dice_tuple, flatten, rank, show, slice_tuple, unflatten, wrap
 from .swizzle import Swizzle
 
@@ -40,7 +40,7 @@ def flatten_layout(layout: LayoutLike) -> Any:
     return _restructure(layout, flatten)
 
 
-def unflatten_layout(layout: LayoutLike, profile: Any) -> Any:
+def unflatten_layout(layout: LayoutLike, profile: IntTuple) -> LayoutLike:
     """`layout`, whose modes are leaves, nested like `profile`."""
     return _restructure(layout, lambda t: unflatten(wrap(t), profile))
 
@@ -53,14 +53,14 @@ def take(layout: LayoutLike, begin: int, end: int) -> Any:
     return _restructure(layout, lambda t: wrap(t)[begin:end])
 
 
-def select(layout: LayoutLike, *modes: int) -> Any:
+def select(layout: LayoutLike, *modes: int) -> LayoutLike:
     """The named modes of `layout`, in that order."""
     for mode in modes:
         check_mode(mode, len(layout), layout)
     return _restructure(layout, lambda t: tuple([wrap(t)[m] for m in modes]))
 
 
-def group_modes(layout: LayoutLike, begin: int, end: int) -> Any:
+def group_modes(layout: LayoutLike, begin: int, end: int) -> LayoutLike:
     """`layout` with modes `begin` to `end - 1` made one nested mode."""
     _check_range(layout, begin, end)
 
@@ -71,7 +71,7 @@ def group_modes(layout: LayoutLike, begin: int, end: int) -> Any:
     return _restructure(layout, group)
 
 
-def ungroup_mode(layout: LayoutLike, mode: int) -> Any:
+def ungroup_mode(layout: LayoutLike, mode: int) -> LayoutLike:
     """`layout` with the parts of mode `mode` made modes of their own."""
     check_mode(mode, len(layout), layout)
 
@@ -97,7 +97,7 @@ def append(layout: LayoutLike, n: int, mode: Layout | None = None) -> Any:
     return _pad(layout, n, mode or Layout(1, 0), at_end=True)
 
 
-def prepend(layout: LayoutLike, n: int, mode: Layout | None = None) -> Any:
+def prepend(layout: LayoutLike, n: int, mode: Layout | None = None) -> LayoutLike:
     """`layout` with copies of `mode` (1:0 by default) before its modes, up to rank `n`.
 
     Raises `LayoutError` if the rank is already larger than `n` (E0202), or `n` larger than is accepted (E0209).
@@ -153,7 +153,7 @@ def zip_layouts(a: Layout, b: Layout) -> Layout:
     return Layout(zip_tuples((a.shape, b.shape)), zip_tuples((a.stride, b.stride)))
 
 
-def tile_unzip(layout: LayoutLike, tiler: Tiler) -> Any:
+def tile_unzip(layout: LayoutLike, tiler: Tiler) -> LayoutLike:
     """Gathers, for a `layout` divided by `tiler` mode by mode, first the parts inside a tile, then the tiles.
 
     Raises `LayoutError` (E0202) where a mode under a leaf of the tiler has not these two parts.

@@ -2,9 +2,8 @@
 """Which copies an epilogue takes from tensor memory, and which layouts it stages results in (CUTLASS's op_repeater,
 sm100_get_tmem_load_op and sm100_get_epilogue_smem_swizzle_layout_atom)."""
 
-from typing import Any
-
 from ...base.errors import Code, LayoutError
+from ..algebra.core import LayoutLike
 from .copy_atom import CopyAtom
 from .tmem_copy import SHAPES, tmem_load, tmem_store
 from .umma_smem import select_umma_mode, umma_smem_atom
@@ -59,7 +58,7 @@ _SHAPES = {
 """The shapes of loads by the bits of accumulators and results, the lanes of a warp and the major of the results."""
 
 
-def select_epilogue_smem(val_bits: int, m: int, n: int, major: str) -> Any:
+def select_epilogue_smem(val_bits: int, m: int, n: int, major: str) -> LayoutLike:
     """The smallest layout of shared memory for results of `val_bits` bits that a TMA copy stores, of a tile m x n
     with the `major` "M" or "N". Raises `LayoutError` (E0213) where none divides the tile.
     """

@@ -29,7 +29,7 @@ _UNITS = {
 """The units of 16 bytes in a row of each form."""
 
 
-def umma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
+def umma_smem_atom(major: str, mode: str, val_bits: int) -> LayoutLike:
     """The smallest layout of an operand that a swizzling mode allows, in elements of `val_bits` bits: (8,K) for the
     major "K", (MN,8) for "MN", (MN,4) for "SW128_32B".
 

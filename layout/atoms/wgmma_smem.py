@@ -6,7 +6,7 @@ format.
 """
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 from ...base.errors import Code, LayoutError
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
@@ -29,7 +29,7 @@ START_MASK = (1 << 14) - 1
 """The width of a descriptor's address field, and of its offset fields, in bits."""
 
 
-def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
+def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> LayoutLike:
     """The smallest layout of an operand that a swizzling mode allows, in elements of `val_bits` bits.
 
     `major` is "K", for (8,K), or "MN", for (MN,8). The result is `S<...> o 0 o layout`, or a plain layout for
@@ -46,7 +46,7 @@ def wgmma_smem_atom(major: str, mode: str, val_bits: int) -> Any:
     return swizzled_rows(major, SWIZZLE_BITS[mode], val_bits)
 
 
-def swizzled_rows(major: str, bits: int, val_bits: int) -> Any:
+def swizzled_rows(major: str, bits: int, val_bits: int) -> LayoutLike:
     """Eight rows of 16 bytes times 2**`bits`, along K or M and N, whose addresses have this many bits swizzled."""
     row = 128 << bits
     outer = Layout((8, row), (row, 1)) if major == "K" else Layout((row, 8), (1, row))

@@ -18,6 +18,7 @@ from ...base.target import WARP
 from ..algebra.compose import composition
 from ..algebra.coordinates import crd2idx_in_shape
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, coshape, cosize, make_layout, plain_layout, size
+from ..algebra.integers import Tree
 from ..algebra.inttuple import flatten_to_tuple, is_fully_static, product, product_each, wrap
 from ..algebra.inverse import right_inverse
 from ..atoms.contract import Operand
@@ -213,7 +214,7 @@ def _check_static(layout: LayoutLike) -> None:
         raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{layout} is not static, so it has no table", "give every integer")
 
 
-def _grid(shape: Any, subject: str) -> tuple[int, int]:
+def _grid(shape: Tree, subject: str) -> tuple[int, int]:
     """Rows and columns of a table for `shape`."""
     if not is_fully_static(shape):
         raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{subject} is not static, so it has no table", "give every extent")

@@ -10,7 +10,7 @@ from typing import Any, cast
 from ... import layout as algebra
 from ...base.errors import Code, LayoutError
 from ..algebra.coordinates import crd2crd, crd2idx, idx2crd
-from ..algebra.core import ComposedLayout, Layout
+from ..algebra.core import ComposedLayout, Layout, LayoutLike
 from ..algebra.integers import ScaledBasis, Unknown
 from ..algebra.inttuple import (
     ceil_div,
@@ -129,7 +129,7 @@ def _stride(x: Layout) -> Any:
     return x.stride
 
 
-def _itself(x: object) -> Any:
+def _itself(x: object) -> object:
     return x
 
 
@@ -244,7 +244,7 @@ def _layout_tv(operand: str, mma: TiledMma) -> Layout:
     return mma.layout_tv(operand)
 
 
-def _thrfrg(operand: str, mma: TiledMma, layout: Any) -> Any:
+def _thrfrg(operand: str, mma: TiledMma, layout: LayoutLike) -> LayoutLike:
     return mma.thrfrg(operand, layout)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn, Self, TypeVar
 from ...base.errors import Code, LayoutError, LayoutSyntaxError
 from ..algebra.axes import coprofile
 from ..algebra.core import ComposedLayout, Layout, LayoutLike
-from ..algebra.integers import ScaledBasis, Unknown
+from ..algebra.integers import IntTuple, ScaledBasis, Unknown
 from ..algebra.inttuple import MAX_LEAVES, congruent, leaves, product
 from ..algebra.swizzle import Swizzle
 
@@ -26,7 +26,7 @@ _LIMIT = 1 << 63
 NotationKind = Literal["shape", "stride", "tuple", "coord"]
 
 
-def size_fits(shape: Any) -> bool:
+def size_fits(shape: IntTuple) -> bool:
     """Whether the product of the static extents of a shape fits in 64 bits."""
     return product(tuple([s for s in leaves(shape) if type(s) is int])) < _LIMIT
 

@@ -98,7 +98,7 @@ class TiledCopy(Displayed):
         """The destination tensor as (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
         return self._thrfrg(layout, self._dst_to_tile)
 
-    def tile2thrfrg(self, tiles: LayoutLike, ref2trg: Layout) -> Any:
+    def tile2thrfrg(self, tiles: LayoutLike, ref2trg: Layout) -> LayoutLike:
         """A tensor that is divided by the tiler, ((TileM,TileN,...),(RestM,RestN,...)), as
         (Thr,(FrgV,FrgX),(RestM,RestN,...)) (CuTe's tile2thrfrg).
 
@@ -128,7 +128,7 @@ class TiledCopy(Displayed):
             )
         return composition(zipped_divide(layout, self.tiler), (to_tile, None))
 
-    def _thrfrg(self, layout: LayoutLike, to_tile: Layout) -> Any:
+    def _thrfrg(self, layout: LayoutLike, to_tile: Layout) -> LayoutLike:
         return slice_(((None, None), None), self._tiled(layout, to_tile))
 
     def _partition(self, layout: LayoutLike, to_tile: Layout, thr_idx: Any) -> tuple[LayoutLike, Any]:

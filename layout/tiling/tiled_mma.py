@@ -25,7 +25,7 @@ from ..algebra.core import (
 )
 from ..algebra.display import Displayed
 from ..algebra.divide import logical_divide, zipped_divide
-from ..algebra.integers import is_static
+from ..algebra.integers import IntTuple, is_static
 from ..algebra.inttuple import rank
 from ..algebra.inverse import right_inverse
 from ..algebra.modes import append, replace, slice_and_offset
@@ -92,7 +92,7 @@ class TiledMma(Displayed):
             raise LayoutError(Code.MMA_OPERAND, f"{atom.name} has no scales")
         return atom.contract.operand(scale).layout
 
-    def thrfrg(self, operand: str, layout: LayoutLike) -> Any:
+    def thrfrg(self, operand: str, layout: LayoutLike) -> LayoutLike:
         """An operand's tensor as ((ThrV,(ThrX,ThrY)),(FrgV,(RestX,RestY,...))); `operand` is "A", "B" or "C".
 
         Raises `LayoutError` (E0307) for a tensor of less than two modes, and where it cannot be divided.
@@ -171,7 +171,7 @@ class TiledMma(Displayed):
         """The part of C (M,N,...) that thread `thr_idx` holds; see `partition_A`."""
         return self.partition("C", layout, thr_idx)
 
-    def partition_shape(self, operand: str, shape: Any) -> Any:
+    def partition_shape(self, operand: str, shape: IntTuple) -> Any:
         """The shape of each thread's part of an operand of `shape`. Raises `LayoutError` (E0307) where an instruction
         that reads memory would reach beyond it.
         """
@@ -211,7 +211,7 @@ def _same(threads: Layout) -> Layout:
     return zero_layout(threads.shape)
 
 
-def _fragment(threads: Any) -> tuple[None, Any]:
+def _fragment(threads: Any) -> tuple[None, tuple[None, ...] | None]:
     """The coordinate that keeps a thread's values and rest modes."""
     rest = threads[1][1]
     return None, (None,) * len(rest) if rank(rest.shape) > 1 else None

@@ -10,7 +10,7 @@ from typing import Any
 from ...base.errors import Code, LayoutError
 from ..algebra.coalesce import coalesce, continues
 from ..algebra.core import Layout, make_identity_layout
-from ..algebra.integers import ScaledBasis, is_static
+from ..algebra.integers import IntTuple, ScaledBasis, is_static
 from ..algebra.inttuple import flatten_to_tuple, wrap
 from ..algebra.recast import recast_layout
 from ..algebra.scalars import value_of
@@ -136,7 +136,7 @@ def _is(x: object, value: int) -> bool:
     return is_static(x) and x == value
 
 
-def unit_bases(shape: Any) -> Any:
+def unit_bases(shape: IntTuple) -> Any:
     """The unit basis of each mode of a shape, also of one that is an integer."""
     bases = make_identity_layout(shape).stride
     return bases if isinstance(bases, tuple) else ScaledBasis(1, ())

@@ -13,7 +13,7 @@ from ...dialects.tile import Crd2IdxOp
 from ...layout.algebra.coalesce import coalesce_under
 from ...layout.algebra.coordinates import crd2idx
 from ...layout.algebra.core import Layout
-from ...layout.algebra.integers import Unknown
+from ...layout.algebra.integers import Coord, Unknown
 from ...layout.algebra.inttuple import dice_tuple, slice_tuple
 from .emitter import Emitter, SsaInt
 
@@ -36,7 +36,7 @@ def slice_index(emitter: Emitter, coord: Any, layout: Layout) -> tuple[SSAValue 
     return emitter.value(Crd2IdxOp(where, values, LayoutAttr(typed(modes)), scalars)), constant
 
 
-def sliced_layout(coord: Any, layout: Layout) -> Layout:
+def sliced_layout(coord: Coord, layout: Layout) -> Layout:
     """The layout of the modes that `coord` keeps."""
     return Layout(slice_tuple(coord, layout.shape), slice_tuple(coord, layout.stride))
 

@@ -136,7 +136,9 @@ class SsaArithmetic(Arithmetic):
     def approximate(self, name: str, x: Any, ftz: bool) -> Any:
         return x.of(_INSTRUCTIONS[name](x.value, ftz))
 
-    def rarely(self, condition: Any, compute: Callable[[], tuple[Any, ...]], usual: tuple[Any, ...]) -> tuple[Any, ...]:
+    def rarely(
+        self, condition: Any, compute: Callable[[], tuple[Any, ...]], usual: tuple[Any, ...]
+    ) -> tuple[SsaNumber, ...]:
         values = [one.value for one in usual]
         then, otherwise = Block(), Block()
         choice = scf.IfOp(condition.value, [value.type for value in values], Region(then), Region(otherwise))

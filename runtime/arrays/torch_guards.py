@@ -10,7 +10,7 @@ so it is used where it is found and passes a test, and everything else works wit
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from types import ModuleType
 
 Extents = Sequence[int | None]
 """The extents, or strides, that a tensor must have; None for any."""
@@ -39,7 +39,7 @@ def _make_guard(tensors: Sequence[object], sizes: object, strides: object) -> Ca
 
 
 @cache
-def _works(torch: Any) -> bool:
+def _works(torch: ModuleType) -> bool:
     """Whether this torch distinguishes all that it must."""
     try:
         tensor = torch.zeros(2, 3)

@@ -135,7 +135,7 @@ def _read(pipe: int, deadline: float) -> bytes | None:
     return None
 
 
-def _answer(request: dict[str, Any]) -> dict[str, Any]:
+def _answer(request: dict[str, Any]) -> dict[str, int | str]:
     """Executes the words of a command, or the case of a program in Python."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):

@@ -58,6 +58,7 @@ from tilefold.builder.tensors.tuples import append_ones
 from tilefold.builder.tensors.umma import Field
 from tilefold.builder.tensors.views import composition, flat_divide, inside, zipped_divide
 from tilefold.builder.tracing.state import current
+from tilefold.layout.algebra.core import Layout
 
 from .host.compiled import CompiledFunction
 from .host.compiler import compile
@@ -126,7 +127,7 @@ def make_tmem_layout_acc(tiled_mma: Any, mnk_tiler: Any, stages: int) -> Any:
     return tiled_mma.make_fragment_C((*shape, stages)).layout
 
 
-def make_t2r_rmem_layout(tiled_copy_t2r: Any, gmem_tiles: Any, thread: object) -> Any:
+def make_t2r_rmem_layout(tiled_copy_t2r: Any, gmem_tiles: Any, thread: object) -> Layout:
     """The layout of a thread's registers for a tile of an epilogue, of tiles (EPI_M,EPI_N,RestM,RestN)."""
     part = tiled_copy_t2r.get_slice(thread).partition_D(gmem_tiles)
     return make_layout(part[None, None, None, 0, 0].shape)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, update_wrapper
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.tracing.source import lines_of
@@ -220,7 +220,7 @@ class KernelCall(DebuggableCall):
     def __repr__(self) -> str:
         return f"<call of {self.kernel!r}>"
 
-    def __call__(self, *_: object, **__: object) -> Any:
+    def __call__(self, *_: object, **__: object) -> NoReturn:
         """LaunchError (E3105): a call binds arguments once."""
         name = self.kernel.function.__name__
         hint = f"write {name}(...).launch(grid=..., block=...)"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from threading import Lock
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
@@ -70,7 +70,7 @@ class _Call:
         return [*self.specs[:args], *results]
 
 
-def _module(name: str) -> Any:
+def _module(name: str) -> ModuleType:
     """JAX, or a part of it, which a program that calls this has."""
     return import_module(name)
 

@@ -149,7 +149,7 @@ class ProgramFinder(MetaPathFinder):
         return spec
 
 
-def register_addresses(torch: Any, replaced: Replacements) -> None:
+def register_addresses(torch: ModuleType, replaced: Replacements) -> None:
     """Lets simulated kernels reach the tensors in the host's memory whose `data_ptr()` the program asks for, until
     `replaced` is closed.
     """

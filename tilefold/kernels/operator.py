@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import ModuleType
 from typing import Any, Protocol
 
 from .arguments import Array, is_jax, is_torch
@@ -120,13 +121,13 @@ class Operator:
 
     def __call__(self, *args: Any) -> Any:
         """The results for arguments in the order of the schema; the first is an array."""
-        torch: Any = sys.modules.get("torch")
+        torch: ModuleType = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():
             return getattr(torch.ops.tilefold, _registered(self.name))(*args)
         result = self.lean.last(*args)
         return result if result is not NotImplemented else self.search(torch, args)
 
-    def search(self, torch: Any, args: tuple[Any, ...]) -> Any:
+    def search(self, torch: ModuleType, args: tuple[Any, ...]) -> Any:
         """The results where the last launches cannot be repeated."""
         if torch is not None and isinstance(args[0], torch.Tensor):
             needs = needs_of(torch, args)
@@ -216,7 +217,7 @@ def _registered(name: str) -> str:
 _registered._dynamo_marked_constant = True  # pyright: ignore[reportFunctionMemberAccess]
 
 
-def needs_of(torch: Any, args: tuple[Any, ...]) -> str:
+def needs_of(torch: ModuleType, args: tuple[Any, ...]) -> str:
     """The needs of a call: torch's "operator", as one of its tensors stands for another or torch.func transforms it; a
     "gradient"; or neither, "".
     """

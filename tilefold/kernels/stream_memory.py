@@ -7,6 +7,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import lru_cache, partial
+from types import ModuleType
 from typing import Any
 
 from tilefold.driver import devices
@@ -32,7 +33,7 @@ def scratch(count: int) -> PerCallArgument:
 
 @lru_cache(maxsize=256)
 def _allocated(device: int, stream: int, count: int, dtype: str) -> Array:
-    torch: Any = sys.modules["torch"]
+    torch: ModuleType = sys.modules["torch"]
     return torch.zeros(count, dtype=getattr(torch, dtype), device=device)
 
 
@@ -51,7 +52,7 @@ def _of_stream(x: Array, count: int, dtype: str, captured: Callable[[Any, Any, i
 
 
 def _zeros(count: int, x: Array) -> Array:
-    def captured(x: Array, torch: Any, stream: int) -> Array:
+    def captured(x: Array, torch: ModuleType, stream: int) -> Array:
         """A graph may run beside other launches, so that it has zeros of its own, which it writes once."""
         device = x.get_device()
         driver = devices.gpu_engine(device).driver
@@ -67,7 +68,7 @@ def _zeros(count: int, x: Array) -> Array:
 
 
 def _scratch(count: int, x: Array) -> Array:
-    def captured(x: Array, torch: Any, stream: int) -> Array:
+    def captured(x: Array, torch: ModuleType, stream: int) -> Array:
         return x.new_empty(count, dtype=torch.float32)
 
     return _of_stream(x, count, "float32", captured)

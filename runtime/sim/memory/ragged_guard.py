@@ -21,7 +21,7 @@ from ....dialects.tile.view_base import LayoutViewOp, TilingViewOp
 from ....dialects.tile.views import CompositionOp, DomainOffsetOp
 from ....layout.algebra.axes import along
 from ....layout.algebra.core import Layout, LayoutLike, cosize, make_identity_layout, make_layout, size
-from ....layout.algebra.integers import add
+from ....layout.algebra.integers import Coord, add
 from ....layout.algebra.inttuple import leaves, repeat_like, transform_leaves
 from ....layout.algebra.modes import slice_and_offset
 from ...arrays.storage import distances
@@ -83,7 +83,7 @@ def view_guard(op: LayoutViewOp, relayout: Relayout, guard: Guard, coords: Seque
         return None
 
 
-def check_element(warp: Warp, op: Operation, guard: Guard, coord: Any) -> None:
+def check_element(warp: Warp, op: Operation, guard: Guard, coord: Coord) -> None:
     """A fault of the first lane whose element at `coord` is outside the tensor that was tiled."""
     try:
         place = add(guard.start, guard.layout(coord))

@@ -243,7 +243,7 @@ def values_of(
     return HostValues(given, lambda text: print(text, end=""))
 
 
-def _call(function: Callable[..., object], arguments: Mapping[str, object]) -> Any:
+def _call(function: Callable[..., object], arguments: Mapping[str, object]) -> object:
     import inspect
 
     signature = inspect.signature(function)

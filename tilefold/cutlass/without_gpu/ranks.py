@@ -56,13 +56,13 @@ def _environment(kind: Any) -> Any:
     return Environment
 
 
-def _reduced(torch: Any, op: str, tensors: list[TorchTensor]) -> TorchTensor:
+def _reduced(torch: ModuleType, op: str, tensors: list[TorchTensor]) -> TorchTensor:
     """The tensor of the sums, or of another operation, of some tensors."""
     ops = {"SUM": torch.sum, "AVG": torch.mean, "MAX": torch.amax, "MIN": torch.amin, "PRODUCT": torch.prod}
     return ops[op](torch.stack(tensors), 0)
 
 
-def _collectives(torch: Any, distributed: Any, replaced: Replacements) -> None:
+def _collectives(torch: ModuleType, distributed: Any, replaced: Replacements) -> None:
     """Lets torch.distributed exchange tensors between the devices of this process."""
     state = SimpleNamespace(ready=False)
 
@@ -116,7 +116,7 @@ def _collectives(torch: Any, distributed: Any, replaced: Replacements) -> None:
     replaced.set(distributed.group, WORLD=SimpleNamespace(group_name="world"))
 
 
-def _symmetric_memory(torch: Any, replaced: Replacements) -> None:
+def _symmetric_memory(torch: ModuleType, replaced: Replacements) -> None:
     """Makes the symmetric memory of torch that of the devices of this process."""
     module = import_module("torch.distributed._symmetric_memory")
 
@@ -164,7 +164,7 @@ class _Handle:
         return self.buffers[rank].view(-1).view(dtype)[storage_offset : storage_offset + count].view(tuple(sizes))
 
 
-def _allocated(torch: Any, shape: Any, dtype: Any) -> TorchTensor:
+def _allocated(torch: ModuleType, shape: Any, dtype: Any) -> TorchTensor:
     """A symmetric tensor."""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     count = int(np.prod(sizes)) * torch.empty(0, dtype=dtype).element_size()
@@ -182,7 +182,7 @@ def peers_of(tensor: TorchTensor) -> list[TorchTensor]:
     return [torch.from_numpy(array).view(tensor.dtype).view(tensor.shape) for array in peers(_memory(tensor))]
 
 
-def _nvshmem(torch: Any) -> Mapping[str, ModuleType]:
+def _nvshmem(torch: ModuleType) -> Mapping[str, ModuleType]:
     """A package `nvshmem` and its module `nvshmem.core`, by name, whose functions allocate symmetric memory and
     multicast addresses.
     """

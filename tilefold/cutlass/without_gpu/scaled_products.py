@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import wraps
+from types import ModuleType
 from typing import Any
 
 from ..replacements import Replacements
@@ -16,7 +17,7 @@ _ROWS, _COLUMNS, _PART = 128, 4, 32
 _E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
 
-def scaled_products_on_host(torch: Any, replaced: Replacements) -> None:
+def scaled_products_on_host(torch: ModuleType, replaced: Replacements) -> None:
     """Makes torch multiply operands of 4 or 8 bits whose scales are e4m3 for 16 or ue8m0 for 32 elements, in the layout
     of cuBLAS: in f64, so that one rounding follows. All other scales are those of torch.
     """
@@ -42,7 +43,7 @@ def scaled_products_on_host(torch: Any, replaced: Replacements) -> None:
     replaced.set(torch, _scaled_mm=scaled_mm)
 
 
-def _grouped_on_host(torch: Any, block_of: Mapping[Any, int]) -> Callable[..., Any]:
+def _grouped_on_host(torch: ModuleType, block_of: Mapping[Any, int]) -> Callable[..., Any]:
     """The same for the product of each group of rows with a matrix of its own, or of each group of columns of A with
     its rows of B.
     """
@@ -84,7 +85,7 @@ def _grouped_on_host(torch: Any, block_of: Mapping[Any, int]) -> Callable[..., A
     return scaled_grouped_mm
 
 
-def _numbers(torch: Any, matrix: TorchTensor) -> TorchTensor:
+def _numbers(torch: ModuleType, matrix: TorchTensor) -> TorchTensor:
     """The elements of a matrix whose rows are contiguous, in f64: of packed ones the low half of a byte comes first."""
     if matrix.dtype != torch.float4_e2m1fn_x2:
         return matrix.to(torch.float64)
@@ -94,7 +95,7 @@ def _numbers(torch: Any, matrix: TorchTensor) -> TorchTensor:
     return values[codes.long()]
 
 
-def _flat(torch: Any, scales: TorchTensor) -> TorchTensor:
+def _flat(torch: ModuleType, scales: TorchTensor) -> TorchTensor:
     """Scales in the order of memory, in f64."""
     return scales.contiguous().view(torch.uint8).flatten().view(scales.dtype).to(torch.float64)
 
@@ -106,7 +107,7 @@ def _tiles(matrix: TorchTensor, block: int) -> tuple[int, int, int]:
     return across, down, across * down * _ROWS * _COLUMNS
 
 
-def _scaled(torch: object, matrix: TorchTensor, scales: TorchTensor, block: int) -> TorchTensor:
+def _scaled(torch: ModuleType, matrix: TorchTensor, scales: TorchTensor, block: int) -> TorchTensor:
     """A matrix times its scales. ValueError if they are not those of whole tiles."""
     rows, k = matrix.shape
     across, down, count = _tiles(matrix, block)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from inspect import signature
+from types import ModuleType
 from typing import Any, ClassVar
 
 from tilefold.base.target import MAX_THREADS, RESERVED_SHARED_BYTES, STATIC_SHARED_BYTES
@@ -166,7 +167,7 @@ def _of_host(function: Callable[..., object]) -> Callable[..., Any]:
     return call
 
 
-def streams_on_host(torch: Any, gpu: MissingGpu, replaced: Replacements) -> None:
+def streams_on_host(torch: ModuleType, gpu: MissingGpu, replaced: Replacements) -> None:
     """Makes torch say that there is a GPU, and answer for its streams, events and graphs."""
     capability = gpu.target.capability
     shared = capability.shared_kib * 1024
@@ -239,7 +240,7 @@ def streams_on_host(torch: Any, gpu: MissingGpu, replaced: Replacements) -> None
     replaced.set(torch.accelerator, synchronize=synchronize)
 
 
-def compiler_on_host(torch: Any, replaced: Replacements) -> None:
+def compiler_on_host(torch: ModuleType, replaced: Replacements) -> None:
     """Lets `torch.compile` compile for the host although there is a GPU: its own questions are answered as without."""
     states = {name: _of_host(getattr(torch, name)) for name in ("get_rng_state", "set_rng_state")}
     replaced.set(torch.cuda, **states)

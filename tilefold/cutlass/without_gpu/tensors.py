@@ -4,6 +4,7 @@
 import sys
 from collections.abc import Callable
 from functools import wraps
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ def _is_gpu(device: object) -> bool:
     return isinstance(device, int) or str(device).startswith("cuda")
 
 
-def _on_host(function: Callable[..., object], torch: Any, is_maker: bool) -> Callable[..., Any]:
+def _on_host(function: Callable[..., object], torch: ModuleType, is_maker: bool) -> Callable[..., Any]:
     """A torch function with the host in place of a GPU among its arguments. Its tensors are aligned as those of a GPU
     if it makes their memory or is asked for a GPU.
     """
@@ -39,7 +40,7 @@ def _on_host(function: Callable[..., object], torch: Any, is_maker: bool) -> Cal
     return call
 
 
-def _aligned(tensor: TorchTensor, torch: Any) -> TorchTensor:
+def _aligned(tensor: TorchTensor, torch: ModuleType) -> TorchTensor:
     """A tensor whose storage begins at a multiple of 256 bytes, as a GPU's memory does: itself, or else a copy."""
     is_plain = type(tensor) is torch.Tensor and tensor.device.type == "cpu" and tensor.layout is torch.strided
     if not is_plain or tensor.requires_grad or tensor.storage_offset():
@@ -71,7 +72,7 @@ def _itself(tensor: object, *_: object, **__: object) -> Any:
     return tensor
 
 
-def tensors_on_host(torch: Any, replaced: Replacements) -> None:
+def tensors_on_host(torch: ModuleType, replaced: Replacements) -> None:
     """Makes torch create tensors in host memory where a program asks for a GPU's."""
     for owner, names in ((torch, _MAKERS), (torch.Tensor, _METHODS)):
         for name in names:
@@ -106,7 +107,7 @@ def tensors_on_host(torch: Any, replaced: Replacements) -> None:
     replaced.set(torch.library, custom_op=custom_op_on_host)
 
 
-def _gpu_to_programs(torch: Any) -> property:
+def _gpu_to_programs(torch: ModuleType) -> property:
     """`tensor.device` that tells a program of a GPU in place of the host. torch and this package, which work with the
     memory, and torch's compiler, which compiles for it, get the host.
     """
@@ -121,7 +122,7 @@ def _gpu_to_programs(torch: Any) -> property:
     return property(device)
 
 
-def _generator_on_host(torch: Any) -> Any:
+def _generator_on_host(torch: ModuleType) -> Any:
     """The class of generators, which are the host's also where a program asks for a GPU's."""
     of_torch = torch.Generator
 
@@ -132,7 +133,7 @@ def _generator_on_host(torch: Any) -> Any:
     return Generator
 
 
-def _autocast_on_host(torch: Any) -> Any:
+def _autocast_on_host(torch: ModuleType) -> Any:
     """The class of contexts with automatic types, of the host's operations where a program names a GPU; their type is
     that of a GPU.
     """
@@ -147,7 +148,7 @@ def _autocast_on_host(torch: Any) -> Any:
     return Autocast
 
 
-def _products_on_host(torch: Any, replaced: Replacements) -> None:
+def _products_on_host(torch: ModuleType, replaced: Replacements) -> None:
     """Products of matrices with another type of result (`out_dtype=`), which torch has on GPUs only: of operands of the
     result's type.
     """
@@ -165,7 +166,7 @@ def _products_on_host(torch: Any, replaced: Replacements) -> None:
     replaced.callback(operators._destroy)  # the library lives as long as its operators
 
 
-def _profile_on_host(torch: Any) -> Callable[..., Any]:
+def _profile_on_host(torch: ModuleType) -> Callable[..., Any]:
     """torch's profiler, which looks at the host where a program asks for a GPU alone."""
     profile = torch.profiler.profile
 

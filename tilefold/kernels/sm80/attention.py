@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Launches of the kernels of attention by mma.sync, for rows, keys and batches of any number."""
 
-from typing import Any
-
 from tilefold.runtime.arrays.signature import Dynamic, Marked
 
 from ..arguments import Array, like
@@ -14,11 +12,11 @@ from .parts import Mask
 _TOKENS, _STATISTICS, _STARTS = Dynamic(modes=(0, 1)), Dynamic(modes=(0, 2)), Dynamic()
 
 
-def _tokens(*tensors: Array) -> list[Any]:
+def _tokens(*tensors: Array) -> list[Marked]:
     return [Marked(x, _TOKENS) for x in tensors]
 
 
-def _starts(*starts: Array | None) -> list[Any]:
+def _starts(*starts: Array | None) -> list[Marked | None]:
     return [None if x is None else Marked(x, _STARTS) for x in starts]
 
 

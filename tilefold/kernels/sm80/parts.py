@@ -9,6 +9,7 @@ from typing import Any
 from tilefold import cute
 from tilefold.builder.scalars.operators import Operand
 from tilefold.cute.typing import Int, NumericMeta
+from tilefold.layout.algebra.core import LayoutLike
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Mask:
         return low, high
 
 
-def shared_layout(rows: int, columns: int, stages: int = 1) -> Any:
+def shared_layout(rows: int, columns: int, stages: int = 1) -> LayoutLike:
     """Rows of at most 128 bytes of 16-bit elements, swizzled so that no access has bank conflicts: (rows,columns,
     stages).
     """

@@ -13,6 +13,7 @@ from tilefold import cute
 from tilefold.builder.scalars.operators import Operand
 from tilefold.cute.nvgpu import warpgroup
 from tilefold.cute.typing import NumericMeta
+from tilefold.layout.algebra.core import LayoutLike
 
 from .attention_tiles import ROWS
 
@@ -49,14 +50,14 @@ class Elements:
         """The logarithm to the base of 2 of an exponential, with the offset."""
         return logarithm + self.offset if self.narrow else logarithm
 
-    def by_k(self, length: int) -> Any:
+    def by_k(self, length: int) -> LayoutLike:
         """The smallest layout of rows of this many elements, by the widest swizzle that divides them."""
         kinds = warpgroup.SmemLayoutAtomKind
         bits = length * self.dtype.bits
         kind = kinds.K_SW128 if bits % 1024 == 0 else kinds.K_SW64 if bits % 512 == 0 else kinds.K_SW32
         return warpgroup.make_smem_layout_atom(kind, self.dtype)
 
-    def layout_v(self, stages: int) -> Any:
+    def layout_v(self, stages: int) -> LayoutLike:
         """Tiles of V in shared memory, (D,keys,stages)."""
         if self.narrow:
             return cute.tile_to_shape(self.by_k(self.keys), (self.depth, self.keys, stages), order=(0, 1, 2))

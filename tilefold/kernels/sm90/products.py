@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any, Generic, TypeVar
+from types import ModuleType
+from typing import Generic, TypeVar
 
 from tilefold.cute import utils
 from tilefold.runtime.arrays.signature import Dynamic, Marked
@@ -55,7 +56,7 @@ class Tuner(Generic[P]):
         return self._fastest.setdefault(problem, plans[times.index(min(times))])
 
     @staticmethod
-    def _time(torch: Any, launch: Launch) -> float:
+    def _time(torch: ModuleType, launch: Launch) -> float:
         """Milliseconds of the fastest of some launches."""
         launch.run(None, "auto")
         times: list[float] = []

@@ -173,7 +173,7 @@ def _given(option: str, value: str | None) -> list[str]:
     return [] if value is None else [option, value]
 
 
-def _refusal(message: str) -> dict[str, Any]:
+def _refusal(message: str) -> dict[str, int | str]:
     return {"exit": 1, "output": "", "messages": f"error: {message}"}
 
 

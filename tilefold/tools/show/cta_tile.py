@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from tilefold.base.errors import Code, LayoutError
-from tilefold.layout.algebra.core import Layout, LayoutLike, plain_layout, size
+from tilefold.layout.algebra.core import Layout, LayoutLike, Tiler, plain_layout, size
 from tilefold.layout.algebra.divide import zipped_divide
 from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.algebra.inttuple import leaves, wrap
@@ -88,7 +88,7 @@ def _check_rank(given: Any, count: int, text: OptionText) -> None:
         raise text.fail(Code.RANK_MISMATCH, f"it has {len(wrap(given))} modes, and the tiler {count}")
 
 
-def _check_tiler(layout: LayoutLike, tiler: Any, text: OptionText, used: Sequence[int], ragged: bool) -> None:
+def _check_tiler(layout: LayoutLike, tiler: Tiler, text: OptionText, used: Sequence[int], ragged: bool) -> None:
     """Refuses tiles that do not cover the tensor exactly unless they may be `ragged`, marking the mode; `used` are its
     places in the text.
     """
@@ -112,7 +112,7 @@ def _check_tiler(layout: LayoutLike, tiler: Any, text: OptionText, used: Sequenc
             raise text.error(error, *text.part(number)) from error
 
 
-def _check_coord(layout: LayoutLike, tiler: Any, coord: object, text: OptionText, used: Sequence[int]) -> None:
+def _check_coord(layout: LayoutLike, tiler: Tiler, coord: object, text: OptionText, used: Sequence[int]) -> None:
     """Refuses a coordinate beyond the tiles, marking the mode."""
     inner = plain_layout(layout)
     rest: Layout = zipped_divide(inner, tiler)[1]

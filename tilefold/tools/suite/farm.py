@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from multiprocessing import get_context
 from socket import create_connection
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilefold.base.errors import Code, TilefoldError
@@ -94,7 +95,7 @@ _OPENERS = {"dask": _dask, "ray": _ray}
 """The functions that open the workers of each kind of cluster."""
 
 
-def _package(place: str, name: str) -> Any:
+def _package(place: str, name: str) -> ModuleType:
     """A package. TilefoldError (E4003) where it is not installed."""
     try:
         return import_module(name)

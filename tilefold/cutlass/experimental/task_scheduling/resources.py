@@ -231,7 +231,7 @@ class WorkQueue(MemoryResource):
 
     tile_scheduler_config: TileSchedulerConfig
 
-    def create_tile_scheduler(self) -> Any:
+    def create_tile_scheduler(self) -> StaticPersistentTileScheduler | ClcDynamicPersistentTileScheduler:
         """The scheduler of this block."""
         config = self.tile_scheduler_config
         given = (config.tile_scheduler_params, arch.block_idx(), arch.grid_dim())
