@@ -121,13 +121,13 @@ class Operator:
 
     def __call__(self, *args: Any) -> Any:
         """The results for arguments in the order of the schema; the first is an array."""
-        torch: ModuleType = sys.modules.get("torch")
+        torch = sys.modules.get("torch")
         if torch is not None and torch.compiler.is_compiling():
             return getattr(torch.ops.tilefold, _registered(self.name))(*args)
         result = self.lean.last(*args)
         return result if result is not NotImplemented else self.search(torch, args)
 
-    def search(self, torch: ModuleType, args: tuple[Any, ...]) -> Any:
+    def search(self, torch: ModuleType | None, args: tuple[Any, ...]) -> Any:
         """The results where the last launches cannot be repeated."""
         if torch is not None and isinstance(args[0], torch.Tensor):
             needs = needs_of(torch, args)
