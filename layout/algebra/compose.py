@@ -54,7 +54,7 @@ def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle"
     return _compose(a, Layout(b, 1))
 
 
-def _swizzle_after(swizzle: Swizzle, b: object) -> LayoutLike | Swizzle:
+def _swizzle_after(swizzle: Swizzle, b: object) -> "LayoutLike | Swizzle":
     if type(b) is Layout:
         return compose_parts(swizzle, 0, b)
     if type(b) is Swizzle and swizzle.shift == b.shift:
