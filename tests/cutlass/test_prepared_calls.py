@@ -4,6 +4,7 @@
 import struct
 from typing import Any, cast
 
+import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.runtime.compiled.artifact import Artifact
@@ -159,8 +160,13 @@ def test_pointers_are_only_addresses(engine: Engine, monkeypatch: pytest.MonkeyP
     made = cute.compile(of_pointer, make_ptr(cute.Float32, 0x1000, assumed_align=16), 1)
     for address in (0x1000, 0x3000):
         made(make_ptr(cute.Float32, address, assumed_align=16), 3)
-    assert [values[-1] for _, _, values in engine.launches()] == [0x1000, 0x3000]
     assert engine.loads == 1
+    for address in (0x4000, 0x5000):  # arrays in the place of their pointers
+        made(DeviceArray(address, 4, 32), 3)
+    assert [values[-1] for _, _, values in engine.launches()] == [0x1000, 0x3000, 0x4000, 0x5000]
+    assert engine.loads == 2
+    with pytest.raises(TilefoldError, match=r"E3106.*array of i32, and .* a pointer to Float32"):
+        made(np.zeros(4, np.int32), 3)
 
 
 def test_numbers_out_of_their_range_are_refused_after_a_call_that_fitted(engine: Engine) -> None:

@@ -46,7 +46,8 @@ class HostArguments(BoundArguments):
     of `pointers`. An array that does not fit its type in `types` has another type, or is refused where these
     are `strict`. `symbols` are the integers of described tensors that are `SymInt`, by the tensor and their places.
     The arguments named `given` are not those of later calls, so their numbers are fixed: an object whose method is
-    compiled may be a NamedTuple. `described` are pointers by name; a number given for one is its address.
+    compiled may be a NamedTuple. `described` are pointers by name; a number given for one is its address, and an array
+    stands for the address of its first element.
     """
 
     fixed: bool = False
@@ -72,9 +73,9 @@ class HostArguments(BoundArguments):
             self.streams[name] = value
             self.key.append(StreamSlot)
             return StreamSlot(name, value)
-        if name in self.described and isinstance(value, int):
+        if name in self.described and (address := _address(name, value, self.described[name].dtype)) is not None:
             pointer = self.described[name]
-            value = pointer.__class__(pointer.dtype, int(value), pointer.align)
+            value = pointer.__class__(pointer.dtype, address, pointer.align)
         described = getattr(value, "__tilefold_pointer__", None)
         if described is not None:
             self.described[name] = value
@@ -177,6 +178,22 @@ class HostArguments(BoundArguments):
         made = super()._dataclass(name, value)
         fields = dataclasses.fields(value)
         return value if all(getattr(made, f.name) is getattr(value, f.name) for f in fields) else made
+
+
+def _address(name: str, value: object, dtype: DType) -> int | None:
+    """The address that a number, or an array of a type, stands for; None for anything else. LaunchError (E3106) for an
+    array of another type.
+    """
+    if isinstance(value, int):
+        return int(value)
+    given = getattr(value, "__tilefold_array__", None)
+    if given is None and not is_array(value):
+        return None
+    array = array_of(name, value if given is None else unmark(given))
+    if element_of_name(array.dtype).in_memory != dtype.in_memory:
+        problem = f"is an array of {array.dtype}, and the function is compiled for a pointer to {dtype}"
+        raise argument_error(name, problem, "pass a pointer of that type, or an array of such elements")
+    return array.address
 
 
 @dataclass
