@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 
-_DISTRIBUTED = "cute/blackwell/kernel/distributed"
 _TUTORIALS = "dsl_tutorials"
 _TASKS = "experimental/task_scheduling/blackwell/tutorial"
 
@@ -23,9 +22,6 @@ LEFT_OUT: Mapping[str, str] = {
         f"cute/blackwell/kernel/moe/moe_{name}.py": "a module of other programs"
         for name in ("persistent_scheduler", "sched_extension", "utils")
     },
-    f"{_DISTRIBUTED}/distributed_gemm_blockscaled_all_reduce_ldmcxstmc_blackwell.py": (
-        "a compiled function that takes a tensor in the place of a pointer"
-    ),
     "cute/blackwell/kernel/reduce": "modules of other programs",
     "cute/blackwell/tutorial/tutorial_gemm/utils.py": "a module of other programs",
     "cute/blackwell_geforce/kernel/blockscaled_gemm/blockscaled_gemm_dispatch.py": "a module of other programs",

@@ -146,6 +146,19 @@ PROGRAMS: tuple[Program, ...] = (
         )
     ),
     Program(
+        f"{_DISTRIBUTED}/distributed_gemm_blockscaled_all_reduce_ldmcxstmc_blackwell.py",
+        "--mnkl 256,128,256,1",
+        f"{_WAITS}; flags that two devices change have the scope of one (E3205), which `sys` replaces; before they are "
+        "set, the kernel waits until TMA stores have read their source, not until they have written (E3206)",
+        sizes=(
+            ('scope="gpu"', 'scope="sys"'),
+            ("c_pipeline.producer_tail()", "cute.arch.cp_async_bulk_wait_group(0, read=False)"),
+        ),
+        fences=False,
+        target=_SM_100,
+        devices=2,
+    ),
+    Program(
         f"{_DISTRIBUTED}/distributed_all_gather_gemm_blackwell.py",
         _FP16_LARGE,
         _WAITS,
