@@ -16,6 +16,7 @@ from tilefold.cute.utils import distributed
 from tilefold.cutlass.replacements import Replacements
 from tilefold.cutlass.without_gpu.device_calls import MissingGpu, take_the_place_of_gpus
 from tilefold.cutlass.without_gpu.streams import streams_on_host
+from tilefold.cutlass.without_gpu.work import Capture, Streams
 
 N = 32
 
@@ -122,6 +123,20 @@ def test_races_of_launches_that_run_together_are_found(cuda: Any) -> None:
     exchange.receive(stream=first)
     with pytest.raises(TilefoldError, match=r"(?s)E3205.*@receive: race: reads .* of @send wrote.*does not release"):
         exchange.send(stream=second)
+
+
+def test_a_copy_of_a_graph_comes_behind_launches_that_do_not_wait_for_it(cuda: Any) -> None:
+    launched, copied, order = Streams(), Streams(), list[str]()
+    for streams, second in ((launched, False), (copied, True)):
+        first, other = streams.create(), streams.create()
+        streams.capture = capture = Capture()
+        streams.do(partial(order.append, "work"), other, is_copy=second)
+        streams.do(partial(order.append, "launch"), first)
+        streams.follow(other, streams.mark(first))
+        streams.do(partial(order.append, "behind"), other)
+        streams.capture = None
+        streams.replay(capture.nodes)
+    assert order == ["work", "launch", "behind", "launch", "work", "behind"]
 
 
 def test_streams_of_a_graph_run_together(cuda: Any) -> None:

@@ -138,8 +138,9 @@ class World:
             return engine.launch(program, config, args)
         return self._ask(_Launch(engine, Launch(program, config, args, self.rank)))
 
-    def begin(self, do: Callable[[], object], behind: Sequence[Work] = ()) -> Work:
-        """Work of a stream that begins once all work before it is done. Its errors are raised in the program of this
+    def begin(self, do: Callable[[], object], behind: Sequence[Work] = (), *, late: bool = False) -> Work:
+        """Work of a stream that begins once all work before it is done, a `late` one only when nothing else goes on: so
+        a launch that should wait for it, and does not, comes before it. Its errors are raised in the program of this
         thread, while that waits.
         """
         work = self._next(self.rank, self._local.me)
@@ -147,6 +148,8 @@ class World:
         def run() -> object:
             if any(not other.is_done for other in behind):
                 self._ask(_Behind(behind, patient=True))
+            if late:
+                self._ask(_Behind((), patient=False))
             return do()
 
         self._start(work, run)
@@ -224,7 +227,7 @@ class World:
         stuck = self._launch_some([work for work, given in waiting if isinstance(given, _Launch)])
         if self._ready:
             return
-        for work, given in waiting:
+        for work, given in reversed(waiting):  # late work before those who have begun it
             if isinstance(given, _Behind) and not given.patient:
                 self._reply(work)
         meetings = {work: given for work, given in waiting if isinstance(given, _Meeting)}

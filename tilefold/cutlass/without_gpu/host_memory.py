@@ -124,7 +124,8 @@ def _answering(
     def call(*args: Any) -> tuple[Any]:
         if name.endswith("Async"):
             stream = args[-1] if len(args) > count else 0
-            return (failure if streams.do(partial(work, *args[:count]), stream) is False else success,)
+            done = streams.do(partial(work, *args[:count]), stream, is_copy=True)
+            return (failure if done is False else success,)
         streams.synchronize(None if "Free" in name else 0)
         return (success if work(*args[:count]) else failure,)
 

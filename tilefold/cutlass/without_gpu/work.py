@@ -42,11 +42,12 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Work of a graph, and the numbers of the nodes that it comes after."""
+    """Work of a graph, a launch or a copy, and the numbers of the nodes that it comes after."""
 
     do: Callable[[], object]
     stream: int
     behind: tuple[int, ...]
+    is_copy: bool
 
 
 @dataclass(eq=False)
@@ -56,9 +57,9 @@ class Capture:
     nodes: list[Node] = field(default_factory=list[Node])
     last: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
 
-    def add(self, do: Callable[[], object], stream: int) -> None:
+    def add(self, do: Callable[[], object], stream: int, *, is_copy: bool) -> None:
         """Keeps work of a stream for the replays."""
-        self.nodes.append(Node(do, stream, self.last.get(stream, ())))
+        self.nodes.append(Node(do, stream, self.last.get(stream, ()), is_copy))
         self.last[stream] = (len(self.nodes) - 1,)
 
 
@@ -98,19 +99,19 @@ class Streams:
         finally:
             self._local.current = before
 
-    def do(self, work: Callable[[], T], stream: Any) -> T | None:
-        """Does work of a stream; the result is None where it is kept for later. Raises its errors, and those of earlier
-        work that it must wait for.
+    def do(self, work: Callable[[], T], stream: Any, *, is_copy: bool = False) -> T | None:
+        """Does work of a stream, a launch or a copy; the result is None where it is kept for later. Raises its errors,
+        and those of earlier work that it must wait for.
         """
         handle = self._handle(stream)
         if self.capture is not None:
-            self.capture.add(work, handle)
+            self.capture.add(work, handle, is_copy=is_copy)
             return None
         queue = self._queues.get(handle)
         if queue is None or handle == self.current or not _has_thread():
             self.wait(self._before(handle))
             return work()
-        begun = _world().begin(work, queue.unfinished())
+        begun = _world().begin(work, queue.unfinished(), late=is_copy)
         queue.last = (begun,)
         _world().wait(queue.last, patient=False)
         return begun.result if begun.is_done else None
@@ -157,7 +158,8 @@ class Streams:
             return
         begun: list[Work] = []
         for node in nodes:
-            begun.append(_world().begin(node.do, [begun[number] for number in node.behind]))
+            behind = [begun[number] for number in node.behind]
+            begun.append(_world().begin(node.do, behind, late=node.is_copy))
         _world().wait(begun)
 
     def _handle(self, stream: Any) -> int:
