@@ -71,7 +71,7 @@ class Exchange:
 @pytest.fixture
 def cuda() -> Iterator[Any]:
     """`torch.cuda` of a GPU that there is not."""
-    torch: Any = SimpleNamespace(cuda=SimpleNamespace())
+    torch: Any = SimpleNamespace(cuda=SimpleNamespace(profiler=SimpleNamespace()), accelerator=SimpleNamespace())
     with Replacements() as replaced:
         take_the_place_of_gpus(gpu := MissingGpu(), replaced)
         streams_on_host(torch, gpu, replaced)
