@@ -14,8 +14,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...base.errors import TilefoldError
 from ...dialects.ptx import InlineOp
 from .parser import parse_ptx
+from .places import locations
 from .syntax import PtxError
-from .translate import locations, translate
+from .translate import translate
 
 _FILE = "the text"
 _TYPES: Mapping[str, str] = {"h": "b16", "r": "b32", "l": "b64", "f": "f32", "d": "f64"}

@@ -8,8 +8,9 @@ from ...base.errors import Code
 from ...dialects.kernel import kernels_in
 from ...dialects.ptx import EntryOp
 from .parser import parse_ptx
+from .places import locations
 from .syntax import PtxError
-from .translate import locations, translate
+from .translate import translate
 
 
 def read_back(module: ModuleOp, text: str, file: str, *, in_text: bool = False) -> ModuleOp:

@@ -22,8 +22,9 @@ from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.machine.assemble import assemble
 from tilefold.compiler.ptx.expansion import address_of_function
 from tilefold.compiler.ptx.parser import parse_ptx
+from tilefold.compiler.ptx.places import locations
 from tilefold.compiler.ptx.syntax import Function, Module, PtxError, Variable
-from tilefold.compiler.ptx.translate import locations, translate
+from tilefold.compiler.ptx.translate import translate
 from tilefold.compiler.ptx.variables import HEAP
 from tilefold.dialects.kernel import LaunchBounds
 from tilefold.dialects.ptx import EntryOp

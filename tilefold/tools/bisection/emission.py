@@ -15,8 +15,9 @@ from xdsl.ir import Block, Operation
 
 from tilefold.base.target import Target
 from tilefold.compiler.ptx.parser import parse_ptx
+from tilefold.compiler.ptx.places import locations
 from tilefold.compiler.ptx.syntax import PtxError
-from tilefold.compiler.ptx.translate import locations, translate
+from tilefold.compiler.ptx.translate import translate
 from tilefold.dialects.ptx import EntryOp, MbarrierWaitOp, PtxOp
 from tilefold.tools.bisection.instructions import Graph, Instruction, InstructionGroup, instruction_of
 
