@@ -65,17 +65,19 @@ SUM = """
 @given(data=st.data())
 def test_for_with_bounds_by_lane(type: str, dtype: Any, uniform: bool, data: st.DataObject) -> None:
     bounds = st.tuples(st.integers(-9, 9), st.integers(-9, 20), st.integers(1, 5))
-    rows = data.draw(st.lists(bounds, min_size=1, max_size=6))
+    without_iterations = st.tuples(st.integers(4, 9), st.integers(-9, 4), st.integers(-1, 1))
+    rows = data.draw(st.lists(bounds | without_iterations, min_size=1, max_size=6))
     body = SUM.format(t=type, for_type="" if type == "index" else ": i32")
     inputs = {
         name: (type, np.array(column, dtype)) for name, column in zip("abs", zip(*rows, strict=True), strict=True)
     }
     got = compute(body, type, dtype, inputs, uniform)
-    assert got.tolist() == [sum(i * i for i in range(a, b, s)) for a, b, s in rows]
+    assert got.tolist() == [sum(i * i for i in range(a, b, max(s, 1))) for a, b, s in rows]
 
 
 def test_step_must_be_positive() -> None:
-    body = SUM.format(t="index", for_type="").replace("%s", "%zero").replace("%a", "%zero").replace("%b", "%zero")
+    body = SUM.format(t="index", for_type="").replace("%s", "%zero").replace("%a", "%zero").replace("%b", "%four")
+    body = f"    %four = arith.constant 4 : index\n{body}"
     assert "not positive" in fault(entry(body), "E3209").message
 
 

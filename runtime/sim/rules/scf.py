@@ -101,9 +101,11 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
 
     def run(warp: Warp) -> Suspension:
         first, limit, step = gather(warp, bounds)
-        warp.fault_where(step <= 0, ErrorCode.SIM_ARITHMETIC, site, "the step of the loop is not positive")
+        bad = (step <= 0) & (first < limit)  # nothing computes with the step of a loop without iterations
+        warp.fault_where(bad, ErrorCode.SIM_ARITHMETIC, site, "the step of the loop is not positive")
         for bound in (first, limit, step):
             warp.note(site, "decides by", bound)
+        step = np.maximum(step, 1) if varies(step) else max(step, 1)
         values = gather(warp, inits)
         if not any(varies(bound) for bound in (first, limit, step)):
             registers = warp.registers
