@@ -32,12 +32,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     mark = item.get_closest_marker("cute_kernel")
     if mark is None:
         return (yield)
-    from tilefold.cute.watching import watching
+    from tilefold.cute.checked_launches import checking_launches
     from tilefold.tools.checking.check import STAGES
 
     fault: BaseException | None = None
     result = None
-    with watching(mark.kwargs.get("stages", STAGES)) as reports:
+    with checking_launches(mark.kwargs.get("stages", STAGES)) as reports:
         try:
             result = yield
         except Exception as error:

@@ -222,21 +222,21 @@ class _Attempt:
     """The operations built within `discarded`; `keep` keeps them."""
 
     def __init__(self) -> None:
-        self.kept = False
+        self.committed = False
 
     def keep(self) -> None:
         """Keeps the operations."""
-        self.kept = True
+        self.committed = True
 
 
 @contextmanager
 def discarded(variables: Sequence[Variable]) -> Generator[_Attempt, None, None]:
-    """Within it, operations are built that are forgotten at the end, like the variables, unless they are kept."""
+    """Within it, operations are built that are forgotten at the end, like the variables, unless they are committed."""
     trees = [taken(variable) for variable in variables]
     block, attempt = Block(), _Attempt()
     with current().inside(block):
         yield attempt
-    if attempt.kept:
+    if attempt.committed:
         for op in list(block.ops):
             block.detach_op(op)
             current().block.add_op(op)

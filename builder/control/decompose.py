@@ -250,8 +250,8 @@ def _view(tensor: AnyTensor, strategy: Strategy) -> Decomposed | None:
         names = [name for name, _ in op.get_irdl_definition().operands]
         operands = tuple([name if name in (_SOURCE, _COORDS) else _group(getattr(op, name)) for name in names])
         properties = tuple(sorted([item for item in op.properties.items() if item[0] not in _OTHER]))
-        kept = op.result.type if isinstance(op, ViewOp) else None
-        steps.insert(0, _Step(type(op), operands, properties, pattern, kept))
+        view_type = op.result.type if isinstance(op, ViewOp) else None
+        steps.insert(0, _Step(type(op), operands, properties, pattern, view_type))
         leaves[:0] = given
         ssa = getattr(op, _SOURCE, None)
     if isinstance(strategy, Roots) and isinstance(tensor, Elements) and ssa is not None:

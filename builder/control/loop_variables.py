@@ -69,7 +69,7 @@ class _Carried:
         self.variable = variable
         self.tree = taken(variable)
         self.lost: tuple[str, str] | None = None  # why it has no value when an iteration begins
-        self.kept = True  # the body changes the container and makes no new one
+        self.is_same_container = True  # the body changes the container and makes no new one
         self.before = self.tree
         self.whole: tuple[str, str] | None = (
             None  # why views are taken decomposed: how they differ as a whole, and a hint
@@ -125,7 +125,7 @@ class _Carried:
             return False
         if now.shape != self.tree.shape:
             return self._lose(CONTAINERS_DIFFER + " after an iteration", SAME_LENGTH)
-        self.kept = now.container is self.tree.container
+        self.is_same_container = now.container is self.tree.container
         right, slots = True, self.slots
         for slot, leaf in zip(slots, now.leaves, strict=True):
             right &= self._learn_leaf(slot, leaf)
@@ -214,7 +214,7 @@ class _Carried:
             self.tree.rebuilt(self.tree.leaves)
             forget(self.variable, *self.lost)
         else:
-            self.variable.set(self.tree.rebuilt(self.filled(values, after=True), fresh=not self.kept))
+            self.variable.set(self.tree.rebuilt(self.filled(values, after=True), fresh=not self.is_same_container))
 
 
 def _only_in_loop(variable: Variable) -> tuple[str, str]:

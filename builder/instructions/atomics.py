@@ -258,9 +258,9 @@ def _check_order(sem: str | None, orders: Sequence[str | None]) -> None:
 
 def _hint(sem: str | None, cop: str | None, priority: str | None, prefetch: str | None) -> str:
     """PTX's words for the caches of an access."""
-    kept = "" if priority is None else f"L1::{'no_allocate' if priority == 'evict_no_allocate' else priority}"
+    eviction = "" if priority is None else f"L1::{'no_allocate' if priority == 'evict_no_allocate' else priority}"
     fetched = "" if prefetch is None else f"L2::{prefetch.removeprefix('size_').upper()}"
-    hint = ".".join(word for word in (cop, kept, fetched) if word)
+    hint = ".".join(word for word in (cop, eviction, fetched) if word)
     if hint and sem is not None:
         message = f"an access with the memory order '{sem}' takes no cache hint, but {hint!r} is given"
         raise TilefoldError(Code.BUILD_VALUE, message, "leave out one of the two")

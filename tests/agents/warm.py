@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.verdicts import KERNELS
 from tilefold.commands.agent_worker import command, execute, prepare
-from tilefold.tools.agents.server import launch_words
+from tilefold.tools.agents.server import launch_options
 
 
 def main() -> None:
@@ -22,7 +22,7 @@ def main() -> None:
         sys.addaudithook(lambda event, _: started.append(event) if event in ("os.fork", "subprocess.Popen") else None)
         for kernel in KERNELS[2:]:
             Path(kernel.file).write_text(kernel.faulty)
-            words = ["check", kernel.file, *launch_words(**kernel.options)]
+            words = ["check", kernel.file, *launch_options(**kernel.options)]
             with redirect_stdout(io.StringIO()):
                 status = execute(kernel.file, "check") if kernel.file.endswith(".py") else command(words)
             assert status == 1, kernel.name

@@ -50,7 +50,7 @@ def execute(args: argparse.Namespace) -> int:
     program = load(read_source(args), args.target)
     with program.explaining():
         costs = list(simulated_costs(args, program))
-    measured = measure(_words(args), Path(args.file).resolve().parent)
+    measured = measure(_command_line(args), Path(args.file).resolve().parent)
     if len(measured) != len(costs):
         text = f"the GPU ran {len(measured)} kernels, the simulator {len(costs)}"
         raise TilefoldError(Code.CLI_VALUE, text, "profile one launch: --launch NAME")
@@ -59,7 +59,7 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _words(args: argparse.Namespace) -> list[str]:
+def _command_line(args: argparse.Namespace) -> list[str]:
     """The command line that launches the same on the GPU."""
     words = ["run", args.file, "--device", "cuda", "--seed", str(args.seed)]
     for option, value in (("target", args.target), ("launch", args.launch), ("grid", args.grid), ("block", args.block)):

@@ -45,7 +45,7 @@ def record(args: argparse.Namespace, execute: Callable[[argparse.Namespace], int
 
 
 def _write(args: argparse.Namespace, output: str, passed_to: Mapping[str, str]) -> None:
-    words = _words(args.words, args.file)
+    words = _command_line(args.words, args.file)
     Reproduction(read_text(args.file), words, _launches(args), output, passed_to).write(Path(args.repro))
     print_diagnostics(f"note: python {Path(args.repro) / 'repro.py'} repeats this")
 
@@ -55,7 +55,7 @@ def _failed_input(error: Exception) -> dict[str, str]:
     return {"before-the-pass.cute": error.program} if isinstance(error, InternalError) else {}
 
 
-def _words(words: Sequence[str], file: str) -> list[str]:
+def _command_line(words: Sequence[str], file: str) -> list[str]:
     """The words of a command line, with the folder's program, and without the options that the folder replaces."""
     kept: list[str] = []
     rest = iter(words)

@@ -44,8 +44,8 @@ def simulate(
     block = dim3("block", built.traced.bounds.threads)
     config = LaunchConfig(dim3("grid", grid), block, attributes=request.attributes)
     launch, devices = partial(_simulate, built, bound, config, request, options), devices_of_process()
-    if devices.watch is not None:
-        devices.watch(built, bound, config.grid, request, options)
+    if devices.on_launch is not None:
+        devices.on_launch(built, bound, config.grid, request, options)
     return devices.simulator.submit(launch, config, request.stream)
 
 

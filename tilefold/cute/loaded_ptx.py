@@ -36,7 +36,7 @@ from tilefold.runtime.sim.diagnosis import DiagnosedLaunch
 from tilefold.runtime.sim.preparation import SimProgram
 from tilefold.runtime.sim.sim_engine import SimEngine, discard
 from tilefold.tools.checking.check import Examination, examined, reported
-from tilefold.tools.reproduction.folder import simulation_words
+from tilefold.tools.reproduction.folder import simulation_options
 from tilefold.tools.reproduction.replay import Repeated, replay_of
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ def repeated_ptx(
     """The check of a launch whose arguments have these `values`; those among `outputs` have none."""
     words = ["--launch", kernel, "--grid", _size(config.grid), "--block", _size(config.block)]
     words += ["--shared", str(shared)] if shared else []
-    words += simulation_words(options)
+    words += simulation_options(options)
     arrays: dict[str, NumPyArray] = {}
     for name, value in values.items():
         if not isinstance(value, TensorArgument):

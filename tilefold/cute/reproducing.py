@@ -19,7 +19,7 @@ from tilefold.driver.output import write_output
 from tilefold.runtime.arrays.storage import read_logical_array
 from tilefold.runtime.engine import Argument, LaunchConfig, TensorArgument
 from tilefold.runtime.options import SimOptions
-from tilefold.tools.reproduction.folder import PROGRAM, Reproduction, Values, simulation_words
+from tilefold.tools.reproduction.folder import PROGRAM, Reproduction, Values, simulation_options
 
 if TYPE_CHECKING:
     from .compiled_kernel import CompiledKernel
@@ -40,7 +40,7 @@ def reproduction(
         for name, value in arguments.items()
         if isinstance(value, TensorArgument) and value.initialised and value.layout is not None
     }
-    words = [command, PROGRAM, *simulation_words(options)]
+    words = [command, PROGRAM, *simulation_options(options)]
     text = print_program(module, locations=True, header=True)
     return Reproduction(text, words, [Values((), arrays)])
 

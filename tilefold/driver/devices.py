@@ -224,14 +224,14 @@ class CudaDevice:
 
 @dataclass(eq=False)
 class Devices:
-    """The devices of a process: the simulator, and the GPUs unless the simulator stands for them. `watch` is called
+    """The devices of a process: the simulator, and the GPUs unless the simulator stands for them. `on_launch` is called
     before a launch on the simulator: with the kernel, its arguments, the grid, the request and the options. `world` has
     several simulated devices, while their programs run.
     """
 
     simulator: Device = field(default_factory=Simulator)
     stands_for_gpus: bool = False
-    watch: Callable[..., None] | None = None
+    on_launch: Callable[..., None] | None = None
     world: "World | None" = None
     _stream: "Stream | None" = None
 

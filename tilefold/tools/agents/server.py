@@ -90,7 +90,7 @@ class Tools:
         `report` is the verdict with its faults. `stages` are some of cute, folded, atoms, index, instr, ptx, or all;
         `numbers` also looks for NaN, infinities and integers that wrap.
         """
-        options = [*launch_words(launch, grid, block, arguments, fills), *_given("--target", target)]
+        options = [*launch_options(launch, grid, block, arguments, fills), *_given("--target", target)]
         options += [word for stage in stages or () for word in ("--stage", stage)] + ["--numbers"] * numbers
         answer = self._of_file("check", file, text, [*options, "--format", "json"])
         return _with_report(answer)
@@ -110,7 +110,7 @@ class Tools:
         """Runs the launches of a kernel on the simulator and evaluates their checks; `counters` counts instructions and
         the costs of accesses to memory.
         """
-        options = [*launch_words(launch, grid, block, arguments, fills), "--device", "sim"]
+        options = [*launch_options(launch, grid, block, arguments, fills), "--device", "sim"]
         options += [] if file.endswith((".ptx", ".cu")) else ["--stage", stage]
         return self._of_file("run", file, text, [*options, *["--counters"] * counters])
 
@@ -155,7 +155,7 @@ class Tools:
         return self._worker.execute({"words": [command, name, *options]})
 
 
-def launch_words(
+def launch_options(
     launch: str | None = None,
     grid: str | None = None,
     block: str | None = None,

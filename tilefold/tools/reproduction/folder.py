@@ -104,7 +104,7 @@ def facts() -> dict[str, str]:
     return facts
 
 
-def simulation_words(options: SimOptions) -> list[str]:
+def simulation_options(options: SimOptions) -> list[str]:
     """The words by which a command runs the simulator with these options."""
     words = ["--seed", str(options.seed)]
     for name, limit in (("--max-steps", options.max_steps), ("--max-memory", options.max_memory)):

@@ -81,7 +81,7 @@ def check(job: Job) -> Outcome:
         out = str(Path(folder, "report.json"))
         limit = str(job.seconds)
         if job.path.endswith(".py"):
-            command = [sys.executable, "-m", "tilefold.cute.watching", job.path, out]
+            command = [sys.executable, "-m", "tilefold.cute.checked_launches", job.path, out]
         else:
             words = ["--json", "-o", out, "--max-seconds", limit, *job.words]
             command = [sys.executable, "-m", "tilefold", "check", job.path, *words]

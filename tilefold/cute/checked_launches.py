@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks each launch of this process that the simulator executes, before it runs.
 
-`python -m tilefold.cute.watching FILE OUT` runs a program so, and writes the reports to OUT as JSON.
+`python -m tilefold.cute.checked_launches FILE OUT` runs a program so, and writes the reports to OUT as JSON.
 """
 
 import json
@@ -39,13 +39,13 @@ class _BuiltCall:
 
 
 @contextmanager
-def watching(stages: Sequence[str] = STAGES) -> Generator[list[Report], None, None]:
+def checking_launches(stages: Sequence[str] = STAGES) -> Generator[list[Report], None, None]:
     """Within it, each launch on the simulator is checked at these stages, on copies of its arguments, before it runs;
     the reports are added to the list. A launch that cannot be repeated raises its error.
     """
     devices, reports = devices_of_process(), list[Report]()
 
-    def watch(
+    def check(
         built: "CompiledKernel", bound: "BoundArguments", grid: object, request: "LaunchRequest", options: SimOptions
     ) -> None:
         call = _BuiltCall(built, bound)
@@ -53,11 +53,11 @@ def watching(stages: Sequence[str] = STAGES) -> Generator[list[Report], None, No
         launch = RepeatableLaunch(call, grid, block, request.attributes, options)
         reports.append(check_all([(AS_GIVEN, launch)], None, stages))
 
-    outer, devices.watch = devices.watch, watch
+    outer, devices.on_launch = devices.on_launch, check
     try:
         yield reports
     finally:
-        devices.watch = outer
+        devices.on_launch = outer
 
 
 def main(file: str, out: str) -> int:
@@ -65,7 +65,7 @@ def main(file: str, out: str) -> int:
     sys.argv = [file]
     sys.path[0] = str(Path(file).resolve().parent)
     status: object = 0
-    with watching() as reports:
+    with checking_launches() as reports:
         try:
             runpy.run_path(file, run_name="__main__")
         except SystemExit as stop:
