@@ -304,7 +304,7 @@ class Engine(Protocol[ProgramT]):
         """The name on the command line: `sim` or `cuda`."""
         ...
 
-    def launch(self, program: ProgramT, config: LaunchConfig, args: Mapping[str, object]) -> RunResult:
+    def launch(self, program: ProgramT, config: LaunchConfig, args: Mapping[str, Any]) -> RunResult:
         """Runs the kernel on arguments by name; returns when it has finished and the tensors hold its results.
 
         Each engine takes an `Argument`; CUDA also arrays that are in a GPU's memory. TilefoldError for a launch that
