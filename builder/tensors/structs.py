@@ -176,12 +176,13 @@ class Range:
         return self._all().iterator if self.kind.size else None
 
     def get_tensor(self, layout: LayoutLike, swizzle: Any = None, dtype: object = None) -> Tensor:
-        """A tensor in a layout, whose addresses are swizzled by `swizzle`; by default of the elements' type.
+        """A tensor in a layout, whose addresses are swizzled by `swizzle`; by default of the elements' type. It may
+        take the members that follow, too: programs use their memory again.
 
-        Raises TilefoldError for a layout that does not fit the member.
+        Raises TilefoldError for a layout that does not fit the structure.
         """
         element = self.kind.dtype if dtype is None else as_dtype(dtype)
-        return alias(self._all(), in_elements(swizzle, layout, element), element).swizzled_by(layout)
+        return alias(self.memory, in_elements(swizzle, layout, element), element, self.offset).swizzled_by(layout)
 
     def __getitem__(self, index: object) -> Any:
         return self._all()[index]

@@ -210,7 +210,7 @@ def _condition(storage: Any) -> None:
 
 
 def _too_large(storage: Any) -> None:
-    storage.values.get_tensor((8, 8))
+    storage.values.get_tensor((16, 16))
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def _too_large(storage: Any) -> None:
         (_operand, "E5002", "a member of a structure is a place in memory, not a value of type Int64"),
         (_compared, "E5002", "not a value of type Float32"),
         (_condition, "E5002", "not a value of type Int64"),
-        (_too_large, "E1003", "occupies bytes 0 to 256 of memory that has 128"),
+        (_too_large, "E1003", "occupies bytes 0 to 1024 of memory that has 512"),
     ],
 )
 def test_mistakes(mistake: Any, code: str, words: str) -> None:
@@ -233,6 +233,21 @@ def test_mistakes(mistake: Any, code: str, words: str) -> None:
         wrong(np.zeros(1, np.float32)).build(1)
     assert caught.value.code == code
     assert words in caught.value.message
+
+
+def test_a_tensor_may_take_the_members_that_follow() -> None:
+    @cute.kernel
+    def kernel(out: cute.Tensor):
+        storage = utils.SmemAllocator().allocate(Storage)
+        values = storage.values.get_tensor(64)  # 32 in the member, 2 in the count
+        values.fill(2.0)
+        storage.count = 0
+        for i in cute.range_constexpr(4):
+            out[i] = values[31 + i]
+
+    out = np.zeros(4, np.float32)
+    kernel(out).launch(grid=1, block=1, device="sim")
+    assert out.tolist() == [2, 0, 0, 2]
 
 
 def test_members_that_are_no_types_are_refused() -> None:
