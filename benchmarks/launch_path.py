@@ -21,8 +21,8 @@ from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.arrays.signature import Dynamic
 from tilefold.runtime.compiled.artifact import Artifact, Parameter, value_name
 from tilefold.runtime.cuda.comparison import Rules
+from tilefold.runtime.cuda.driver import Library
 from tilefold.runtime.cuda.launcher import Launcher
-from tilefold.runtime.cuda.library import Library
 from tilefold.runtime.cuda.loaded_kernel import Kernel
 from tilefold.runtime.cuda.prepared import GridOf, Prepared
 

@@ -29,9 +29,8 @@ from ..dialects.tile import (
 )
 from ..dialects.tile.view_base import LayoutViewOp
 from ..layout.algebra.core import plain_layout
-from .writing.coordinate_folding import CoordinateFolding
+from .writing.coordinate_folding import CoordinateFolding, add_index, slice_index, sliced_layout
 from .writing.emitter import INDEX_ARITHMETIC, Emitter, SsaInt, erase_unused
-from .writing.slice_index import add_index, slice_index, sliced_layout
 from .writing.tensor_scalars import Scalars, scalars_for
 
 

@@ -27,10 +27,9 @@ from ..tensors.raw_pointers import RawPointer
 from ..tensors.tensors import Address, Pointer, address_of
 from ..tracing.state import current, emit
 from .arch import APPROXIMATIONS, approx
-from .cluster_texts import cluster_operation
+from .cluster_texts import cluster_operation, warp_operation
 from .memory_texts import memory_operation
 from .register_texts import register_text
-from .warp_texts import warp_operation
 
 _TEXT = re.compile(
     r"\s*\{(?P<body>.*;)\s*st(?:\.weak)?\.global(?:\.v(?P<count>[24]))?\.(?P<type>[bu]\d+)\s+\[\$(?P<at>\d+)\]\s*,"

@@ -13,8 +13,8 @@ from ..tensors.tensors import Address
 from ..tracing.attributes import Stateful
 from . import barriers
 from .groups import Agent, CooperativeGroup, PipelineUserType
+from .participants import PipelineState, make_pipeline_state
 from .pipelines import Stages
-from .states import PipelineState, make_pipeline_state
 from .tensor_core_pipelines import PipelineTmaUmma, PipelineUmmaAsync
 
 

@@ -21,7 +21,7 @@ from ..tensors.pointers import make_tensor
 from ..tensors.tensors import Address, Pointer, Tensor
 from ..tracing.attributes import Stateful
 from .groups import Agent, CooperativeGroup, pipeline_error
-from .states import PipelineState
+from .participants import PipelineState
 
 
 @dataclass(frozen=True)

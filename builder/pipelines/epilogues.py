@@ -32,8 +32,8 @@ from ..tensors.tensors import CoordTensor, Tensor
 from ..tensors.tma import TmaAtom, tma_partition
 from ..tensors.views import elem_less, flat_divide
 from .barriers import NamedBarrier
+from .participants import PipelineState
 from .pipelines import PipelineTmaStore
-from .states import PipelineState
 from .tensor_core_pipelines import PipelineUmmaAsync
 
 _SUBTILES = 5

@@ -25,11 +25,9 @@ from ..instructions.warp import elect_one
 from ..scalars.values import Bool
 from ..tensors.tensors import Address, Pointer, Tensor
 from . import barriers
-from .groups import CooperativeGroup, PipelineOp, PipelineUserType, pipeline_error
+from .groups import CooperativeGroup, Peers, PipelineOp, PipelineUserType, peers_of, pipeline_error
 from .mbarrier_array import MbarrierArray
-from .multicast import Peers, peers_of
-from .participants import PipelineConsumer, PipelineProducer
-from .states import PipelineState, make_pipeline_state
+from .participants import PipelineConsumer, PipelineProducer, PipelineState, make_pipeline_state
 from .transactions import Transactions
 
 

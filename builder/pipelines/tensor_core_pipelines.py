@@ -24,10 +24,9 @@ from ..tensors.tensors import Address, Pointer, Tensor
 from ..tensors.tma import create_tma_multicast_mask
 from ..tracing.state import emit
 from . import barriers
-from .groups import CooperativeGroup, PipelineOp, pipeline_error
-from .multicast import PAIR
+from .groups import PAIR, CooperativeGroup, PipelineOp, pipeline_error
+from .participants import PipelineState
 from .pipelines import CountedStages, Stages
-from .states import PipelineState
 from .transactions import Transactions
 
 

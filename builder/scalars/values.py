@@ -21,8 +21,10 @@ from .arithmetic import (
     binary_type,
     comparison,
     float_operation,
+    floor_divide,
     integer_facts,
     integer_operation,
+    power,
     promote,
     unary_type,
 )
@@ -39,7 +41,6 @@ from .casts import (
 )
 from .dtypes import Boolean, DType, Index, as_dtype, dtype_of
 from .operators import Arithmetic, Bitwise, Comparable, Operand, not_combined
-from .power import floor_divide, power
 
 Scalar: TypeAlias = "Value | int | float | bool"
 """An operand of arithmetic: a value of the kernel, or a Python number."""

@@ -10,7 +10,7 @@ from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.core import Layout, LayoutLike
 from ...layout.algebra.inttuple import product
 from ...layout.atoms.instructions import TmemLoad
-from ...layout.atoms.tmem_selection import select_tmem_load
+from ...layout.atoms.tmem_copy import select_tmem_load
 from ...layout.atoms.umma_smem import select_umma_mode
 from ...layout.tma.tensor_map import check_rows
 from ..scalars.dtypes import DTYPES, DType, as_dtype

@@ -20,11 +20,10 @@ from ...layout.algebra.inttuple import (
     wrap,
     zip_modes,
 )
-from ..scalars.arithmetic import binary_type, unary_type
+from ..scalars.arithmetic import binary_type, power, unary_type
 from ..scalars.casts import check_cast, check_operand, common_type
 from ..scalars.dtypes import Boolean, DType, as_dtype
 from ..scalars.operators import Arithmetic, Bitwise, Operand, not_combined
-from ..scalars.power import power
 from ..scalars.values import Scalar, binary, compare, is_scalar, unary
 from ..tracing.state import current, emit
 from ..tracing.truth import refuse_truth

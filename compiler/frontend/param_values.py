@@ -5,12 +5,14 @@ A value is an integer of 64 bits, the name of a type, or text. Comparisons, `and
 condition is an integer that is not 0. Only the deciding operands are evaluated: `N != 0 and M % N == 0` is never an
 error, and neither is the branch of `A if C else B` that is not taken. A word that names no parameter is a name, as
 a branch and in a comparison with a name; elsewhere it is an error, which reveals misspelt parameters.
+
+They decide which lines of a file are left out, by `// if`, `// elif`, `// else` and `// end`.
 """
 
 import ast
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from ...base.errors import Code
 from ...dialects.run.grammar import OPERATORS, Expression, ExpressionError, Near, parse_expression
@@ -206,3 +208,66 @@ def _lookup(node: ast.Name, names: Mapping[str, Value]) -> Value:
     known = ", ".join(names) or "none"
     hint = f"declared so far: {known}; declare it above by // param {node.id} = ..."
     raise ExpressionError.at(node, Code.PARAM_UNKNOWN, f"unknown parameter '{node.id}' here", hint)
+
+
+MAX_NESTING = 32
+"""Most `// if` inside each other."""
+
+
+class BranchError(Exception):
+    """A line that does not match the ones before it; the text says how."""
+
+
+@dataclass(slots=True)
+class _Open:
+    """An `// if` without its `// end` so far: where it stands, and whether its lines are read."""
+
+    at: int
+    reached: bool  # the lines around it are read
+    active: bool  # the lines of the current branch are
+    decided: bool  # those of some branch were
+    last: bool = False  # the current branch is the `// else`
+
+
+@dataclass(slots=True)
+class Branches:
+    """The branches around the current line."""
+
+    _open: list[_Open] = field(default_factory=list[_Open])
+
+    @property
+    def active(self) -> bool:
+        """Whether lines are read here, not left out."""
+        return not self._open or self._open[-1].active
+
+    @property
+    def unclosed(self) -> int | None:
+        """The line of the innermost `// if` without an `// end`."""
+        return self._open[-1].at if self._open else None
+
+    @property
+    def full(self) -> bool:
+        """Whether no further `// if` may stand here."""
+        return len(self._open) == MAX_NESTING
+
+    def step(self, word: str, at: int, condition: Callable[[], bool]) -> None:
+        """Goes on to the lines after `// word`; the condition is asked for only where it decides.
+
+        Raises BranchError for a word that does not fit here.
+        """
+        if word == "if":
+            reached = self.active
+            holds = reached and condition()
+            self._open.append(_Open(at, reached, holds, holds))
+            return
+        if not self._open:
+            raise BranchError(f"'// {word}' without an '// if' before it")
+        if word == "end":
+            self._open.pop()
+            return
+        branch = self._open[-1]
+        if branch.last:
+            raise BranchError(f"'// {word}' after the '// else'")
+        branch.last = word == "else"
+        branch.active = branch.reached and not branch.decided and (word == "else" or condition())
+        branch.decided |= branch.active

@@ -37,8 +37,19 @@ from ...base.errors import Code, TilefoldError
 from ...dialects.run.grammar import CHOICE_WORDS, ExpressionError
 from .diagnostics import Diagnostic, Place, ProgramError, Severity
 from .file_format import check_format
-from .param_branches import MAX_NESTING, BranchError, Branches
-from .param_values import USE, Text, Value, evaluate_at, holds_at, insert, is_text, substituted
+from .param_values import (
+    MAX_NESTING,
+    USE,
+    BranchError,
+    Branches,
+    Text,
+    Value,
+    evaluate_at,
+    holds_at,
+    insert,
+    is_text,
+    substituted,
+)
 from .source import MAX_BYTES, Piece, Source
 
 MAX_PARAMS = 256

@@ -11,8 +11,7 @@ from xdsl.dialects.builtin import f32, f64, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import ptx
-from .extremes import extreme
-from .floats import TEXT_OPCODES, check_modifiers, with_forms
+from .floats import TEXT_OPCODES, check_modifiers, extreme, with_forms
 from .integers import INTEGERS, plain
 from .moves import Binary, Rule, flushed, is_float, pointer_of
 from .registers import Registers, type_of

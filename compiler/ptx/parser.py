@@ -8,9 +8,9 @@ an error with its place.
 from dataclasses import replace
 
 from ...base.errors import Code
-from .lexer import Text
 from .statements import StatementParser
 from .syntax import Function, Module, Parameter
+from .tokens import Text
 
 _LINKAGE = (".visible", ".extern", ".weak", ".common")
 _BEGIN_OTHERS = (*_LINKAGE, ".entry", ".func", ".file", ".global", ".const", ".shared")

@@ -5,7 +5,6 @@ import re
 from dataclasses import dataclass, field, replace
 
 from .constants import MAX_DEPTH
-from .lexer import Text
 from .syntax import (
     Address,
     Arguments,
@@ -26,6 +25,7 @@ from .syntax import (
     Variable,
     Vector,
 )
+from .tokens import Text
 from .variables import VariableParser
 
 _PART = re.compile(r"(.+)\.([bh][0-7]{1,4})")

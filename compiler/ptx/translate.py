@@ -27,6 +27,7 @@ from ...dialects.ptx import InlineOp, LocalAllocOp, RetOp, SmemAddrOp
 from ...dialects.ptx.base import GLOBAL, MAP, PtrType, TensorMapType
 from .accesses import MEMORY, clear_reserved
 from .arithmetic import ARITHMETIC
+from .atomics import MULTIMEM
 from .conversions import CONVERSIONS
 from .custom import custom_fragments, custom_of, normalised, read_custom
 from .expansion import expanded
@@ -36,7 +37,6 @@ from .guesses import relax_guesses
 from .hopper import HOPPER, fragments_in
 from .inference import SPACES, PointerType, find_addresses, find_floats
 from .moves import MOVES, Rule
-from .multimem import MULTIMEM
 from .operands import written_and_read
 from .places import Locate
 from .registers import Registers, type_of

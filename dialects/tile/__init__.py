@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from .fragments import FragmentOp, MakeFragmentAOp, MakeFragmentBOp, MakeFragmentCOp, MakeFragmentLikeOp
     from .gemm import GemmOp, MmaCallOp
     from .kernel import ReturnOp, TileKernelOp
-    from .local_partition import LocalPartitionOp
     from .memory import AllocOp, LoadOp, PrintOp, PrintTensorOp, PtrOp, StoreOp, TensorAtOp
     from .mma_types import MmaAtomAttr, TiledMmaType
-    from .partition import PartitionDOp, PartitionSOp, RetileDOp, RetileSOp
+    from .partition import LocalPartitionOp, PartitionDOp, PartitionSOp, RetileDOp, RetileSOp
     from .rasterize import RasterizeOp
     from .recast import RecastOp
     from .run_time import DimOp, GetScalarsOp, MakeTensorOp, StrideOp

@@ -13,7 +13,7 @@ from .tma_types import TmaType
 from .types import TensorType
 
 _MODULES = (
-    "kernel", "rasterize", "memory", "alias", "views", "local_partition", "recast", "run_time", "coordinates",
+    "kernel", "rasterize", "memory", "alias", "views", "recast", "run_time", "coordinates",
     "tiled_copy", "partition", "tma", "tma_memory", "tiled_mma", "tensor_memory", "fragments", "gemm", "copies",
     "elementwise", "folded", "custom",
 )  # fmt: skip

@@ -27,8 +27,8 @@ from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import leaves, show
 from ...layout.tiling.copy_loops import repeats, with_outer
 from ...layout.tma.tensor_map import MAX_BOX
+from .coordinate_folding import add_index, slice_index
 from .emitter import Emitter, SsaInt, remark
-from .slice_index import add_index, slice_index
 from .tensor_scalars import scalars_for
 
 

@@ -9,8 +9,7 @@ from statistics import median
 
 from ..compiled.artifact import Artifact
 from ..engine import LaunchConfig, RunResult
-from .driver import Driver, open_device
-from .library import load_library
+from .driver import Driver, load_library, open_device
 from .loaded_kernel import Kernel, check_launch
 from .packed_arguments import CudaArgument, PackedArguments
 from .prepared import Prepared

@@ -24,8 +24,7 @@ from ..engine import LaunchConfig
 from ..errors import Dim3, LaunchError
 from ..options import Cluster
 from ..settings import allows_slower
-from .driver import CudaError, Driver
-from .library import LaunchConfiguration, Library, make_native_attributes
+from .driver import CudaError, Driver, LaunchConfiguration, Library, make_native_attributes
 
 
 class Kernel:

@@ -15,8 +15,7 @@ from ...layout.tma.recipe import PROMOTIONS, MapRecipe, PlacedMap
 from ..compiled.artifact import Artifact, value_name
 from ..errors import LaunchError
 from ..map_arguments import place_map, value_words
-from .driver import Driver
-from .library import Library
+from .driver import Driver, Library
 
 _KEPT = 256
 """The launches whose maps are kept, and the shapes of tensors."""

@@ -21,7 +21,7 @@ from ...base.target import MAX_GRID
 from ..native_code import compiled
 from ..options import dim3
 from .comparison import Comparison, Exact, Number, Tensor
-from .library import LaunchConfiguration
+from .driver import LaunchConfiguration
 from .prepared import Prepared
 
 _BYTES, _VALUES = 4096, 512

@@ -15,7 +15,7 @@ from typing import Any
 from ...base.parameters import TENSOR_MAP, ParameterKind, offsets_of
 from ..engine import LaunchConfig
 from ..options import LaunchAttributes, dim3
-from .library import LaunchConfiguration, Library, make_native_attributes
+from .driver import LaunchConfiguration, Library, make_native_attributes
 from .loaded_kernel import Kernel, check_cluster, check_launch
 from .map_encoder import MapEncoder
 from .packed_arguments import PackedArguments

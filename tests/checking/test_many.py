@@ -19,8 +19,7 @@ from tests.project.tree import ROOT
 from tilefold.commands.cli import main
 from tilefold.driver import workers
 from tilefold.driver.workers import results
-from tilefold.tools.suite.farm import workers_at
-from tilefold.tools.suite.jobs import Job, Outcome, check, collect
+from tilefold.tools.suite.jobs import Job, Outcome, check, collect, workers_at
 
 PROGRAM = """\
 import numpy as np

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.runtime.compiled.artifact import Artifact
-from tilefold.runtime.cuda.driver import Driver
-from tilefold.runtime.cuda.library import Library
+from tilefold.runtime.cuda.driver import Driver, Library
 from tilefold.runtime.cuda.loaded_kernel import Kernel
 from tilefold.runtime.cuda.prepared import Prepared
 

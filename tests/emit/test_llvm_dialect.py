@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from tilefold.base.target import Target
-from tilefold.compiler.cute_ir.llvm_dialect import write_llvm
+from tilefold.compiler.cute_ir.emit_gpu_binary import write_llvm
 from tilefold.compiler.machine.nvptx import compile_llvm
 from tilefold.dialects.gpu import ModuleOp
 

@@ -15,7 +15,7 @@ from tilefold.base.target import Target
 from tilefold.compiler.machine import ptxas
 from tilefold.compiler.machine.assemble import AssembleError, assemble
 from tilefold.compiler.machine.ptxas import Ptxas, find_ptxas, needs_whole_program
-from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.artifact import Build
 from tilefold.runtime.compiled.store import Store
 
 from tests.emit.harness import kernel, ptx_of

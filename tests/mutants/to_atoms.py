@@ -4,7 +4,7 @@
 from tests.mutants.mutant import Mutant, of
 
 _FOLD = of("fold-layouts", "passes/fold_layouts.py", "passes/test_fold_layouts", "passes/test_filecheck")
-_SLICE = of("fold-layouts", "passes/writing/slice_index.py", "passes/test_fold_layouts", "passes/test_filecheck")
+_SLICE = of("fold-layouts", "passes/writing/coordinate_folding.py", "passes/test_fold_layouts", "passes/test_filecheck")
 _COORD = of("fold-layouts", "passes/writing/coordinate_folding.py", "passes/test_fold_layouts", "passes/test_filecheck")
 _GEMM = of("expand-gemms", "passes/expand_gemms.py", "passes/test_gemms", "passes/test_wgmma")
 _COPY = of("expand-copies", "passes/expand_copies.py", "passes/test_expand_copies", "passes/test_filecheck")

@@ -4,8 +4,7 @@
 import re
 from collections.abc import Callable
 
-from tilefold.layout.atoms.tmem_copy import SHAPES
-from tilefold.layout.atoms.tmem_selection import repeat_to, select_epilogue_smem, select_tmem_load
+from tilefold.layout.atoms.tmem_copy import SHAPES, repeat_to, select_epilogue_smem, select_tmem_load
 
 from .algebra_operations import Inputs
 from .record import parse

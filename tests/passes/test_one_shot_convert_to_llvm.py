@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tilefold.base.target import Target
-from tilefold.compiler.cute_ir.llvm_dialect import write_llvm
+from tilefold.compiler.cute_ir.emit_gpu_binary import write_llvm
 from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from xdsl.dialects.builtin import ModuleOp

@@ -12,8 +12,7 @@ from tilefold.commands.launching import simulated_costs
 from tilefold.commands.options import read_source
 from tilefold.commands.profile import add_arguments
 from tilefold.driver.lowering import load
-from tilefold.tools.profiling.measured import measure
-from tilefold.tools.profiling.measured_costs import compare_lines
+from tilefold.tools.profiling.measured import compare_lines, measure
 
 EXAMPLES = ("transpose", "ldmatrix", "softmax", "reduce", "hgemm", "rmsnorm", "tma_copy")
 _HEAD = "| kernel | wavefronts simulated | measured | sectors simulated | measured |\n|---|---|---|---|---|"

@@ -9,8 +9,7 @@ from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
 
 from tilefold.driver.line_costs import AccessRow, Costs, LineCost
-from tilefold.tools.profiling.measured import measure, parse_csv
-from tilefold.tools.profiling.measured_costs import comparison
+from tilefold.tools.profiling.measured import comparison, measure, parse_csv
 
 HEAD = (
     '"Line No","Source","Address","Source","# Samples","Instructions Executed","L1 Wavefronts Shared",'

@@ -20,7 +20,7 @@ from tilefold.commands.cli import COMMANDS
 from tilefold.cutlass.modules import MODULES as cutlass_modules  # noqa: N811  # it is a table
 
 OTHERS = {
-    "tilefold/tools/suite/farm.py": {"--head"},  # that of ray
+    "tilefold/tools/suite/jobs.py": {"--head"},  # that of ray
     "tilefold/cute/testing.py": {
         "--init",
         "--init_normal",

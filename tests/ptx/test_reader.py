@@ -7,7 +7,6 @@ from contextlib import suppress
 
 import pytest
 from tilefold.base.errors import Code
-from tilefold.compiler.ptx.lexer import MAX_CHARACTERS
 from tilefold.compiler.ptx.parser import parse_ptx
 from tilefold.compiler.ptx.places import locations
 from tilefold.compiler.ptx.syntax import (
@@ -25,6 +24,7 @@ from tilefold.compiler.ptx.syntax import (
     Symbol,
     Vector,
 )
+from tilefold.compiler.ptx.tokens import MAX_CHARACTERS
 from tilefold.compiler.ptx.translate import translate
 from tilefold.dialects import ptx
 from tilefold.dialects.ptx.base import GLOBAL

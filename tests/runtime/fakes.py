@@ -14,8 +14,7 @@ import pytest
 from tilefold.base.parameters import TENSOR_MAP, ParameterKind
 from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
-from tilefold.runtime.cuda.driver import Driver
-from tilefold.runtime.cuda.library import LaunchConfiguration, Library, NativeAttribute
+from tilefold.runtime.cuda.driver import Driver, LaunchConfiguration, Library, NativeAttribute
 from tilefold.runtime.cuda.loaded_kernel import Kernel
 from tilefold.runtime.cuda.prepared import Prepared
 

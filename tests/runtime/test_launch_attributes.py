@@ -13,8 +13,7 @@ from tilefold.base.target import Target
 from tilefold.runtime.compiled.artifact import Artifact, Parameter
 from tilefold.runtime.cuda import cuda_engine
 from tilefold.runtime.cuda.cuda_engine import CudaEngine
-from tilefold.runtime.cuda.driver import Driver
-from tilefold.runtime.cuda.library import Library
+from tilefold.runtime.cuda.driver import Driver, Library
 from tilefold.runtime.cuda.loaded_kernel import query_max_active_clusters
 from tilefold.runtime.engine import LaunchConfig
 from tilefold.runtime.options import Cluster, ProgrammaticStreamSerialization, launch_attributes

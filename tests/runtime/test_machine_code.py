@@ -10,7 +10,7 @@ import pytest
 from tilefold.base.target import Target
 from tilefold.compiler.frontend.fingerprint import fingerprint
 from tilefold.compiler.frontend.params import expand
-from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.artifact import Build
 from tilefold.runtime.compiled.store import Store, default_store, digest
 from xdsl.dialects.builtin import ModuleOp
 

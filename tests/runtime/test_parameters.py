@@ -30,8 +30,7 @@ from tilefold.dialects.kernel import ParameterType, passed_as
 from tilefold.dialects.ptx import GLOBAL, SHARED, EntryOp
 from tilefold.layout.algebra.core import Layout
 from tilefold.runtime.arrays.host_tensors import Placing
-from tilefold.runtime.compiled.artifact import Artifact, Parameter, make_artifact
-from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.artifact import Artifact, Build, Parameter, make_artifact
 from tilefold.runtime.compiled.store import Store, digest
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.driver import Driver

@@ -14,8 +14,7 @@ from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown
 from tilefold.layout.tma.recipe_text import parse_recipe
 from tilefold.runtime.arrays.signature import Dynamic
-from tilefold.runtime.compiled.artifact import Artifact, Parameter, make_artifact
-from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.artifact import Artifact, Build, Parameter, make_artifact
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.driver import Driver
 from tilefold.runtime.cuda.launcher import Launcher

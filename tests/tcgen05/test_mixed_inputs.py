@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
-from tilefold.builder.pipelines.multicast import peers_of
+from tilefold.builder.pipelines.groups import peers_of
 
 from tilefold import cute
 from tilefold.cute import utils

@@ -59,7 +59,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _describe(data: bytes | None) -> str:
     """The contents of an entry: a program, or the results of autotuning."""
-    from tilefold.runtime.compiled.build import Build
+    from tilefold.runtime.compiled.artifact import Build
 
     if data is None:
         return "damaged: compiled again when needed"

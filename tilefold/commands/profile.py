@@ -38,8 +38,7 @@ def execute(args: argparse.Namespace) -> int:
     """Prints a table for each launch. TilefoldError if there is no GPU, or no ncu."""
     from tilefold.driver.lowering import load
     from tilefold.runtime.cuda import CudaEngine, CudaUnavailable
-    from tilefold.tools.profiling.measured import measure
-    from tilefold.tools.profiling.measured_costs import comparison
+    from tilefold.tools.profiling.measured import comparison, measure
 
     if args.file == "-":
         raise TilefoldError(Code.CLI_VALUE, "the program is launched twice, and the standard input is read once")

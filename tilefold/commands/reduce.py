@@ -70,7 +70,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _reduce_ptx(args: argparse.Namespace) -> int:
     """Reduces the text of a PTX file."""
-    from tilefold.tools.reduction.command import reduced_ptx
+    from tilefold.tools.reduction.failure import reduced_ptx
 
     text = program_text(args)
     is_interesting = _by_fault(args, text) if args.test is None else _by_command(args, text)
@@ -110,7 +110,7 @@ def _progress(line: str) -> None:
 
 def _by_command(args: argparse.Namespace, text: str) -> Callable[[str], bool]:
     """Whether a command fails for a program. TilefoldError (E4003) for one that cannot run, or succeeds for `text`."""
-    from tilefold.tools.reduction.command import Command
+    from tilefold.tools.reduction.failure import Command
 
     command = Command.of(args.test)
     if not command.fails(text):

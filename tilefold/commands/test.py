@@ -56,8 +56,7 @@ def execute(args: argparse.Namespace) -> int:
     """Checks the programs; the exit status of the worst verdict."""
     from tilefold.driver.output import progress
     from tilefold.driver.workers import results
-    from tilefold.tools.suite.farm import workers_at
-    from tilefold.tools.suite.jobs import Job, Outcome, check, collect, libraries
+    from tilefold.tools.suite.jobs import Job, Outcome, check, collect, libraries, workers_at
 
     words = [word for stage in args.stage for word in ("--stage", stage)]
     given = {"--target": args.target, "--fuzz": args.fuzz, "--seed": args.seed}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tilefold.base.errors import TilefoldError
 from tilefold.base.target import Target
-from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.artifact import Build
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -14,14 +14,18 @@ from tilefold.builder.pipelines.barriers import (
 )
 from tilefold.builder.pipelines.groups import Agent, CooperativeGroup, PipelineOp, PipelineUserType
 from tilefold.builder.pipelines.mbarrier_array import MbarrierArray, TmaStoreFence
-from tilefold.builder.pipelines.participants import PipelineConsumer, PipelineProducer
+from tilefold.builder.pipelines.participants import (
+    PipelineConsumer,
+    PipelineProducer,
+    PipelineState,
+    make_pipeline_state,
+)
 from tilefold.builder.pipelines.pipelines import (
     PipelineAsync,
     PipelineCpAsync,
     PipelineTmaAsync,
     PipelineTmaStore,
 )
-from tilefold.builder.pipelines.states import PipelineState, make_pipeline_state
 from tilefold.builder.pipelines.tensor_core_pipelines import (
     PipelineAsyncUmma,
     PipelineClcFetchAsync,

@@ -94,7 +94,7 @@ def benchmark(
         calls(0, 1)
         return 1e6 * (time.perf_counter() - began)
     calls(0, warmup_iterations)
-    from .host.timing import graph_of, milliseconds
+    from .host.streams import graph_of, milliseconds
 
     handle = 0 if stream is None else handle_of(stream)
 
@@ -124,7 +124,7 @@ def get_workspace_count(one_workspace_bytes: int, warmup_iterations: int, iterat
 
     size = _NO_GPU_L2
     if is_available():
-        from .host.timing import l2_bytes
+        from .host.streams import l2_bytes
 
         size = l2_bytes()
     wanted = -(-_CACHES * size // max(one_workspace_bytes, 1)) + 1

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.artifact import Build
 from tilefold.runtime.compiled.store import default_store, digest
 from tilefold.runtime.options import dim3
 

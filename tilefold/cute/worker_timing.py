@@ -12,7 +12,7 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.arrays.array import Array
-from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.artifact import Build
 from tilefold.runtime.errors import Dim3
 
 

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IntegerType
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.control.loop_range import make_range as range
-from tilefold.builder.control.with_loops import yield_out
+from tilefold.builder.control.loops import yield_out
 from tilefold.builder.instructions.math import maximum as max
 from tilefold.builder.instructions.math import minimum as min
 from tilefold.builder.instructions.math import where as select_

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from tilefold.base.errors import Code
 from tilefold.base.errors import TilefoldError as DSLRuntimeError
 from tilefold.builder.control.control_functions import if_
-from tilefold.builder.control.with_loops import while_generate, yield_out
+from tilefold.builder.control.loops import while_generate, yield_out
 from tilefold.builder.instructions.math import maximum as max
 from tilefold.builder.instructions.math import minimum as min
 from tilefold.builder.scalars.dtypes import DType as NumericMeta

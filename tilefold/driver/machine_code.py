@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tilefold.base.assembler_warnings import assembler_warnings, first_refused
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.runtime.compiled.artifact import make_artifact
-from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.artifact import Build, make_artifact
 from tilefold.runtime.compiled.store import digest
 from tilefold.runtime.settings import allows_slower, ptxas_settings
 from tilefold.version import VERSION
@@ -269,7 +268,7 @@ def remarks_of_assembler(program: Program, target: "Target") -> "tuple[Remark, .
 def fragments_in_memory(program: Program, target: "Target") -> "dict[str, list[LocalFragment]]":
     """The fragments of each kernel that lie in local memory in its PTX. Raises the errors of `Program.ptx`."""
     from tilefold.compiler.machine.nvptx import stack_names
-    from tilefold.compiler.reports.fragment_remarks import fragments_in_memory, has_stack
+    from tilefold.compiler.reports.remarks import fragments_in_memory, has_stack
     from tilefold.dialects.ptx import LocalAllocOp
 
     entries = program.entries(target)
@@ -281,8 +280,7 @@ def fragments_in_memory(program: Program, target: "Target") -> "dict[str, list[L
 
 def remarks_of_fragments(program: Program, target: "Target") -> "tuple[Remark, ...]":
     """The reasons that fragments lie in local memory. The program is compiled to PTX for them."""
-    from tilefold.compiler.reports.fragment_remarks import fragment_remarks
-    from tilefold.compiler.reports.remarks import Remark
+    from tilefold.compiler.reports.remarks import Remark, fragment_remarks
 
     try:
         found = fragments_in_memory(program, target)

@@ -30,7 +30,7 @@ from tilefold.dialects.tile import ReturnOp, StoreOp, TensorType, TileKernelOp
 from tilefold.driver.lowering import load
 from tilefold.driver.output import write_files
 from tilefold.layout.algebra.core import Layout
-from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.artifact import Build
 from tilefold.runtime.options import Cluster, Cooperative, LaunchEvent, ProgrammaticStreamSerialization
 from tilefold.tools.export.function_header import function_header
 from tilefold.tools.export.function_record import FunctionRecord, LaunchRecord

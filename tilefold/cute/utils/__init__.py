@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING
 from tilefold.base.errors import Code
 from tilefold.base.target import MAX_CLUSTER
 from tilefold.builder.pipelines.allocator import SmemAllocator, SmemPartition, get_smem_capacity_in_bytes
-from tilefold.builder.pipelines.dynamic_scheduler import (
-    ClcDynamicPersistentTileScheduler,
-    ClcDynamicPersistentTileSchedulerParams,
-)
 from tilefold.builder.pipelines.group_scheduler import (
     GroupedGemmTileSchedulerHelper,
     GroupSearchResult,
@@ -21,10 +17,12 @@ from tilefold.builder.pipelines.group_scheduler import (
     create_initial_search_state,
 )
 from tilefold.builder.pipelines.groups import Agent, CooperativeGroup, PipelineUserType
+from tilefold.builder.pipelines.participants import PipelineState, make_pipeline_state
 from tilefold.builder.pipelines.pipelines import PipelineAsync, PipelineTmaAsync, PipelineTmaStore
-from tilefold.builder.pipelines.states import PipelineState, make_pipeline_state
 from tilefold.builder.pipelines.tensor_map_manager import TensorMapManager, TensorMapUpdateMode
 from tilefold.builder.pipelines.tile_scheduler import (
+    ClcDynamicPersistentTileScheduler,
+    ClcDynamicPersistentTileSchedulerParams,
     PersistentTileSchedulerParams,
     StaticPersistentRuntimeTileScheduler,
     StaticPersistentTileScheduler,

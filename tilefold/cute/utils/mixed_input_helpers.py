@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`cute.utils.mixed_input_helpers`: parts of kernels that multiply narrow integers with wide floats on sm_100a."""
 
-from tilefold.builder.pipelines.contiguous_groups import (
+from tilefold.builder.pipelines.group_scheduler import (
     contiguous_group_search,
     create_initial_contiguous_group_search_state,
     make_contiguous_group_work_tile_info,

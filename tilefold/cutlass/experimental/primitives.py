@@ -77,7 +77,6 @@ from tilefold.builder.primitives.enums import (
     TensormapField,
     VoteSync,
 )
-from tilefold.builder.primitives.lanes import atomicrmw, red, redux_sync, shfl_sync, vote_sync
 from tilefold.builder.primitives.tcgen05 import (
     Tcgen05Fence,
     Tcgen05InstrDesc,
@@ -126,6 +125,7 @@ from tilefold.builder.primitives.tensor_maps import (
 )
 from tilefold.builder.primitives.tmem_addresses import TmemAddr
 from tilefold.builder.primitives.transfers import (
+    atomicrmw,
     cp_async_bulk_commit_group,
     cp_async_bulk_global_shared_cta,
     cp_async_bulk_prefetch,
@@ -137,7 +137,11 @@ from tilefold.builder.primitives.transfers import (
     cp_async_wait_group,
     cp_reduce_async_bulk_global_shared_cta,
     ldmatrix,
+    red,
+    redux_sync,
+    shfl_sync,
     stmatrix,
+    vote_sync,
 )
 
 __all__ = [

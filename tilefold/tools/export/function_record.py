@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.runtime.compiled.build import Build
+from tilefold.runtime.compiled.artifact import Build
 from tilefold.version import VERSION
 
 _MARK = bytes.fromhex("9e74696c65666f6c64206675c3b10a1f")

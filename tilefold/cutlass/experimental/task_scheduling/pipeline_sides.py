@@ -9,8 +9,8 @@ from tilefold.builder.control.control_functions import if_
 from tilefold.builder.control.variables import Temporary
 from tilefold.builder.instructions import cluster
 from tilefold.builder.pipelines.groups import PipelineUserType
+from tilefold.builder.pipelines.participants import PipelineState, make_pipeline_state
 from tilefold.builder.pipelines.pipelines import Stages
-from tilefold.builder.pipelines.states import PipelineState, make_pipeline_state
 from tilefold.builder.pipelines.tensor_core_pipelines import MmaCluster
 
 from .enums import PipelineType, SignalingThreads

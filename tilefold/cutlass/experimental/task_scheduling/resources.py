@@ -7,7 +7,6 @@ from typing import Any
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.instructions import arch
-from tilefold.builder.pipelines.dynamic_scheduler import ClcDynamicPersistentTileScheduler
 from tilefold.builder.pipelines.groups import CooperativeGroup
 from tilefold.builder.pipelines.pipelines import PipelineAsync, PipelineTmaAsync, Stages
 from tilefold.builder.pipelines.tensor_core_pipelines import (
@@ -16,7 +15,7 @@ from tilefold.builder.pipelines.tensor_core_pipelines import (
     PipelineTmaUmma,
     PipelineUmmaAsync,
 )
-from tilefold.builder.pipelines.tile_scheduler import StaticPersistentTileScheduler
+from tilefold.builder.pipelines.tile_scheduler import ClcDynamicPersistentTileScheduler, StaticPersistentTileScheduler
 from tilefold.layout.algebra.core import Layout, make_layout
 
 from .enums import PipelineGroupMode, PipelineType, SignalingThreads, TileSchedulerType, WorkAttr

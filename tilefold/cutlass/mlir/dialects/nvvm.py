@@ -19,7 +19,7 @@ from tilefold.builder.instructions.pairs import (
     sub_packed_f32x2,
 )
 from tilefold.builder.instructions.warp import elect_one, warp_redux_sync
-from tilefold.builder.primitives import conversions, lanes
+from tilefold.builder.primitives import conversions, transfers
 from tilefold.builder.primitives.barriers import cp_async_mbarrier_arrive
 from tilefold.builder.primitives.enums import (
     CVTPackFloat,
@@ -203,7 +203,7 @@ def red(
     """Changes the number at an address `a` atomically by `b`, and returns nothing (PTX ISA, red). The address says
     which memory it is in, whatever `shared_space` is.
     """
-    lanes.red(op, type_, a, b, mem_order=mem_order, mem_scope=mem_scope)
+    transfers.red(op, type_, a, b, mem_order=mem_order, mem_scope=mem_scope)
 
 
 def CpAsyncBulkTensorGlobalToSharedClusterOp(
