@@ -92,8 +92,12 @@ class MmaMXF8F6F4Op(MatrixOp):
         return scaled_atom(self.shape_mnk, *types, self.sf_vec_size, "mxf8f6f4")
 
 
-def MmaMXF8Op(ab_dtype: DType, acc_dtype: DType, sf_type: DType) -> MmaMXF8F6F4Op:
+class MmaMXF8Op(MmaMXF8F6F4Op):
     """Multiplies Float8E4M3FN or Float8E5M2, each 32 with a scale of Float8E8M0FNU."""
-    if ab_dtype.name not in ("Float8E4M3FN", "Float8E5M2"):
-        raise TilefoldError(Code.ATOM_UNKNOWN, f"MmaMXF8Op multiplies floats of 8 bits, not {ab_dtype}")
-    return MmaMXF8F6F4Op(ab_dtype, ab_dtype, acc_dtype, sf_type)
+
+    __slots__ = ()
+
+    def __init__(self, ab_dtype: DType, acc_dtype: DType, sf_type: DType) -> None:
+        if ab_dtype.name not in ("Float8E4M3FN", "Float8E5M2"):
+            raise TilefoldError(Code.ATOM_UNKNOWN, f"MmaMXF8Op multiplies floats of 8 bits, not {ab_dtype}")
+        super().__init__(ab_dtype, ab_dtype, acc_dtype, sf_type)

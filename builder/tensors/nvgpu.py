@@ -306,9 +306,11 @@ class MmaFP8Op(MmaOp):
     BITS: ClassVar[int | None] = 8
 
 
-def MmaTF32Op(shape_mnk: tuple[int, int, int] = (16, 8, 8)) -> MmaOp:
+class MmaTF32Op(MmaOp):
     """Multiplies TFloat32 into Float32 by a warp: (16, 8, 8), or (16, 8, 4)."""
-    return MmaOp(DTYPES["TFloat32"], DTYPES["Float32"], shape_mnk)
+
+    def __init__(self, shape_mnk: tuple[int, int, int] = (16, 8, 8)) -> None:
+        super().__init__(DTYPES["TFloat32"], DTYPES["Float32"], shape_mnk)
 
 
 @dataclass(frozen=True, slots=True)

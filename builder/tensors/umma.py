@@ -187,19 +187,23 @@ class MmaF8F6F4Op(UmmaOp):
         return self._make("f8f6f4", types, self.instruction_shape, self.cta_group, self.a_src, majors)
 
 
-def MmaFP8Op(
-    ab_dtype: DType,
-    acc_dtype: DType,
-    instruction_shape: tuple[int, int, int],
-    cta_group: CtaGroup = CtaGroup.ONE,
-    a_src: OperandSource = OperandSource.SMEM,
-    a_major_mode: OperandMajorMode = _K,
-    b_major_mode: OperandMajorMode = _K,
-) -> MmaF8F6F4Op:
+class MmaFP8Op(MmaF8F6F4Op):
     """`MmaF8F6F4Op` of A and B of one type."""
-    return MmaF8F6F4Op(
-        ab_dtype, ab_dtype, acc_dtype, instruction_shape, cta_group, a_src, a_major_mode, b_major_mode
-    )  # fmt: skip
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        ab_dtype: DType,
+        acc_dtype: DType,
+        instruction_shape: tuple[int, int, int],
+        cta_group: CtaGroup = CtaGroup.ONE,
+        a_src: OperandSource = OperandSource.SMEM,
+        a_major_mode: OperandMajorMode = _K,
+        b_major_mode: OperandMajorMode = _K,
+    ) -> None:
+        given = acc_dtype, instruction_shape, cta_group, a_src, a_major_mode, b_major_mode
+        super().__init__(ab_dtype, ab_dtype, *given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,16 +226,21 @@ class MmaMXF8F6F4Op(UmmaOp):
         return self._make("mxf8f6f4", types, self.instruction_shape, self.cta_group, self.a_src, majors, scale)
 
 
-def MmaMXF8Op(
-    ab_dtype: DType,
-    instruction_shape: tuple[int, int, int],
-    cta_group: CtaGroup = CtaGroup.ONE,
-    a_src: OperandSource = OperandSource.SMEM,
-    a_major_mode: OperandMajorMode = _K,
-    b_major_mode: OperandMajorMode = _K,
-) -> MmaMXF8F6F4Op:
+class MmaMXF8Op(MmaMXF8F6F4Op):
     """`MmaMXF8F6F4Op` of A and B of one type."""
-    return MmaMXF8F6F4Op(ab_dtype, ab_dtype, instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        ab_dtype: DType,
+        instruction_shape: tuple[int, int, int],
+        cta_group: CtaGroup = CtaGroup.ONE,
+        a_src: OperandSource = OperandSource.SMEM,
+        a_major_mode: OperandMajorMode = _K,
+        b_major_mode: OperandMajorMode = _K,
+    ) -> None:
+        super().__init__(ab_dtype, ab_dtype, instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
 
 
 class _Fp4Op(UmmaOp):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import reduce
+from inspect import isclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tilefold.base.errors import TilefoldError
 import tilefold.cutlass as cutlass
 from tests.programs.private_names import NEEDED_BY
 from tilefold import cute
-from tilefold.cute import pipeline
+from tilefold.cute import nvgpu, pipeline
 from tilefold.cute.math import absi
 from tilefold.cute.nvgpu import cpasync, warpgroup
 from tilefold.cute.utils import SmemAllocator, SmemPartition, block_copy
@@ -483,3 +484,13 @@ def test_modules_keep_names_that_do_not_exist(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.splitlines() == ["2 False", "False", "E5009: cute.nvgpu.tcgen05 has no 'NoSuchOp'"]
     assert "E5009: cute.nvgpu.tcgen05 has no 'NoSuchOp'" in done.stderr
+
+
+def test_operations_are_classes_for_isinstance() -> None:
+    one = nvgpu.tcgen05.MmaFP8Op(cute.Float8E4M3FN, cute.Float32, (64, 64, 32))
+    assert isinstance(one, nvgpu.tcgen05.MmaF8F6F4Op)
+    assert (one.a_dtype, one.b_dtype) == (cute.Float8E4M3FN,) * 2
+    for module in (cpasync, nvgpu.tcgen05, nvgpu.warp, warpgroup):
+        names = [name for name in dir(module) if name.endswith("Op")]
+        assert names
+        assert all(isclass(getattr(module, name)) for name in names)
