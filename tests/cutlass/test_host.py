@@ -377,6 +377,30 @@ def test_elements_of_tf32_are_those_of_float32_in_the_kernel() -> None:
 
 
 @cute.kernel
+def widened(A: cute.Tensor, B: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    B[t] = A[t].to(cute.Float32)
+
+
+@cute.jit
+def widen(A: cute.Tensor, B: cute.Tensor) -> None:
+    widened(A, B).launch(grid=1, block=4)
+
+
+def test_bytes_are_passed_as_floats_of_8_bits() -> None:
+    a, b = np.array([0x38, 0x40, 0xB8, 0], np.uint8), np.zeros(4, np.float32)
+    tensor = from_dlpack(a)
+    tensor.element_type = cutlass.Float8E4M3FN
+    made = cute.compile(widen, tensor.mark_layout_dynamic(), b, options="--enable-tvm-ffi")
+    made(a, b)
+    assert b.tolist() == [1, 2, -1, 0]
+    made(a[::-1].copy(), b)
+    assert b.tolist() == [0, -1, 2, 1]
+    with pytest.raises(TilefoldError, match="of i8; the function is compiled for"):
+        made(a.view(np.int8), b)
+
+
+@cute.kernel
 def shifted(A: cute.Tensor, *, by: cutlass.Constexpr = 1) -> None:
     t, _, _ = cute.arch.thread_idx()
     A[t] = A[t] + by

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from xdsl.ir import Block, SSAValue
 
-from tilefold.builder.scalars.dtypes import DType
+from tilefold.builder.scalars.dtypes import DType, dtype_of
 from tilefold.builder.scalars.values import wrap
 from tilefold.builder.tensors.tensors import Tensor
 from tilefold.builder.trace import Parameter
@@ -24,7 +24,7 @@ from tilefold.runtime.arrays.signature import Constexpr, Marked, misalignment
 from tilefold.runtime.errors import LaunchError, MisfitError, argument_error
 
 from ..jit_arguments import CType, JitArgument, StructType, number_at
-from ..specialise import BoundArguments, element_of_name, unmark
+from ..specialise import BoundArguments, element_of_name, name_of_elements, unmark
 from .descriptions import FakeTensor, SymInt
 from .streams import StreamSlot, is_stream
 
@@ -95,11 +95,12 @@ class HostArguments(BoundArguments):
             return self._argument(Parameter(name, value.tensor_type, value.element_type))
         given = getattr(value, "__tilefold_array__", value)
         if name in self.types and (isinstance(given, Marked) or is_array(given)):
-            array = array_of(name, unmark(given))
-            type, dtype = self.types[name], element_of_name(array.dtype)
+            own, type = array_of(name, unmark(given)), self.types[name]
+            array = _counted_as(type, own)
+            dtype = element_of_name(array.dtype)
             other = array if fits(type, array, dtype) else self._other(name, given, array, type)
             if other is not None:
-                self.values[name], self.arrays[name] = unmark(given) if other is array else other, other
+                self.values[name], self.arrays[name] = unmark(given) if other is own else other, other
                 self.key.append((type, dtype))
                 return self._argument(Parameter(name, type, dtype))
         if isinstance(value, SymInt):  # a number that each call passes
@@ -223,6 +224,14 @@ class KernelArguments(BoundArguments):
 
 def _beginning(tensor: Tensor) -> object:
     return tensor.iterator
+
+
+def _counted_as(type: TensorType, array: Array) -> Array:
+    """Bytes as the floats of 8 bits that a type describes, which libraries pass as bytes; other arrays as they are."""
+    if element_of_name(array.dtype) is not _BYTE:
+        return array
+    wanted = dtype_of(type.element_type)
+    return replace(array, dtype=name_of_elements(wanted)) if wanted.is_float and wanted.bits == _BYTE.bits else array
 
 
 def fits(type: TensorType, array: Array, dtype: DType) -> bool:
