@@ -15,14 +15,14 @@ from xdsl.dialects import cf
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
-from ...base.errors import Code as ErrorCode
+from ...base.errors import Code
 from ...base.target import WARP
 from ...dialects.ptx import ActivemaskOp, BarWarpSyncOp, ElectSyncOp, RetOp
 from ...dialects.ptx.effects import Agent, agent_of
 from .events import BODIES_BETWEEN_PAUSES, Barrier, Event, Pause, Suspension, Until, total_votes
 from .faults import Site, site_of
 from .flow import is_aligned_barrier, live_values, past, refuse_past
-from .translate import Code, Translator, only_computes
+from .translate import TranslatedBlock, Translator, only_computes
 from .values import Value, ValueKind, kind_of, merge, varies
 from .warp import Bools, Warp
 
@@ -61,7 +61,7 @@ class Node:
     nodes that act behind it and never lead back to it: lanes that have been there have left it out.
     """
 
-    code: Code
+    code: TranslatedBlock
     meets: bool
     mask: int | Mask | None = None
     """The lanes that meet there by their bits, or the register that has them, where the instruction names them."""
@@ -204,7 +204,7 @@ class Graph:
             if barrier.purpose != first.purpose:
                 there = f"{first.described}, where the warp's lane {int(groups[0].lanes.argmax())} is"
                 text = f"the thread is at {barrier.described}, and not at {there}"
-                warp.fault(ErrorCode.SIM_BARRIER, barrier.site, int(group.lanes.argmax()), text, _ONE_BARRIER)
+                warp.fault(Code.SIM_BARRIER, barrier.site, int(group.lanes.argmax()), text, _ONE_BARRIER)
         votes = [barrier.votes for barrier in barriers if barrier.votes is not None]
         total_votes(votes)
         warp.narrow(lanes)

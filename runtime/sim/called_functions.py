@@ -5,7 +5,7 @@ from xdsl.dialects import cf, func
 from xdsl.ir import Block, Operation
 from xdsl.traits import SymbolTable
 
-from ...base.errors import Code as ErrorCode
+from ...base.errors import Code
 from .faults import SimulationError, site_of
 from .translate import Function, Jump, Translator
 from .values import varies
@@ -32,7 +32,7 @@ def callee(op: Operation, name: str) -> Operation:
     if isinstance(known, func.FuncOp) and known.body.blocks:
         return known
     problem = "is not defined in this program" if known is None else "is not a function with a body"
-    raise SimulationError(ErrorCode.SIM_UNSUPPORTED, f"@{name} {problem}", site=site_of(op))
+    raise SimulationError(Code.SIM_UNSUPPORTED, f"@{name} {problem}", site=site_of(op))
 
 
 def _jump(block: Block, numbers: dict[Block, int], t: Translator) -> Jump | None:
@@ -53,7 +53,7 @@ def _jump(block: Block, numbers: dict[Block, int], t: Translator) -> Jump | None
                     if active.any() and not active.all():
                         lane = int(warp.lane_numbers()[int(active.argmin())])
                         text = "lanes of one warp branch to different blocks, which the simulator does not follow"
-                        warp.fault(ErrorCode.SIM_UNSUPPORTED, site, lane, text, "use scf.if, scf.for or scf.while")
+                        warp.fault(Code.SIM_UNSUPPORTED, site, lane, text, "use scf.if, scf.for or scf.while")
                     chosen = bool(active.any())
                 return then if chosen else otherwise
 

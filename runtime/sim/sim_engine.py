@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
-from ...base.errors import Code as ErrorCode
+from ...base.errors import Code
 from ...base.limits import Limits
 from ...base.target import WARP, Target
 from ..arrays.host_tensors import Multicast, Placing
@@ -185,7 +185,7 @@ class SimEngine:
         from .late_writes import late_write, sightings_of
         from .memory.journal import Journal
 
-        if self.journal is not None or fault.code != ErrorCode.SIM_UNINITIALISED or fault.at is None:
+        if self.journal is not None or fault.code != Code.SIM_UNINITIALISED or fault.at is None:
             return
         journal = Journal(fault.at)
         with suppress(SimulationError):
@@ -221,7 +221,7 @@ class SimEngine:
         """Whether the order of warps, or each of their operations, shows in the outcome."""
         watched = self.journal is not None and self.journal.is_watching
         options = self.options
-        others = any(code is not ErrorCode.SIM_RACE for code, _ in self.forgiven or ())
+        others = any(code is not Code.SIM_RACE for code, _ in self.forgiven or ())
         instruments = self.instrument or options.exact or options.numbers
         return bool(options.seed or watched or instruments or self.loads or others)
 

@@ -18,7 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from ...base.element_types import VALUES
-from ...base.errors import Code as ErrorCode
+from ...base.errors import Code
 from ...base.spaces import RMEM
 from ...base.spaces import Space as MemorySpace
 from ...dialects import ptx, tile
@@ -44,7 +44,7 @@ of the result, or a tuple of them.
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class TranslatedBlock:
     """A translated block: the slots of its arguments, its steps in runs, and the slots that its terminator
     passes on.
     """
@@ -86,7 +86,7 @@ class Loop:
     """A loop of the program, by its place and its body, or the test of a `while`."""
 
     site: Site
-    body: Code
+    body: TranslatedBlock
 
     @property
     def bodies(self) -> int:
@@ -114,7 +114,7 @@ class Function:
 
     site: Site
     frame: list[Value] = field(default_factory=lambda: [])
-    blocks: list[Code] = field(default_factory=lambda: [])
+    blocks: list[TranslatedBlock] = field(default_factory=lambda: [])
     jumps: list[Jump | None] = field(default_factory=lambda: [])
 
     def run(self, warp: Warp, arguments: list[Value]) -> Generator[Event, None, list[Value]]:
@@ -127,7 +127,7 @@ class Function:
         if len(warp.calls) > MAX_DEPTH or len(self.frame) + sum(map(len, warp.calls)) > MAX_FRAMES:
             lane = int(warp.lane_numbers()[0])
             text = f"functions call each other {len(warp.calls)} levels deep"
-            warp.fault(ErrorCode.SIM_DEPTH, self.site, lane, text, f"at most {MAX_DEPTH} calls can nest; use a loop")
+            warp.fault(Code.SIM_DEPTH, self.site, lane, text, f"at most {MAX_DEPTH} calls can nest; use a loop")
         warp.registers = list(self.frame)
         number, values, jumps, pause = 0, arguments, 0, Pause(self.site)
         while True:
@@ -241,7 +241,7 @@ class Translator:
             owner = value.owner
             op = owner if isinstance(owner, Operation) else owner.parent_op()
             raise SimulationError(
-                ErrorCode.SIM_UNSUPPORTED,
+                Code.SIM_UNSUPPORTED,
                 f"the simulator has no values of type {value.type}",
                 f"it has {VALUES}, index and 1-D vectors of them",
                 site=None if op is None else site_of(op),
@@ -267,11 +267,11 @@ class Translator:
         """Shared memory of the block; its address. `sharing` is that of an `Allocation`."""
         return self.spaces.shared.base + self.spaces.shared.arena.allocate(name, bytes, align, sharing=sharing)
 
-    def block(self, block: Block) -> Code:
+    def block(self, block: Block) -> TranslatedBlock:
         """Translates a block. SimulationError (E3201) for an operation without a rule."""
         return self.operations(block.ops, block)
 
-    def operations(self, ops: Iterable[Operation], block: Block) -> Code:
+    def operations(self, ops: Iterable[Operation], block: Block) -> TranslatedBlock:
         """Translates operations that follow each other in a block: all of it, or a part."""
         parts: list[tuple[tuple[Step, ...], Suspending | None]] = []
         plain: list[Step] = []
@@ -298,7 +298,7 @@ class Translator:
         parts.append((tuple(plain), None))
         holder = block.parent_op()
         assert holder is not None, "a block of a program"
-        return Code(args, tuple(parts), results, length, site_of(holder), executions)
+        return TranslatedBlock(args, tuple(parts), results, length, site_of(holder), executions)
 
     def lines(self) -> dict[str, InstructionCount]:
         """How often instructions of each line of the source, `file:line`, were executed so far."""
@@ -320,7 +320,7 @@ class Translator:
         if rule is not None:
             return rule
         raise SimulationError(
-            ErrorCode.SIM_UNSUPPORTED,
+            Code.SIM_UNSUPPORTED,
             "the simulator has no rule for this operation",
             "it runs cute, tile, ptx, arith, math, vector, scf, func, branches of cf and the coordinates of gpu",
             site=site_of(op),

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.element_types import BY_PTX
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....base.spaces import LANE_SHIFT, Bytes, Cells
 from ....base.target import WARP, WARPGROUP
 from ....dialects import ptx, tile
@@ -70,7 +70,7 @@ class Matrix:
         if (given != given[0]).any():
             lane = int(executing[(given != given[0]).argmax()])
             text = f"the lanes of a warp pass different addresses of {self.operand.role.value}"
-            warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, lane, text, "compute it from values that all lanes share")
+            warp.fault(Code.SIM_CONVERGENCE, self.site, lane, text, "compute it from values that all lanes share")
         at = int(given[0]) + self.places[self.indices.ravel()]
         lanes = np.repeat(executing if self.by_lane else executing[:1], self.indices.shape[1])
         self._check_reach(warp, at, lanes)
@@ -100,7 +100,7 @@ class Matrix:
             text = f"reaches lane {cells[place]} of {self.row}; warp {warp.index} reaches lanes {first} to "
             text += f"{first + reached - 1}"
             hint = f"give each warp of a warpgroup the cells of its own {reached} lanes"
-            warp.fault(ErrorCode.SIM_OUT_OF_BOUNDS, self.site, int(lanes[place]), text, hint)
+            warp.fault(Code.SIM_OUT_OF_BOUNDS, self.site, int(lanes[place]), text, hint)
 
     def read(self, warp: Warp, executing: NumPyArray, pending: Operation | None) -> Elements:
         """The elements of the matrix. The faults of reads."""

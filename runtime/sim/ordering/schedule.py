@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....base.target import WARP
 from ..events import Barrier, Event, Pause, ScheduleObserver, Suspension, Until, total_votes
 from ..faults import Site
@@ -60,11 +60,11 @@ class Meeting:
                 counts = " and ".join("all" if n is None else str(n) for n in (other.threads, barrier.threads))
                 text = f"warps meet at barrier {barrier.id} with different numbers of threads, {counts}"
                 hint = "use the same number wherever the barrier is used"
-                warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, hint)
+                warp.fault(Code.SIM_BARRIER, barrier.site, 0, text, hint)
             if (other.votes is None) != (barrier.votes is None):
                 text = f"warp {warp.index} is at {barrier.described}, and other warps are at {other.described}"
                 hint = "let all warps reduce there, or none: bar.red is not mixed with bar.sync or bar.arrive"
-                warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, hint, other=other.site)
+                warp.fault(Code.SIM_BARRIER, barrier.site, 0, text, hint, other=other.site)
         if barrier.threads is None:
             return len(self.arrived) == len(left)
         return len(self.arrived) * WARP >= barrier.threads
@@ -87,7 +87,7 @@ class Meeting:
                     "behind them: in another order it would meet one of them"
                 )
                 hint = "give each group of warps a barrier of its own, or order the groups by another barrier"
-                warp.fault(ErrorCode.SIM_BARRIER, barrier.site, 0, text, hint, other=site)
+                warp.fault(Code.SIM_BARRIER, barrier.site, 0, text, hint, other=site)
 
     def release(self, left: Sequence[Warp]) -> list[tuple[Warp, Suspension]]:
         """Records the order of the complete barrier, and begins the next phase; the warps that may go on. Nothing

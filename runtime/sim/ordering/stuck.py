@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ..events import Suspension, Until
 from ..faults import SimulationError, Site
 from ..warp import Block, Cluster, Warp
@@ -54,7 +54,7 @@ def refuse(
         where = f"{place}: " if telling is not until and cause else ""
         hint = (f"{where}{cause}: {telling.hint}" if cause else telling.hint) + misdirected
     raise SimulationError(
-        ErrorCode.SIM_BARRIER if until is None else until.code,
+        Code.SIM_BARRIER if until is None else until.code,
         f"warp {first.index} waits at {place} forever; {'; '.join(parts)}",
         hint,
         site=site,
@@ -69,7 +69,7 @@ def _culprit(entry: tuple[Warp, Site, str, Until | None]) -> tuple[bool, bool, i
     those last that wait for all others of the cluster.
     """
     warp, site, _, until = entry
-    is_barrier = until is None or until.code is ErrorCode.SIM_BARRIER
+    is_barrier = until is None or until.code is Code.SIM_BARRIER
     return is_barrier, "cluster" in site.op, warp.first_index
 
 

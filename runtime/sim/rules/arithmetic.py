@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects import arith, math
 from xdsl.ir import Operation
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.arith.semantics import CHECKED, COMPARISONS, INTEGER_OPERATIONS
 from ..events import Step
@@ -60,7 +60,7 @@ def _binary(op: Operation, t: Translator) -> Step:
             bad = case.holds(a, b, bits)
             if bad is not False and anywhere(bad):
                 text = case.problem.format(bits=bits, least=-half)
-                warp.fault_where(_by_lane(bad), ErrorCode.SIM_ARITHMETIC, site, text, case.hint)
+                warp.fault_where(_by_lane(bad), Code.SIM_ARITHMETIC, site, text, case.hint)
                 b = choose(bad, kind.dtype.type(1), b)  # in lanes that are not active
         if unsigned:
             a, b = as_unsigned(a, kind), as_unsigned(b, kind)

@@ -4,7 +4,7 @@
 from xdsl.dialects import cf, func
 from xdsl.ir import Operation
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ..called_functions import callee, function
 from ..events import Step, Suspending, Suspension
 from ..faults import site_of
@@ -34,9 +34,7 @@ def _assert(op: cf.AssertOp, t: Translator) -> Step:
 
     def step(warp: Warp) -> None:
         holds = warp.registers[condition]
-        warp.fault_where(
-            ~holds if varies(holds) else not holds, ErrorCode.SIM_ASSERT, site, f"assertion failed: {text}"
-        )
+        warp.fault_where(~holds if varies(holds) else not holds, Code.SIM_ASSERT, site, f"assertion failed: {text}")
 
     return step
 

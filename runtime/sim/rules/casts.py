@@ -10,7 +10,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr
 from xdsl.ir import Operation
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....dialects.arith.integer_range import wrap_signed
 from ....dialects.arith.semantics import CHECKED
 from ..events import Step
@@ -36,7 +36,7 @@ def _constant(op: arith.ConstantOp, t: Translator) -> None:
         t.constant(op.result, np.array(repeated).astype(kind.dtype)[None, :])
     else:
         raise SimulationError(
-            ErrorCode.SIM_UNSUPPORTED, f"the simulator has no constants such as {attribute}", site=site_of(op)
+            Code.SIM_UNSUPPORTED, f"the simulator has no constants such as {attribute}", site=site_of(op)
         )
 
 

@@ -11,8 +11,7 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import Attribute
 
-from ....base.errors import Code as ErrorCode
-from ....base.errors import LayoutError
+from ....base.errors import Code, LayoutError
 from ....dialects.cute.arithmetic import CompareOp
 from ....dialects.cute.brackets import parameter
 from ....dialects.cute.constructors import GatherOp, PrintOp, StaticOp
@@ -72,9 +71,9 @@ def _algebra(op: AlgebraOp, t: Translator) -> Step:
         try:
             outcome = op.evaluate(*values, **parameters)
         except ZeroDivisorError as error:
-            warp.fault(ErrorCode.SIM_ARITHMETIC, site, _lane(warp, error.where), "division by zero")
+            warp.fault(Code.SIM_ARITHMETIC, site, _lane(warp, error.where), "division by zero")
         except LayoutError as error:
-            warp.fault(ErrorCode.SIM_ARITHMETIC, site, _lane(warp, True), error.message, error.hint)
+            warp.fault(Code.SIM_ARITHMETIC, site, _lane(warp, True), error.message, error.hint)
         results = cast(list[Any], outcome) if isinstance(outcome, list) else [outcome]
         for target, type, value in zip(targets, types, results, strict=True):
             registers[target] = _store_value(warp, site, type, value)
@@ -120,7 +119,7 @@ def _check_width(warp: Warp, site: Site, bits: int, x: Any) -> Value:
         lane = _lane(warp, beyond)
         shown = value if not varies(value) else value[int(np.argmax(beyond))]
         text = f"the result {shown} does not fit in {bits} bits"
-        warp.fault(ErrorCode.SIM_ARITHMETIC, site, lane, text, "give it an i64 integer" if bits == 32 else "")
+        warp.fault(Code.SIM_ARITHMETIC, site, lane, text, "give it an i64 integer" if bits == 32 else "")
     if not varies(value):
         return int(value)
     full = np.zeros(warp.lanes, np.int64)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....dialects.ptx.mma import REGISTER_TYPES
@@ -217,7 +217,7 @@ def check_whole(warp: Warp, site: Site, atom: MmaAtom) -> None:
     """A fault (E3208) where only part of a warp executes an instruction of the whole."""
     if not warp.is_whole:
         text = f"{warp.active} lanes execute {atom.name}; all {WARP} of the warp must"
-        warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
+        warp.fault(Code.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
 
 
 def _kind(atom: MmaAtom, operand: str) -> ValueKind:

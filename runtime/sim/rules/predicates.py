@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....dialects import tile
 from ...arrays.storage import distances
 from ...engine import NumPyArray
@@ -74,4 +74,4 @@ def leading_values(warp: Warp, site: Site, flags: Flags) -> NDArray[np.int64]:
 def _fault_where(warp: Warp, site: Site, wrong: Flags, message: str, hint: str) -> None:
     if wrong.any():
         index = int(wrong.any(axis=1).argmax())
-        warp.fault(ErrorCode.SIM_PREDICATE, site, int(warp.lane_numbers()[index]), message, hint)
+        warp.fault(Code.SIM_PREDICATE, site, int(warp.lane_numbers()[index]), message, hint)

@@ -6,7 +6,7 @@ from typing import assert_never
 
 import numpy as np
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....layout.atoms.contract import Agent, AsChosen, AtOnce, AtWait, InGroup, OnArrivals, OnBytes, Role
@@ -38,7 +38,7 @@ def executing(warp: Warp, record: CustomInstruction, site: Site) -> NumPyArray:
     if len(lanes) != expected:
         text = f"{len(lanes)} lanes of the warp execute {record.name}, which is an instruction of "
         text += record.contract.agent.value
-        warp.fault(ErrorCode.SIM_CONVERGENCE, site, int(lanes[0]), text, hint)
+        warp.fault(Code.SIM_CONVERGENCE, site, int(lanes[0]), text, hint)
     return lanes
 
 

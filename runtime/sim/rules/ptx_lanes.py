@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....base.target import WARP
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
@@ -69,7 +69,7 @@ def groups_of(warp: Warp, given: Value, instruction: str, site: Site) -> Bools |
         if bad.any():
             lane = int(bad.argmax())
             more = f" (lane {int(missing[lane].argmax())})" if "do not execute" in text else ""
-            warp.fault(ErrorCode.SIM_CONVERGENCE, site, lane, f"{instruction}: {text}{more}", hint)
+            warp.fault(Code.SIM_CONVERGENCE, site, lane, f"{instruction}: {text}{more}", hint)
     return rows
 
 
@@ -142,7 +142,7 @@ def _exchange(warp: Warp, rows: Bools | None, source: Lanes, given: Value, site:
     if bad.any():
         first = int(bad.argmax())
         text = f"shfl.sync: the value comes from lane {int(source[first])}, which does not take part"
-        warp.fault(ErrorCode.SIM_CONVERGENCE, site, first, text, "name that lane in the mask, or choose another")
+        warp.fault(Code.SIM_CONVERGENCE, site, first, text, "name that lane in the mask, or choose another")
     chosen = np.where(present, source, lanes)
     return given[chosen] if varies(given) and given.shape[0] == warp.lanes else given
 

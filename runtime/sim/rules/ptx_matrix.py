@@ -4,7 +4,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....base.target import WARP
 from ....dialects import ptx
 from ..events import Step
@@ -19,7 +19,7 @@ def _check_whole(warp: Warp, site: Site, instruction: str) -> None:
     """A fault (E3208) unless all lanes of a full warp are active."""
     if not warp.is_whole:
         text = f"{warp.active} lanes execute {instruction}; all {WARP} of the warp must"
-        warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
+        warp.fault(Code.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
 
 
 def _ldmatrix(op: ptx.LdMatrixOp, t: Translator) -> Step:

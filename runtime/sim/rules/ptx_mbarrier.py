@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....dialects import ptx
 from ....dialects.ptx import effects
 from ..events import Pause, Step, Suspending, Suspension, Until
@@ -57,11 +57,11 @@ class Barriers:
                 hint = "let the thread that initialises it execute ptx.fence.mbarrier_init before the cluster barrier"
                 if not self._is_proxied:
                     hint += ", or let it arrive there without relaxed"
-                warp.fault(ErrorCode.SIM_MBARRIER_FENCE, self.site, lane, text, hint)
+                warp.fault(Code.SIM_MBARRIER_FENCE, self.site, lane, text, hint)
             journal, mine = self.shared.journal, not theirs[index] and self.shared.shadow is not None
             if journal is not None and mine and not barrier.is_fenced(warp, lane):  # a barrier of the block suffices
                 text = f"{self._lacks_fence(warp, int(rows[index]))} between the proxies"
-                journal.remark(self.site, text, ErrorCode.SIM_MBARRIER_FENCE)
+                journal.remark(self.site, text, Code.SIM_MBARRIER_FENCE)
         self.shared.use_mbarrier(warp, self.access, rows, ends)
         return rows
 
@@ -87,7 +87,7 @@ class Barriers:
     def fault(self, warp: Warp, lane: int, problem: str | None, hint: str = "") -> None:
         """Raises a fault of the lane, if there is a problem."""
         if problem is not None:
-            warp.fault(ErrorCode.SIM_MBARRIER, self.site, lane, problem, hint)
+            warp.fault(Code.SIM_MBARRIER, self.site, lane, problem, hint)
 
     def arrive(self, warp: Warp, barrier: Mbarrier, lane: int, count: int, known: Clock | None) -> None:
         """Counts arrivals of a lane; a fault where the phase has all of them."""

@@ -10,7 +10,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation
 from xdsl.traits import IsTerminator
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....base.target import BARRIERS
 from ....dialects import ptx
 from ....dialects.kernel import KernelOp
@@ -49,7 +49,7 @@ def _cp_async(op: ptx.CpAsyncOp, t: Translator) -> Step:
             if wrong.any():
                 index = int(wrong.argmax())
                 text = f"cp.async of {width} bytes has a source size of {int(counts[index])}"
-                warp.fault(ErrorCode.SIM_ARITHMETIC, site, int(warp.lane_numbers()[index]), text)
+                warp.fault(Code.SIM_ARITHMETIC, site, int(warp.lane_numbers()[index]), text)
             content = global_.load_leading(warp, reads, warp.registers[source], counts)
         rows = shared.claim(warp, writes, warp.registers[target])
         asynchronous.start(warp, site, proxy, shared, rows, width, content, late)
@@ -106,7 +106,7 @@ def _remark_on_surplus(warp: Warp, barrier: Barrier, journal: Journal) -> None:
         text = (
             f"waits for only some threads: {gone} others of the block have met them at a barrier before, and returned"
         )
-        journal.remark(barrier.site, text, ErrorCode.SIM_BARRIER)
+        journal.remark(barrier.site, text, Code.SIM_BARRIER)
 
 
 def _check_whole(op: Operation) -> Callable[[Warp], None]:
@@ -128,7 +128,7 @@ def _check_whole(op: Operation) -> Callable[[Warp], None]:
         lane = int((~warp.live()).argmax())
         reached = f"{warp.active} of the warp's {warp.lanes} lanes do"
         text = f"the thread does not reach this barrier, which {reached}"
-        warp.fault(ErrorCode.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")
+        warp.fault(Code.SIM_BARRIER, site, lane, text, "move the barrier out of divergent control flow")
 
     return check
 
@@ -176,7 +176,7 @@ def _where(
         t.launch.pairs = True
 
     def fault(warp: Warp, index: int, text: str, hint: str) -> NoReturn:
-        warp.fault(ErrorCode.SIM_BARRIER, site, int(warp.lane_numbers()[index]), text, hint)
+        warp.fault(Code.SIM_BARRIER, site, int(warp.lane_numbers()[index]), text, hint)
 
     def find(warp: Warp) -> tuple[int, int | None]:
         number, threads = first, known
@@ -241,7 +241,7 @@ def _bar_warp_sync(op: ptx.BarWarpSyncOp, t: Translator) -> Step:
             lane = int((named != active).argmax())
             text = "names this lane, which does not execute it" if named[lane] else "does not name this lane"
             hint = "let exactly the lanes of the mask execute the barrier"
-            warp.fault(ErrorCode.SIM_CONVERGENCE, site, lane, f"the mask of the barrier {text}", hint)
+            warp.fault(Code.SIM_CONVERGENCE, site, lane, f"the mask of the barrier {text}", hint)
         meet_lanes(warp, warp.lane_numbers())
 
     return step

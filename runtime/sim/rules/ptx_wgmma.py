@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import Operation
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....base.target import WARP, WARPGROUP
 from ....dialects import ptx
 from ....dialects.arith.integer_range import wrap_signed
@@ -95,7 +95,7 @@ class WgmmaRule:
         elif whole.kind != kind:
             other = whole.parts[0].warp.index
             text = f"warp {warp.index} starts {kind}, where warp {other} of its warpgroup starts {whole.kind}"
-            warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, None, text, "let all four warps execute the same")
+            warp.fault(Code.SIM_CONVERGENCE, self.site, None, text, "let all four warps execute the same")
         return whole
 
     def _rows(self, warp: Warp, name: str, descriptor: int, matrix: Matrix) -> NumPyArray:
@@ -103,13 +103,13 @@ class WgmmaRule:
         subject = f"the descriptor {descriptor & (1 << 64) - 1:#018x} of {name} of {self.product.atom.name}"
         if matrix.problem:
             hint = "make it by ptx.wgmma.descriptor from an address that is aligned to the pattern of the swizzle"
-            warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, f"{subject}: {matrix.problem}", hint)
+            warp.fault(Code.SIM_DESCRIPTOR, self.site, 0, f"{subject}: {matrix.problem}", hint)
         space = self.shared
         offsets, where = offsets_of(space, matrix.addresses)
         if where is not None:
             text = f"{subject} leads to {where}, outside the block's shared memory"
             hint = "check its address, its strides, and the major of the atom"
-            warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
+            warp.fault(Code.SIM_DESCRIPTOR, self.site, 0, text, hint)
         count_matrix(self.access, matrix.core_matrices.ravel(), ROW)
         return (offsets + warp.block.rank * space.arena.span) // ROW
 
@@ -127,7 +127,7 @@ class WgmmaRule:
             own = swizzle_text(matrix.swizzle)
             text = f"reads {where} of {name} by {own}, where a TMA copy has written by {written}"
             hint = "let the tensor map and the descriptor have the swizzle of the tile's layout"
-            warp.fault(ErrorCode.SIM_DESCRIPTOR, self.site, 0, text, hint)
+            warp.fault(Code.SIM_DESCRIPTOR, self.site, 0, text, hint)
 
     def _part(self, warp: Warp, whole: InFlightWgmma, given: Operands) -> WgmmaShare:
         """The registers of a warp, which are in flight from now on. A fault for such that may not be used."""
@@ -146,7 +146,7 @@ class WgmmaRule:
             if (words.state == IN_FLIGHT).any():
                 other = next(part for part in shares_of(warp) if _overlap(part.d, a))
                 text = f"multiplies registers of A that {other.describe(0)} is still writing"
-                warp.fault(ErrorCode.SIM_IN_FLIGHT, site, 0, text, other.cure)
+                warp.fault(Code.SIM_IN_FLIGHT, site, 0, text, other.cure)
             self._check_fenced(warp, "registers of A", a[0], words.touched)
             self._define(warp, a[0], words.state, words.data)
             words_a = words.data.copy()
@@ -168,13 +168,13 @@ class WgmmaRule:
         for part in shares_of(warp):
             if part.a is not None and _overlap(part.a, d):
                 text = f"accumulates in registers of A of {part.describe(0)} while that runs"
-                warp.fault(ErrorCode.SIM_IN_FLIGHT, self.site, 0, text, part.cure)
+                warp.fault(Code.SIM_IN_FLIGHT, self.site, 0, text, part.cure)
             if not _overlap(part.d, d):
                 continue
             product = part.whole.kind.product
             if part.d != d or product.atom.shape != self.product.atom.shape:
                 text = f"accumulates in registers that {part.describe(0)}, of another shape, is still writing"
-                warp.fault(ErrorCode.SIM_IN_FLIGHT, self.site, 0, text, part.cure)
+                warp.fault(Code.SIM_IN_FLIGHT, self.site, 0, text, part.cure)
             before = part.whole
         return before
 
@@ -190,7 +190,7 @@ class WgmmaRule:
             )
             text = f"multiplies with {subject}, {self.local.frame.describe(address + byte)}, that {who}"
             text += " since the last ptx.wgmma.fence"
-            warp.fault(ErrorCode.SIM_WGMMA_FENCE, self.site, lane, text, _FENCE)
+            warp.fault(Code.SIM_WGMMA_FENCE, self.site, lane, text, _FENCE)
 
     def _define(self, warp: Warp, address: int, state: NumPyArray, data: NumPyArray) -> None:
         """Reads registers, which must be defined."""
@@ -208,7 +208,7 @@ class WgmmaRule:
             lane = int((value != value[0]).argmax())
             text = f"the lanes of a warp pass different {subject}: {value[0]} and {value[lane]}"
             hint = "compute them from values that are the same in all lanes, such as the number of the warp"
-            warp.fault(ErrorCode.SIM_CONVERGENCE, self.site, lane, text, hint)
+            warp.fault(Code.SIM_CONVERGENCE, self.site, lane, text, hint)
         return int(value[0])
 
 
@@ -271,18 +271,18 @@ def _setmaxnreg(op: ptx.SetMaxNRegOp, t: Translator) -> Suspending:
                 f"warp {warp.index} asks for {number} registers a thread, another warp of its warpgroup for {requested}"
             )
             cure = "let all warps of the warpgroup execute the same setmaxnreg"
-            warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, cure)
+            warp.fault(Code.SIM_REGISTERS, site, None, text, cure)
         before = pool.held[warp]
         if (number < before) if grows else (number > before):
             text = f"setmaxnreg {'inc' if grows else 'dec'} to {number} registers a thread, where it has {before}"
-            warp.fault(ErrorCode.SIM_REGISTERS, site, None, text, f"write {'dec' if grows else 'inc'}")
+            warp.fault(Code.SIM_REGISTERS, site, None, text, f"write {'dec' if grows else 'inc'}")
 
         def describe() -> tuple[str, str]:
             lacks = f"the block lacks {pool.missing(warp, number)}"
             return f"{number} registers a thread", f"for which {lacks}: {pool.describe()}"
 
         while pool.missing(warp, number):  # several may be woken, and the first takes the free ones
-            yield Until(lambda: not pool.missing(warp, number), site, describe, ErrorCode.SIM_REGISTERS, hint)
+            yield Until(lambda: not pool.missing(warp, number), site, describe, Code.SIM_REGISTERS, hint)
         pool.change(warp, number)
 
     return Suspending(run)

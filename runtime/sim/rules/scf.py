@@ -6,10 +6,10 @@ from itertools import count
 import numpy as np
 from xdsl.dialects import scf
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ..events import BODIES_BETWEEN_PAUSES, Pause, Suspending, Suspension
 from ..faults import site_of
-from ..translate import Code, Loop, Rules, Translator, only_computes
+from ..translate import Loop, Rules, TranslatedBlock, Translator, only_computes
 from ..values import Value, ValueKind, as_unsigned, kind_of, merge, per_lane, varies
 from ..warp import Bools, Warp
 
@@ -41,7 +41,7 @@ def _if(op: scf.IfOp, t: Translator) -> Suspending:
     kinds = [kind_of(result.type) for result in op.results]
     selects = _is_choice(op)
 
-    def side(warp: Warp, code: Code | None) -> Suspension:
+    def side(warp: Warp, code: TranslatedBlock | None) -> Suspension:
         if code is not None:
             yield from code.enter(warp)
             assign(warp, results, gather(warp, code.results))
@@ -102,7 +102,7 @@ def _for(op: scf.ForOp, t: Translator) -> Suspending:
     def run(warp: Warp) -> Suspension:
         first, limit, step = gather(warp, bounds)
         bad = (step <= 0) & (first < limit)  # nothing computes with the step of a loop without iterations
-        warp.fault_where(bad, ErrorCode.SIM_ARITHMETIC, site, "the step of the loop is not positive")
+        warp.fault_where(bad, Code.SIM_ARITHMETIC, site, "the step of the loop is not positive")
         for bound in (first, limit, step):
             warp.note(site, "decides by", bound)
         step = np.maximum(step, 1) if varies(step) else max(step, 1)

@@ -7,7 +7,7 @@ import numpy as np
 from xdsl.dialects import llvm, ub
 from xdsl.ir import Attribute
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....dialects.kernel import kernel_of
 from ..events import Step
 from ..faults import SimulationError, site_of
@@ -37,9 +37,7 @@ def _make_undefined(op: ub.PoisonOp, type: Attribute) -> Value:
         return tuple([_make_undefined(op, part) for part in type.types])
     kind = kind_of(type)
     if kind is None:
-        raise SimulationError(
-            ErrorCode.SIM_UNSUPPORTED, f"the simulator has no values of type {type}", site=site_of(op)
-        )
+        raise SimulationError(Code.SIM_UNSUPPORTED, f"the simulator has no values of type {type}", site=site_of(op))
     return 0 if not kind.is_float and kind.bits > 1 and kind.count is None else None
 
 

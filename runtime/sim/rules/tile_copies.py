@@ -7,7 +7,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....base.target import WARP
 from ....dialects import ptx, tile
 from ....dialects.cute.values import unknowns
@@ -153,7 +153,7 @@ def _elementwise(
     group = _run(first, second, max(1, widest * 8 // src.element_bits))
     if group < least or (first[::least] % least).any() or (second[::least] % least).any():
         raise SimulationError(
-            ErrorCode.PACKED_ELEMENTS,
+            Code.PACKED_ELEMENTS,
             "the elements are not adjacent by the byte in source and destination",
             f"copy at least {least} adjacent elements, starting at a multiple of {least}",
             site=site_of(op),
@@ -208,15 +208,13 @@ def _by_atom(
     exchange = exchange_of(record, lanes) if lanes == WARP else None
     site = site_of(op)
     if exchange is None:
-        raise SimulationError(
-            ErrorCode.SIM_UNSUPPORTED, f"the simulator does not execute atom {record.name}", site=site
-        )
+        raise SimulationError(Code.SIM_UNSUPPORTED, f"the simulator does not execute atom {record.name}", site=site)
     bits, count = record.val_bits, exchange.values_in
     completion = record.destination.completion
     is_async = completion == CP_ASYNC_GROUP
     if not is_async and not isinstance(completion, AtOnce):
         text = f"the simulator does not execute atom {record.name}, which completes otherwise than cp.async"
-        raise SimulationError(ErrorCode.SIM_UNSUPPORTED, text, site=site)
+        raise SimulationError(Code.SIM_UNSUPPORTED, text, site=site)
     reader = port(op, src, "async" if is_async else "load", t, bits)
     writer = port(op, dst, "async" if is_async else "store", t, bits)
     given_by = [Elements(reader, row) for row in first.reshape(-1, exchange.values_in)]
@@ -228,7 +226,7 @@ def _by_atom(
     def execute(warp: Warp, source: TensorValue, target: TensorValue, a: Elements, b: Elements) -> None:
         if crosses and not warp.is_whole:
             text = f"{warp.active} lanes execute {record.name}; all {WARP} of the warp must"
-            warp.fault(ErrorCode.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
+            warp.fault(Code.SIM_CONVERGENCE, site, None, text, "move it out of divergent control flow")
         content = get(warp, source, a)
         if crosses and not writers.all():
             writing = np.tile(writers, warp.warps)

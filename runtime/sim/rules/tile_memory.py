@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ....base.spaces import Allocation
 from ....dialects import tile
 from ....dialects.tile.assembly import fill_coordinate, unwrap
@@ -67,7 +67,7 @@ def _choose(op: tile.ChooseOp, t: Translator) -> Step:
     def step(warp: Warp) -> None:
         registers = warp.registers
         number, tensors = registers[index], [tensor_value(registers[slot]) for slot in sources]
-        warp.fault_where((number < 0) | (number >= len(sources)), ErrorCode.SIM_OUT_OF_BOUNDS, site, message)
+        warp.fault_where((number < 0) | (number >= len(sources)), Code.SIM_OUT_OF_BOUNDS, site, message)
         if not varies(number):
             registers[result] = tensors[number]
             return
@@ -138,7 +138,7 @@ def check_inside(warp: Warp, site: Site, fixed: Sequence[tuple[Value, Value]], n
             text = f"the coordinate {place} is outside the {count} elements of its mode"
             if name is not None:
                 text += f" of {name}"
-            warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, text, HINT)
+            warp.fault_where(bad, Code.SIM_OUT_OF_BOUNDS, site, text, HINT)
 
 
 def _load(op: tile.LoadOp, t: Translator) -> Step:

@@ -10,7 +10,7 @@ from xdsl.dialects import vector
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import SSAValue
 
-from ....base.errors import Code as ErrorCode
+from ....base.errors import Code
 from ..events import Step
 from ..faults import SimulationError, Site, site_of
 from ..translate import Rules, Translator
@@ -39,14 +39,14 @@ def _position(op: vector.ExtractOp | vector.InsertOp, t: Translator) -> int | SS
     """The one index of an access to an element, static or not."""
     static = op.static_position.get_values()
     if len(static) != 1:
-        raise SimulationError(ErrorCode.SIM_UNSUPPORTED, "only one element can be addressed", site=site_of(op))
+        raise SimulationError(Code.SIM_UNSUPPORTED, "only one element can be addressed", site=site_of(op))
     return op.dynamic_position[0] if static[0] == DYNAMIC_INDEX else static[0]
 
 
 def _in_range(warp: Warp, site: Site, index: Value, count: int) -> None:
     bad = (index < 0) | (index >= count)
     if anywhere(bad):
-        warp.fault_where(bad, ErrorCode.SIM_OUT_OF_BOUNDS, site, f"an index beyond the {count} elements of the vector")
+        warp.fault_where(bad, Code.SIM_OUT_OF_BOUNDS, site, f"an index beyond the {count} elements of the vector")
 
 
 def _extract(op: vector.ExtractOp, t: Translator) -> Step:
