@@ -18,7 +18,7 @@ from ...engine import NumPyArray, numpy_type
 from ..faults import site_of
 from ..memory import bulk
 from ..memory.refusals import out_of_bounds, race
-from ..ordering.asynchronous import Operation
+from ..ordering.asynchronous import AsyncOperation
 from ..translate import Translator
 from ..values import TensorValue, Value, varies
 from ..warp import Warp
@@ -102,7 +102,7 @@ class Matrix:
             hint = f"give each warp of a warpgroup the cells of its own {reached} lanes"
             warp.fault(Code.SIM_OUT_OF_BOUNDS, self.site, int(lanes[place]), text, hint)
 
-    def read(self, warp: Warp, executing: NumPyArray, pending: Operation | None) -> Elements:
+    def read(self, warp: Warp, executing: NumPyArray, pending: AsyncOperation | None) -> Elements:
         """The elements of the matrix. The faults of reads."""
         matrix = np.zeros(self.count, self.dtype)
         if self.space is None:

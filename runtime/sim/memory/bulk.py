@@ -14,7 +14,7 @@ from ....base.spaces import Traffic
 from ....base.target import BANK_BYTES, BANKS, SECTOR_BYTES
 from ....dialects.ptx import BULK_UNIT
 from ...engine import NumPyArray
-from ..ordering.asynchronous import Operation
+from ..ordering.asynchronous import AsyncOperation
 from ..ordering.clocks import AGENT, PROXIED, SEVERAL, Conflict, Entries, first_conflict
 from ..ordering.knowledge import ProxyFences, known, times_of
 from ..warp import Warp
@@ -190,7 +190,7 @@ def _fenced_late(space: Space, entries: Entries, warp: Warp, width: int) -> Conf
 
 
 def claim_reduction(
-    space: Space, warp: Warp, access: Access, lane: int, rows: NumPyArray, others: Sequence[Operation]
+    space: Space, warp: Warp, access: Access, lane: int, rows: NumPyArray, others: Sequence[AsyncOperation]
 ) -> None:
     """Checks that a reduction of the lane may change rows, which must be defined. They may be in flight by others of
     its kind. The faults of `Space.update`, and E3216.

@@ -9,7 +9,7 @@ from ....base.errors import Code
 from ....base.spaces import GMEM, SMEM
 from ....base.target import WARP
 from ...engine import NumPyArray
-from ..ordering.asynchronous import InFlight, Operation, writers
+from ..ordering.asynchronous import AsyncOperation, InFlight, writers
 from ..ordering.clocks import AGENT, ASYNC, BEYOND_WARP, Conflict
 from ..ordering.knowledge import known, times_of
 from ..ordering.releases import block_of, has_seen, missing_edge
@@ -55,9 +55,9 @@ def refuse(space: SpaceState, warp: Warp, access: Access, rows: NumPyArray, *, l
             operation, other = next(writers(warp.block.cluster, space, byte))
             text = f"{verb} {where} while {operation.describe(other)} is still writing it"
             hint = "wait for its group in the thread that issued the copy, and then at a barrier, or at an mbarrier"
-            if isinstance(operation, Operation) and operation.pipe:
+            if isinstance(operation, AsyncOperation) and operation.pipe:
                 hint = operation.cure
-            elif isinstance(operation, Operation) and operation in operation.issuer.state(InFlight).loads:
+            elif isinstance(operation, AsyncOperation) and operation in operation.issuer.state(InFlight).loads:
                 hint = "wait at its mbarrier for the phase that counts its bytes; the first phase has parity 0"
                 hint += _other_phase(warp, operation)
             warp.fault(Code.SIM_IN_FLIGHT, access.site, lane, text, hint, other=operation.origin)
@@ -72,7 +72,7 @@ def refuse(space: SpaceState, warp: Warp, access: Access, rows: NumPyArray, *, l
         )  # fmt: skip
 
 
-def _other_phase(warp: Warp, operation: Operation) -> str:
+def _other_phase(warp: Warp, operation: AsyncOperation) -> str:
     """An addition to a hint: the warp's last wait at the mbarrier of a copy, and the phase in which the bytes come."""
     from ..ordering.mbarrier import mbarriers_of
 

@@ -48,7 +48,7 @@ class Readable(Protocol):
 
 
 class AsyncWork(Protocol):
-    """Work in flight, with the fields of `Operation`."""
+    """Work in flight, with the fields of `AsyncOperation`."""
 
     @property
     def origin(self) -> Site:
@@ -78,7 +78,7 @@ class Source:
 
 
 @dataclass(slots=True, eq=False)
-class Operation:
+class AsyncOperation:
     """Work that an operation of the program at `site` has begun for some `lanes` of a warp, one for each row of
     `memory` that it writes. The lane's `groups` says which of its groups it is part of. Its `source`, if it reads while
     it runs, must stay as it is.
@@ -221,14 +221,14 @@ class InFlight:
     """
 
     warp: Warp
-    operations: list[Operation] = field(default_factory=list[Operation])
-    loads: list[Operation] = field(default_factory=list[Operation])
-    stores: list[Operation] = field(default_factory=list[Operation])
+    operations: list[AsyncOperation] = field(default_factory=list[AsyncOperation])
+    loads: list[AsyncOperation] = field(default_factory=list[AsyncOperation])
+    stores: list[AsyncOperation] = field(default_factory=list[AsyncOperation])
     multiplications: list[AsyncMma] = field(default_factory=list[AsyncMma])
     committed: int = 0
     """Groups of multiplications that the warp has committed."""
 
-    def copies(self) -> tuple[Operation, ...]:
+    def copies(self) -> tuple[AsyncOperation, ...]:
         """All copies."""
         return (*self.operations, *self.loads, *self.stores)
 
@@ -246,7 +246,7 @@ class Arrival:
     site: Site
     issuer: Warp
     lanes: NumPyArray
-    operations: tuple[Operation, ...]
+    operations: tuple[AsyncOperation, ...]
     since: NDArray[np.int64]
 
     def complete(self) -> Clock:
@@ -274,7 +274,7 @@ def start(
     """Starts writing the bytes `content`, an array (active, width), to a row of the memory for each active lane."""
     memory.hold(warp, rows, width)
     lanes = warp.lane_numbers()
-    operation = Operation(site, proxy, warp, lanes, warp.groups[lanes], memory, rows, width, content, source)
+    operation = AsyncOperation(site, proxy, warp, lanes, warp.groups[lanes], memory, rows, width, content, source)
     warp.state(InFlight).operations.append(operation)
     if source is not None:
         cluster = warp.block.cluster
@@ -353,7 +353,7 @@ def _known(warp: Warp, lanes: NumPyArray, until: NDArray[np.int64]) -> Clock:
     return Clock(cluster.number, times)
 
 
-def _of_lanes(operation: Operation, lanes: NumPyArray) -> NDArray[np.bool_]:
+def _of_lanes(operation: AsyncOperation, lanes: NumPyArray) -> NDArray[np.bool_]:
     """Which rows of an operation belong to some lanes."""
     chosen = np.zeros(operation.issuer.lanes, bool)
     chosen[lanes] = True

@@ -17,7 +17,7 @@ from ....base.errors import Code
 from ....dialects.ptx.effects import Proxy
 from ...engine import NumPyArray
 from ..warp import Cluster, Warp
-from .asynchronous import InFlight, Operation, is_global
+from .asynchronous import AsyncOperation, InFlight, is_global
 from .clocks import ATOMIC, PROXIED, Clock
 
 
@@ -25,7 +25,7 @@ from .clocks import ATOMIC, PROXIED, Clock
 class Transfer:
     """A bulk copy, as an agent of its own, whose bytes an mbarrier counts."""
 
-    operation: Operation
+    operation: AsyncOperation
     agent: int
     bytes: int
 
@@ -52,7 +52,7 @@ class Change:
 
 
 @dataclass(slots=True, eq=False)
-class Reduction(Operation):
+class Reduction(AsyncOperation):
     """A bulk copy that combines its bytes with those in memory, when it is complete."""
 
     change: Change | None = None
@@ -61,10 +61,10 @@ class Reduction(Operation):
         """Ends the flight of some rows, as atomic writes of these agents at a time."""
         assert self.change is not None
         self.content[which] = self.change.combine(self.rows[which], self.content[which])
-        Operation.land(self, which, time, agents | ATOMIC)
+        AsyncOperation.land(self, which, time, agents | ATOMIC)
 
 
-def reductions(cluster: Cluster, kind: str) -> list[Operation]:
+def reductions(cluster: Cluster, kind: str) -> list[AsyncOperation]:
     """The reductions of a kind that are in flight. Their bytes are so to all accesses but one another."""
     copies = (copy for other in cluster.resident for warp in other.warps
               for copy in (*warp.state(InFlight).stores, *warp.state(InFlight).loads)
@@ -112,7 +112,7 @@ def drain(cluster: Cluster) -> None:
             _store(operation)
 
 
-def _store(operation: Operation) -> None:
+def _store(operation: AsyncOperation) -> None:
     """Completes a copy to global memory, as a write of its thread."""
     warp = operation.issuer
     _land(operation, int(warp.agents[operation.lanes[0]]))
@@ -120,7 +120,7 @@ def _store(operation: Operation) -> None:
     _hold_others(operation)
 
 
-def _hold_others(operation: Operation) -> None:
+def _hold_others(operation: AsyncOperation) -> None:
     """Bytes of a reduction that is complete stay in flight where others of its kind still change them."""
     warp = operation.issuer
     if isinstance(operation, Reduction) and operation.change is not None:
@@ -128,7 +128,7 @@ def _hold_others(operation: Operation) -> None:
             other.memory.hold(other.issuer, other.rows, other.width)
 
 
-def _end_reads(operation: Operation, agent: int) -> None:
+def _end_reads(operation: AsyncOperation, agent: int) -> None:
     """Ends the reads of a copy, as those of an agent made now."""
     source, maps = operation.source, operation.further
     operation.source, operation.further = None, ()
@@ -137,7 +137,7 @@ def _end_reads(operation: Operation, agent: int) -> None:
         read.memory.read_by(operation.issuer, lane, read.rows, read.width, agent, each=is_map)
 
 
-def _land(operation: Operation, agent: int) -> None:
+def _land(operation: AsyncOperation, agent: int) -> None:
     """Ends the writes of a copy, as those of an agent made now."""
     proxied = PROXIED if operation.proxy is Proxy.ASYNC else 0
     agents = np.full(np.count_nonzero(operation.flying), proxied | agent)

@@ -14,7 +14,7 @@ from ....dialects.ptx import MAX_ARRIVALS, MAX_TRANSACTION
 from ....dialects.ptx.effects import Proxy
 from ..faults import Site
 from ..warp import Cluster, Warp
-from .asynchronous import Arrival, Operation, Trackers
+from .asynchronous import Arrival, AsyncOperation, Trackers
 from .bulk import Transfer
 from .clocks import EXECUTED, OVER, Clock, for_overwriting
 from .cluster import ClusterBarrier
@@ -178,7 +178,7 @@ class Mbarrier:
             now = executed(warp, lanes)
             self._offer(now, now, now)
 
-    def add(self, copy: Operation, bytes: int) -> int:
+    def add(self, copy: AsyncOperation, bytes: int) -> int:
         """Counts the bytes of a bulk copy, once it is complete; its agent."""
         if self.agent is None:
             self.agent = copy.issuer.block.cluster.open_agents(None)

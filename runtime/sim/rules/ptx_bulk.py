@@ -20,7 +20,7 @@ from ..launch import Completion
 from ..memory import bulk as memory
 from ..memory.spaces import Space
 from ..ordering import bulk
-from ..ordering.asynchronous import InFlight, Operation, Source
+from ..ordering.asynchronous import AsyncOperation, InFlight, Source
 from ..ordering.bulk import Change, Reduction
 from ..ordering.cluster import map_to_rank, windows_of
 from ..ordering.knowledge import fence_proxy
@@ -87,7 +87,7 @@ class _Copies:
         change: Change | None = None,
         rank: int | None = None,
         further: bool = False,
-    ) -> Operation:
+    ) -> AsyncOperation:
         """Starts the copy of a lane, or a reduction by a change, maybe to the shared memory of the block of a rank;
         `further` blocks of a multicast have an access of their own.
         """
@@ -107,7 +107,7 @@ class _Copies:
         lanes, groups = np.full(len(written), lane), np.full(len(written), group)
         warp.block.cluster.reads_late = True
         of_all = self.site, self.proxy, warp, lanes, groups, self.target, written, ptx.BULK_UNIT, content, source
-        return Operation(*of_all) if change is None else Reduction(*of_all, change=change)
+        return AsyncOperation(*of_all) if change is None else Reduction(*of_all, change=change)
 
     def moves(self, lane: int) -> bool:
         """Whether the copy of a lane moves any bytes: its mask, if it has one, may name none."""
@@ -115,7 +115,7 @@ class _Copies:
 
     def _start_masked(
         self, warp: Warp, lane: int, source: Source, target: int, content: NDArray[np.uint8], group: int
-    ) -> Operation:
+    ) -> AsyncOperation:
         """Starts a copy of some bytes of each unit, which the lane's mask names; others are not accessed."""
         memory.check_aligned(self.target, warp, self._writes, lane, target)
         chosen = np.flatnonzero(self._masks[lane] >> np.arange(ptx.BULK_UNIT) & 1)
@@ -126,7 +126,7 @@ class _Copies:
         self.target.hold(warp, written, 1)
         lanes, groups = np.full(len(written), lane), np.full(len(written), group)
         warp.block.cluster.reads_late = True
-        return Operation(self.site, self.proxy, warp, lanes, groups, self.target, written, 1, bytes, source)
+        return AsyncOperation(self.site, self.proxy, warp, lanes, groups, self.target, written, 1, bytes, source)
 
     def window(self, warp: Warp, lane: int, address: int) -> tuple[int, int]:
         """The rank of the block in whose shared memory a lane's copy writes, and the address there. The faults of

@@ -14,7 +14,7 @@ from ..faults import Site, site_of
 from ..launch import Completion
 from ..memory.arena import Access, Atomic
 from ..memory.spaces import Space
-from ..ordering.asynchronous import InFlight, Operation
+from ..ordering.asynchronous import AsyncOperation, InFlight
 from ..ordering.cluster import ClusterBarrier, map_to_rank, rank_of
 from ..ordering.knowledge import snapshot
 from ..ordering.mbarrier import mbarriers_of
@@ -49,7 +49,7 @@ def _leader(op: ptx.PairLeaderOp, t: Translator) -> Step:
 
 def _start(
     warp: Warp, barriers: Barriers, proxy: Proxy, rows: Lanes, width: int, content: NDArray[np.uint8]
-) -> list[tuple[Operation, int]]:
+) -> list[tuple[AsyncOperation, int]]:
     """Operations of the active lanes, one for each mbarrier, that write rows and count their bytes there; each with its
     agent. SimulationError (E3215) for an mbarrier in another block than the bytes.
     """
@@ -57,11 +57,13 @@ def _start(
     apart = rows * width // space.arena.span != places * MBARRIER_BYTES // space.arena.span
     if apart.any():
         barriers.fault(warp, int(lanes[apart.argmax()]), "the mbarrier is not in the block of the bytes that it counts")
-    operations: list[tuple[Operation, int]] = []
+    operations: list[tuple[AsyncOperation, int]] = []
     for place in np.unique(places).tolist():
         own, barrier = places == place, mbarriers_of(warp.block.cluster)[place]
         groups = np.zeros(np.count_nonzero(own), np.int64)
-        operation = Operation(barriers.site, proxy, warp, lanes[own], groups, space, rows[own], width, content[own])
+        operation = AsyncOperation(
+            barriers.site, proxy, warp, lanes[own], groups, space, rows[own], width, content[own]
+        )
         warp.state(InFlight).loads.append(operation)
         operations.append((operation, barrier.add(operation, width * len(groups))))
     return operations

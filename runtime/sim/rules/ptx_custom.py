@@ -17,7 +17,7 @@ from ..faults import Site, site_of
 from ..launch import Completion
 from ..memory.arena import Access
 from ..ordering import asynchronous
-from ..ordering.asynchronous import InFlight, Operation, Source
+from ..ordering.asynchronous import AsyncOperation, InFlight, Source
 from ..translate import Rules, Step, Translator
 from ..warp import Warp
 from .ptx_mbarrier import Barriers
@@ -135,7 +135,7 @@ def _show(warp: Warp, t: Translator) -> None:
         journal.schedule.polls(warp)
 
 
-def _pending(warp: Warp, matrix: Matrix, lanes: NumPyArray) -> Operation | None:
+def _pending(warp: Warp, matrix: Matrix, lanes: NumPyArray) -> AsyncOperation | None:
     """The operation of the same pipe and thread that is writing the same elements: the pipe keeps their order."""
     if matrix.space is None or not (pipe := pipe_of(matrix.operand)):
         return None
@@ -167,7 +167,7 @@ def _write(
     lanes: NumPyArray,
     content: Elements,
     sources: tuple[Source, ...],
-    superseded: Operation | None,
+    superseded: AsyncOperation | None,
     barriers: Barriers | None,
 ) -> None:
     """Writes the elements of a matrix, at once or when its completion says."""
@@ -204,7 +204,7 @@ def _write(
 
 def _start(
     warp: Warp, matrix: Matrix, lanes: NumPyArray, content: Elements, sources: tuple[Source, ...]
-) -> list[Operation]:
+) -> list[AsyncOperation]:
     """The operations in flight that write a matrix: one, or one for each register of a fragment."""
     proxy, pipe = proxy_of(matrix.operand), pipe_of(matrix.operand)
     source, further = (sources[0], sources[1:]) if sources else (None, ())
@@ -217,8 +217,8 @@ def _start(
         groups = np.zeros(len(rows.rows), np.int64)
         told = not isinstance(matrix.operand.completion, AtWait)
         of_all = matrix.site, proxy, warp, rows.lanes, groups, matrix.space, rows.rows, matrix.width, bytes, source
-        return [Operation(*of_all, pipe, further, told)]
-    local, started = matrix.t.spaces.local, list[Operation]()
+        return [AsyncOperation(*of_all, pipe, further, told)]
+    local, started = matrix.t.spaces.local, list[AsyncOperation]()
     for value in range(matrix.indices.shape[1]):
         at = matrix.addresses(warp) + value * matrix.width
         rows = local.claim(warp, matrix.site, at, matrix.width)
@@ -226,7 +226,9 @@ def _start(
         local.hold(warp, rows, matrix.width)
         groups = np.zeros(len(rows), np.int64)
         started.append(
-            Operation(matrix.site, proxy, warp, lanes, groups, local, rows, matrix.width, bytes, source, pipe, further)
+            AsyncOperation(
+                matrix.site, proxy, warp, lanes, groups, local, rows, matrix.width, bytes, source, pipe, further
+            )
         )
         source, further = None, ()
     return started

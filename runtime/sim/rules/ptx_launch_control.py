@@ -18,7 +18,7 @@ from ..events import Step
 from ..faults import site_of
 from ..launch import Completion
 from ..memory import bulk as memory
-from ..ordering.asynchronous import InFlight, Operation
+from ..ordering.asynchronous import AsyncOperation, InFlight
 from ..ordering.cluster import map_to_rank
 from ..ordering.mbarrier import mbarriers_of
 from ..translate import Rules, Translator
@@ -66,7 +66,7 @@ def _try_cancel(op: ptx.TryCancelOp, t: Translator) -> Step:
                 memory.claim(space, warp, access, lane, rows, content)
                 space.hold(warp, rows, ANSWER_BYTES)
                 lanes = np.full(len(rows), lane)
-                operation = Operation(
+                operation = AsyncOperation(
                     site, proxy, warp, lanes, np.zeros_like(lanes), space, rows, ANSWER_BYTES, content, None
                 )
                 warp.state(InFlight).loads.append(operation)

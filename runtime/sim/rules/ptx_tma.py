@@ -35,7 +35,7 @@ from ..memory.boxes import (
 )
 from ..memory.tensor_maps import map_at
 from ..ordering import bulk
-from ..ordering.asynchronous import InFlight, Operation, Source
+from ..ordering.asynchronous import AsyncOperation, InFlight, Source
 from ..ordering.bulk import Change, Reduction
 from ..ordering.cluster import map_to_rank, plain_address, rank_of
 from ..translate import Rules, Translator
@@ -185,7 +185,7 @@ class _Copies:
         of_all = self.site, self.proxy, warp, lanes, groups, space, rows, width, content, source
         space.hold(warp, rows, width)
         warp.block.cluster.reads_late = True
-        operation = Operation(*of_all) if change is None else Reduction(*of_all, change=change)
+        operation = AsyncOperation(*of_all) if change is None else Reduction(*of_all, change=change)
         operation.further = further
         warp.state(InFlight).stores.append(operation)
 
@@ -221,7 +221,7 @@ def _load(op: ptx.TensorLoadOp, t: Translator) -> Step:
                 )  # fmt: skip
                 space.hold(warp, rows, units)
                 lanes = np.full(len(rows), lane)
-                operation = Operation(
+                operation = AsyncOperation(
                     copies.site, copies.proxy, warp, lanes, np.zeros_like(lanes), space, rows, units, content, source,
                     further=maps,
                 )  # fmt: skip
