@@ -28,10 +28,6 @@ LEFT_OUT: Mapping[str, str] = {
     "cute/tvm_ffi": "TVM FFI",
     f"{_TUTORIALS}/jax/cute_dsl_jax.ipynb": "it asks nvidia-smi; the table has its kernels, cute_dsl_jax_kernels.py",
     **{
-        f"{_TUTORIALS}/tvm_ffi/{name}.py": "its function is for JAX's platform gpu: JAX on the CPU does not find it"
-        for name in ("aot_use_in_jax", "jit_and_use_in_jax")
-    },
-    **{
         f"{_TASKS}/{name}.py": "it measures a GPU beside torch; the table has its kernel"
         for name in (
             "04_gemm_bf16_advanced_ts/bench_bf16_gemm_ts_vs_pytorch",

@@ -628,6 +628,16 @@ PROGRAMS: tuple[Program, ...] = (
     Program(f"{_TUTORIALS}/export/export_to_c.py"),
     Program(f"{_TUTORIALS}/tvm_ffi/aot_export.py", writes_to=("build",)),
     Program(f"{_TUTORIALS}/tvm_ffi/aot_use_in_torch.py", after=f"{_TUTORIALS}/tvm_ffi/aot_export.py"),
+    *(
+        Program(
+            f"{_TUTORIALS}/tvm_ffi/{name}_in_jax.py",
+            reason="its function is for JAX's platform gpu, and JAX on the CPU has another one, where a function in "
+            "Python needs tensors that own their memory",
+            sizes=(('platform="gpu"', 'platform="cpu", pass_owned_tensor=True'),),
+            after=after,
+        )
+        for name, after in (("jit_and_use", ""), ("aot_use", f"{_TUTORIALS}/tvm_ffi/aot_export.py"))
+    ),
     Program(f"{_TUTORIALS}/export/load_in_python.py", after=f"{_TUTORIALS}/export/export_to_c.py"),
     Program(
         f"{_TUTORIALS}/tvm_ffi/error_reporting.py",
