@@ -9,14 +9,18 @@ import copy
 import dataclasses
 import inspect
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import CellType, FunctionType
 from typing import Any, Final, Protocol, cast
 
+from xdsl.ir import Block
+
 from ...base.errors import Code, TilefoldError
 from ..scalars.values import Value
 from ..tensors.tensor_base import AnyTensor
+from ..tracing.state import current, is_building
 from .decompose import COMPOSITES, Decomposed, Strategy
 from .objects import attributes_of, is_ours, set_attributes
 
@@ -366,6 +370,21 @@ def is_same(a: object, b: object) -> bool:
     if isinstance(a, COMPOSITES) and (left := Decomposed.of(a)) and (right := Decomposed.of(b)):
         return is_same(left.parts, right.parts)
     try:
-        return bool(a == b)
+        with _aside():
+            return bool(a == b)
     except (TilefoldError, ValueError, TypeError):  # things that have no such comparison, or hold values
         return False
+
+
+@contextmanager
+def _aside() -> Generator[None, None, None]:
+    """Within it, comparisons of objects that hold values write nothing to the kernel."""
+    if not is_building():
+        yield
+        return
+    scratch = Block()
+    try:
+        with current().body(scratch):
+            yield
+    finally:
+        scratch.erase(safe_erase=False)

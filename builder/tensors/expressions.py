@@ -183,10 +183,28 @@ def broadcast(*shapes: Shape) -> Shape:
             raise TilefoldError(
                 Code.BUILD_VALUE,
                 f"fragments of shapes {listed} have no common shape",
-                "modes are aligned at the last one; only those of size 1 are repeated",
+                "modes are aligned at the last one, or at the first one; only those of size 1 are repeated",
             )
         result.append(wide[0])
     return tuple(result)
+
+
+def aligned(shapes: Sequence[Shape]) -> Sequence[Shape]:
+    """Shapes whose last modes align; where these do not fit, but the first ones do, those with fewer modes get modes of
+    one element at the end, as CuTe programs expect.
+    """
+    rank = max(map(len, shapes))
+    if all(len(shape) == rank for shape in shapes) or _have_common(shapes):
+        return shapes
+    padded = [(*shape, *(1,) * (rank - len(shape))) for shape in shapes]
+    return padded if _have_common(padded) else shapes
+
+
+def _have_common(shapes: Sequence[Shape]) -> bool:
+    """Whether there is a shape to which `broadcast` repeats all."""
+    rank = max(map(len, shapes))
+    padded = [[1] * (rank - len(shape)) + sizes(shape) for shape in shapes]
+    return all(len(set(modes) - {1}) <= 1 for modes in zip(*padded, strict=True))
 
 
 def _check_fits(shape: Shape, target: Shape) -> None:

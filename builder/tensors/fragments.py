@@ -28,7 +28,7 @@ from ..scalars.values import Scalar, binary, compare, is_scalar, unary
 from ..tracing.state import current, emit
 from ..tracing.truth import refuse_truth
 from .coordinates import as_tuple, tuples
-from .expressions import Expression, Shape, broadcast, holds, repeat_modes, sizes, write
+from .expressions import Expression, Shape, aligned, broadcast, holds, repeat_modes, sizes, write
 from .numpy_methods import NumpyMethods
 from .tensor_base import AnyTensor, Elements, registers, tensor_type
 
@@ -37,7 +37,8 @@ class Vec(Arithmetic, Bitwise, NumpyMethods):
     """The elements of a fragment in registers, of a static shape and one type.
 
     Arithmetic, comparisons and the functions of `tilefold.cute` work element by element; shapes are broadcast as NumPy
-    does: modes are aligned at the last one, and those of size 1 are repeated. A number takes the type of the elements.
+    does: modes are aligned at the last one, and those of size 1 are repeated; where they fit only if aligned at the
+    first one, they are. A number takes the type of the elements.
     It never changes: it has the tensor's elements at the time of `load`.
     """
 
@@ -210,7 +211,11 @@ def elementwise(function: Callable[..., object], dtype: DType, *operands: Operan
     """A function of values, applied to the elements of fragments and to values, which are the same everywhere."""
     for operand in operands:
         check_operand(operand)
-    parts = [o.expression if isinstance(o, Vec) else o for o in operands]
+    shapes = iter(aligned([operand.shape for operand in operands if isinstance(operand, Vec)]))
+    parts = [
+        (o if (wanted := next(shapes)) == o.shape else o.reshape(wanted)).expression if isinstance(o, Vec) else o
+        for o in operands
+    ]
     shape = broadcast(*(part.shape for part in parts if isinstance(part, Expression)))
     return Vec(Expression(shape, dtype, function, parts))
 

@@ -92,7 +92,9 @@ def _operand(
     )
     placed = by_modes if not isinstance(smem, ComposedLayout) else compose_parts(smem.inner, smem.offset, by_modes)
     of_pair = mma.shape_mnk[_AXES[operand]]  # the instructions of a pair are so far apart, of which a block has half
-    kept = rows.size if more.size == 1 else Layout((rows.size, more.size), (1, of_pair))
+    kept, tile = rows.size if more.size == 1 else Layout((rows.size, more.size), (1, of_pair)), extents[_AXES[operand]]
+    if isinstance(tile, tuple) and product(tile) == rows.size * more.size:
+        kept = tile  # of a tensor whose mode M or N is nested
     along = 1 if cluster is None else as_layout(tuples(cluster))[_SHARED_ALONG[operand]].size
     shared = along if op.facts.multicast else 1
     made = make_tiled_tma_atom(op, tensor, placed, (kept, extents[2], *batches), shared, internal_type=internal_type)

@@ -8,6 +8,7 @@ import numpy as np
 
 import tilefold.cutlass as cutlass
 from tilefold import cute
+from tilefold.cute.nvgpu import cpasync, tcgen05
 
 
 def test_a_number_divided_by_a_tuple_is_divided_by_its_product() -> None:
@@ -103,3 +104,49 @@ def test_registers_take_a_fragment_of_other_modes_in_the_order_of_its_elements()
     x, y = np.arange(32, dtype=np.float32).reshape(4, 8), np.zeros((4, 8), np.float32)
     kernel(x, y).launch(grid=1, block=4, device="sim")
     np.testing.assert_array_equal(y, x)
+
+
+def test_first_modes_align_where_last_ones_do_not() -> None:
+    @cute.kernel
+    def kernel(x: cute.Tensor) -> None:
+        rows = cute.make_rmem_tensor(4, cute.Float32)
+        for i in cute.range_constexpr(4):
+            rows[i] = 10.0 * i
+        x.store(x.load() + rows.load())
+
+    x = np.zeros((4, 2), np.float32)
+    kernel(x).launch(grid=1, block=1)
+    np.testing.assert_array_equal(x, np.repeat(10.0 * np.arange(4), 2).reshape(4, 2))
+
+
+def test_a_barrier_whose_number_differs_between_paths_is_that_of_its_path() -> None:
+    @cute.kernel
+    def kernel(x: cute.Tensor) -> None:
+        t, warp = cute.arch.thread_idx()[0], cute.arch.warp_idx()
+        barrier = cute.pipeline.NamedBarrier(2, 32)
+        if warp == 0:
+            barrier.arrive_and_wait()
+        elif warp in (1, 2):
+            barrier = cute.pipeline.NamedBarrier(barrier.barrier_id + warp, 32)
+            barrier.arrive_and_wait()
+        x[t] = warp
+
+    x = np.zeros(128, np.int32)
+    kernel(x).launch(grid=1, block=128)
+    np.testing.assert_array_equal(x, np.arange(128) // 32)
+
+
+def test_the_tile_of_an_operand_with_nested_rows() -> None:
+    """The rows of a tile are 8 of 16 along the first part of the mode, and 8 along the second."""
+
+    @cute.kernel
+    def kernel(B: cute.Tensor) -> None:
+        mma = cute.make_tiled_mma(tcgen05.MmaF16BF16Op(cute.Float16, cute.Float32, (128, 64, 16)))
+        kind = tcgen05.make_smem_layout_atom(tcgen05.SmemLayoutAtomKind.K_SW128, cute.Float16)
+        layout = tcgen05.tile_to_mma_shape(kind, mma.partition_shape_B((64, 64)))
+        nested: Any = cute.make_tensor(B.iterator, cute.make_layout(((16, 8), 64), stride=((64, 4096), 1)))
+        op = cpasync.CopyBulkTensorTileG2SOp()
+        made: Any = cute.nvgpu.make_tiled_tma_atom_B(op, nested, layout, (128, (8, 8), 64), mma)
+        assert tuple(made.atom.type.tma_copy.box) == (64, 8, 8)
+
+    kernel(np.zeros((512, 64), np.float16)).build(32)
