@@ -32,7 +32,8 @@ def aligned_after(type: TensorType, distance: Int) -> int:
     """The known alignment in bytes of the element at a distance from a tensor's beginning. Raises TilefoldError
     (E5002) for a place within a byte.
     """
-    bits = gcd(distance.known.div * type.element_bits, 8 * type.align.data)
+    divisor = 0 if distance.range == (0, 0) else distance.known.div
+    bits = gcd(divisor * type.element_bits, 8 * type.align.data)
     if bits % 8:
         message = f"elements of {type.element_bits} bits begin within a byte"
         raise TilefoldError(Code.BUILD_VALUE, message, f"move by a multiple of {8 // type.element_bits}")

@@ -284,6 +284,8 @@ def test_a_number_of_python_tells_its_alignment() -> None:
     def look() -> None:
         found = [cute.make_ptr(cute.Int32, n, cute.AddressSpace.smem, 16).alignment for n in (0, 4096, 48, 4)]
         assert found == [1024, 1024, 16, 16]
+        start = cute.make_smem_tensor(64, cute.Int32, 128).iterator
+        assert [(start + n).alignment for n in (0, 4, 32)] == [128, 16, 128]
         full: Any = cute.make_rmem_tensor((2, 3), cute.Int32).load()
         assert cutlass.Vector(full).shape == (6,)
 
