@@ -12,26 +12,28 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import SSAValue
 
 from ...base.element_types import BY_NAME
-from ...base.errors import Code, TilefoldError
+from ...base.errors import Code, LayoutError, TilefoldError
 from ...dialects import ptx
 from ...dialects.cute import LayoutAttr, TilerAttr
 from ...dialects.tile import CopyOp, PrefetchOp, TensorMapOp, TmaCallOp, TmaPartitionOp, TmaTensorOp, TmaType
-from ...layout.algebra.core import ComposedLayout, Layout, Tiler, plain_layout
+from ...layout.algebra.core import ComposedLayout, Layout, Tiler, make_layout, plain_layout
 from ...layout.algebra.inttuple import wrap
 from ...layout.algebra.modes import slice_
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.atoms.instructions import ROWS
 from ...layout.atoms.tma import TMA_ATOMS
+from ...layout.tma.box import at_path
 from ...layout.tma.partition import compute_multicast_mask
 from ...layout.tma.recipe import MAP_ELEMENTS
+from ...layout.tma.tma_copy import contiguous_mode
 from ..scalars.dtypes import DType, Int64, Uint16, dtype_of
-from ..scalars.values import convert, index_of
-from ..tracing.state import emit
+from ..scalars.values import Int, convert, index_of
+from ..tracing.state import emit, host
 from . import nvgpu
 from .coordinates import as_layout, check_static, split_coordinate, tuples
 from .fragments import ReductionOp
 from .modes import group_modes
-from .pointers import in_elements
+from .pointers import in_elements, make_tensor
 from .tensor_base import AnyTensor
 from .tensors import CoordTensor, Tensor, address_of
 from .views import as_tensor
@@ -167,15 +169,41 @@ def tiled_tma_atom(
     staged = as_layout(smem_layout)
     if isinstance(staged, ComposedLayout) and isinstance(staged.inner, Swizzle) and staged.offset == 0:
         staged = in_elements(staged.inner, staged.outer, source.element_type)
+    tile = _stage(staged, tuples(cta_tiler))
+    source = _contiguous(source, tile, tuples(cta_tiler))
     properties = {
         "kind": StringAttr(op.facts.name),
-        "smem": LayoutAttr(_stage(staged, tuples(cta_tiler))),
+        "smem": LayoutAttr(tile),
         "tiler": TilerAttr(tuples(cta_tiler)),
         "multicast": None if num_multicast == 1 else IntegerAttr(num_multicast, i64),
         "held": StringAttr(held) if held else None,
     }
     tma = emit(TensorMapOp.inferred([source.ssa], properties)).results[0]
     return TmaInfo(TmaAtom(tma), CoordTensor(emit(TmaTensorOp.inferred([tma])).results[0]), staged)
+
+
+def _contiguous(source: Tensor, smem: Any, tiler: Tiler) -> Tensor:
+    """A tensor of a host function whose contiguous stride has a number that only its calls know: the function is for
+    the number 1, which maps need, and the tensor has this in its layout.
+    """
+    layout = source.ir_type.layout.data
+    if host() is None or not isinstance(layout, Layout):
+        return source
+    try:
+        path = contiguous_mode(layout, smem, tiler)
+    except LayoutError:
+        return source  # of a tile that no map moves, which its operation refuses
+    stride: Any = source.stride if path is None else at_path(source.stride, path)
+    if path is None or not isinstance(stride, Int) or int(stride) != 1:
+        return source
+    return make_tensor(source.iterator, make_layout(source.shape, _replaced(source.stride, path, 1)))
+
+
+def _replaced(tree: Any, path: tuple[int, ...], leaf: int) -> Any:
+    """A nested tuple with another leaf at a path."""
+    if not path:
+        return leaf
+    return tuple([_replaced(part, path[1:], leaf) if i == path[0] else part for i, part in enumerate(tree)])
 
 
 def _stage(smem: Any, tiler: Tiler) -> Any:

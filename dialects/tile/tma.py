@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import I16, I64, IndexType, IntAttr, IntegerAttr, StringAttr
-from xdsl.ir import Attribute, BlockArgument, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     opt_operand_def,
@@ -30,7 +30,6 @@ from ...layout.algebra.inttuple import is_fully_static, leaves, product_each, tr
 from ...layout.atoms.instructions import ROWS
 from ...layout.tiling.copy_loops import with_outer
 from ...layout.tma.partition import by_instructions
-from ...layout.tma.tensor_map import UNIT
 from ..cute import CoordAttr, LayoutAttr, TilerAttr
 from ..definitions import irdl_op_definition, refuse, refusing, typed_operand
 from ..ptx.address import MbarrierAddress
@@ -39,8 +38,6 @@ from ..ptx.tma import TensorLoadOp, TensorPrefetchOp, TensorReduceOp, TensorStor
 from .assembly import check_operands, fill_coordinate, unwrap
 from .coord_type import CoordTensorType
 from .directives import TileOp
-from .folded import ViewOp
-from .recast import RecastOp
 from .results import InferringOp
 from .tma_rules import (
     check_alignment,
@@ -110,12 +107,6 @@ class TensorMapOp(InferringOp):
 
     def verify_(self) -> None:
         super().verify_()
-        root, align = self.tensor, self.tensor.type.align.data
-        while isinstance(root.owner, RecastOp) or (isinstance(root.owner, ViewOp) and root.owner.offset is None):
-            root = root.owner.source
-        if isinstance(root, BlockArgument) and align % UNIT:  # a view elsewhere may begin at any multiple
-            text = f"no tensor map describes the tensor: it is only known to be aligned to {align} bytes"
-            refuse(LayoutError(Code.TENSOR_MAP, text, f"promise align<{UNIT}>, which the launch checks"))
         blocks = 1 if self.multicast is None else self.multicast.value.data
         if (size := cluster_around(self)) is not None and size % blocks:
             text = f"{blocks} blocks share the tiles of the map, but a cluster of the kernel has {size}"

@@ -6,10 +6,11 @@ from math import gcd
 from typing import Any, final
 
 from ...base.errors import Code, LayoutError
+from ..algebra.coalesce import coalesce
 from ..algebra.compose import composition
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_identity_layout, plain_layout
 from ..algebra.integers import ScaledBasis, add, floordiv, is_static, mul, static
-from ..algebra.inttuple import flatten_to_tuple, product, product_each, show, transform_leaves
+from ..algebra.inttuple import flatten_to_tuple, product, product_each, show, transform_leaves, wrap
 from ..algebra.inverse import right_inverse
 from ..algebra.product import tile_to_shape
 from ..algebra.recast import recast_layout
@@ -230,6 +231,15 @@ def make_tma_copy(
     return copy_of_tile(
         facts, gmem, smem, to_gmem, val_bits=val_bits, multicast=multicast, bits=bits, merge=merge, smem_bits=smem_bits
     )
+
+
+def contiguous_mode(gmem: Layout, smem: LayoutLike, tiler: Tiler) -> Path | None:
+    """The mode of `gmem` along which neighbours in shared memory lie, in a tile that `tiler` cuts; None if they lie
+    along none. Raises `LayoutError` as `make_tma_copy` does.
+    """
+    to_gmem: Layout = composition(make_identity_layout(gmem.shape), tiler)
+    steps = wrap(coalesce(composition(to_gmem, right_inverse(plain_layout(smem)))).stride)
+    return steps[0].path if isinstance(steps[0], ScaledBasis) else None
 
 
 def copy_of_tile(

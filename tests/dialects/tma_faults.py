@@ -41,7 +41,6 @@ TENSOR_MAPS = [
         (f'%0 = {_MAP} «%A smem {_PLAIN} multicast 2»', "SM90_TMA_LOAD does not load tiles for 2 blocks"),
         (f'%0 = tile.tensor_map "SM90_TMA_LOAD_MULTICAST" «%A smem {_PLAIN} multicast 17»', "for 17 blocks"),
         (f'%0 = tile.tensor_map "SM90_TMA_LOAD_MULTICAST" «%A smem {_PLAIN} multicast 3»', "3 blocks cannot share the box"),
-        (_gmem("f16", 8, "(64,32):(1,64)") + f'%0 = «tile.tensor_map» "SM90_TMA_LOAD" %v smem {_PLAIN}', "only known to be aligned to 8 bytes"),
         (_gmem("f16", 16, "(64,?):(1,66)").replace(' :', " with (%t) :", 1) + f'%0 = {_MAP} «%v smem {_PLAIN}»', "a stride of 132 bytes"),
         (_gmem("f16", 16, "(64,32):(?,64)").replace(' :', " with (%t) :", 1) + f'%0 = {_MAP} «%v smem {_PLAIN}»', "E0322"),
         (_gmem("f16", 16, "S<3,3,3> o 0 o (64,32):(1,64)").replace("tile.view %b", "tile.view %b") + f'%0 = {_MAP} «%v smem {_PLAIN}»', "the layout is swizzled"),

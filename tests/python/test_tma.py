@@ -13,6 +13,7 @@ from tilefold.compiler.frontend.source import plain_source
 from tests.kernels.harness import STAGES
 from tilefold import cute
 from tilefold.cute.nvgpu import cpasync
+from tilefold.cute.runtime import make_fake_tensor
 from tilefold.driver.lowering import load
 
 SHAPE = (64, 64)
@@ -287,6 +288,29 @@ def test_a_launch_refuses_a_tensor_without_a_map() -> None:
     with pytest.raises(TilefoldError, match="a stride of 136 bytes") as caught:
         shared_by_two(cute.dynamic(A[:, :64], divisibility=64), B).launch(grid=(2, 2), block=32, device="sim")
     assert caught.value.code == "E0322"
+    behind = np.zeros(128 * 64 + 4, np.float16)[4:].reshape(128, 64)
+    with pytest.raises(TilefoldError, match="it begins at the address") as caught:
+        shared_by_two(behind, B).launch(grid=(2, 2), block=32, device="sim")
+    assert caught.value.code == "E0322"
+
+
+def test_a_map_of_a_tensor_whose_contiguous_stride_only_calls_know() -> None:
+    @cute.kernel
+    def prefetch(atom: Any) -> None:
+        cpasync.prefetch_descriptor(atom)
+
+    @cute.jit
+    def host(A: cute.Tensor) -> None:
+        tile = cute.make_layout((8, 32), stride=(32, 1))
+        atom, _ = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), A, tile, (8, 32))
+        prefetch(atom).launch(grid=1, block=32)
+
+    shape = cute.sym_int(), cute.sym_int()
+    strides = cute.sym_int(divisibility=4), cute.sym_int()
+    compiled: Any = cute.compile(host, make_fake_tensor(cute.Float32, shape, strides, assumed_align=16))
+    compiled(np.zeros((16, 64), np.float32))
+    with pytest.raises(TilefoldError, match="neighbours in its tile are"):
+        compiled(np.zeros((16, 64), np.float32, order="F"))
 
 
 @cute.kernel
