@@ -242,6 +242,22 @@ def test_a_fragment_tells_its_type_as_a_vector() -> None:
     assert caught.value.code == "E5002"
 
 
+def test_the_bits_of_a_number_are_those_of_a_vector() -> None:
+    @cute.kernel
+    def swap_bytes(x: cute.Tensor) -> None:
+        t, bytes = cute.arch.thread_idx()[0], ir.VectorType.get([4], T.i(8))
+        given = llvm.bitcast(bytes, x[t])
+        parts = [vector.extract(given, dynamic_position=[], static_position=[3 - i]) for i in range(4)]
+        x[t] = llvm.bitcast(T.i32(), vector.from_elements(bytes, parts))
+        with pytest.raises(TilefoldError, match="4 elements of Int8 are not those of one Float16"):
+            llvm.bitcast(cute.Float16.mlir_type, given)
+
+    x = np.array([0x01020304, -2], np.int32)
+    swapped = x.byteswap()
+    swap_bytes(x).launch(grid=1, block=2, device="sim")
+    np.testing.assert_array_equal(x, swapped)
+
+
 @cute.kernel
 def by_elements(A: cute.Tensor, out: cute.Tensor) -> None:
     given = A.load()

@@ -4,8 +4,10 @@
 from enum import Flag
 from typing import Any
 
+from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute
 
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.instructions.bits import bitcast as bits_of
 from tilefold.builder.instructions.extremes import fmax, fmin
 from tilefold.builder.instructions.math import where
@@ -43,10 +45,18 @@ def constant(result: Attribute, value: float) -> Operand:
 
 
 def bitcast(out: Any, in_: Operand) -> Operand:
-    """The bits of a number, or of the elements of a vector, as another type."""
-    if isinstance(in_, Vec):
-        return vector.bitcast(out, in_)
-    return bits_of(in_, _type(out))
+    """The bits of a number or of a vector as another type, which may be that of either. Raises TilefoldError (E5002)
+    for a vector that is not as wide as the number.
+    """
+    if isinstance(out, VectorType):
+        return vector.bitcast(out, in_ if isinstance(in_, Vec) else vector.vector_of([as_value(in_)]))
+    if not isinstance(in_, Vec):
+        return bits_of(in_, _type(out))
+    numbers = in_.bitcast(_type(out))
+    if numbers.size != 1:
+        message = f"the bits of {in_.size} elements of {in_.dtype} are not those of one {_type(out)}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "take a type that is as wide")
+    return numbers[0]
 
 
 def select(condition: object, true_value: object, false_value: object) -> Operand:
