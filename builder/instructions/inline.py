@@ -4,6 +4,9 @@ cp.async, griddepcontrol, barrier.cluster, tcgen05.fence, tcgen05.wait).
 
 Text that computes and stores its result in global memory, `{ .reg .b32 x; add.u32 x, $0, $1; st.global.b32 [$2], x; }`,
 becomes text that computes and a store, so that the simulator sees the access (PTX ISA, st).
+
+Special registers of the multiprocessor that executes a thread are read so (PTX ISA, Special Registers). The simulator
+has one multiprocessor, and no time passes there.
 """
 
 import re
@@ -22,7 +25,7 @@ from ...dialects.ptx import InlineOp
 from ...dialects.ptx.base import make_constraint
 from ..scalars.dtypes import DTYPES, DType, Float32, Int32, Int64, as_dtype
 from ..scalars.operators import Operand
-from ..scalars.values import Value, as_value, convert, is_scalar, wrap
+from ..scalars.values import Int, Value, as_value, convert, is_scalar, wrap
 from ..tensors.raw_pointers import RawPointer
 from ..tensors.tensors import Address, Pointer, address_of
 from ..tracing.state import current, emit
@@ -242,3 +245,51 @@ def plain_operation(text: str) -> Operation | None:
     """The operation that a text without operands is; None for any other text."""
     make = _OPERATIONS.get("".join(text.split()).removesuffix(";"))
     return None if make is None else make()
+
+
+def _register(name: str) -> Int:
+    return inline_ptx(f"mov.u32 $0, %{name};", "=r", results=Int32)
+
+
+def _time(name: str) -> Int:
+    return inline_ptx(f"mov.u64 $0, %{name};", "=l", results=Int64)
+
+
+def smid() -> Int:
+    """The number of the multiprocessor, 0 on the simulator: an Int32."""
+    return _register("smid")
+
+
+def nsmid() -> Int:
+    """The least number that is above those of all multiprocessors, 1 on the simulator: an Int32."""
+    return _register("nsmid")
+
+
+def physical_warp_id() -> Int:
+    """The place of the warp in its multiprocessor, that in its block on the simulator: an Int32."""
+    return _register("warpid")
+
+
+def nwarpid() -> Int:
+    """The number of places of warps in a multiprocessor: an Int32."""
+    return _register("nwarpid")
+
+
+def clock() -> Int:
+    """The lower 32 bits of the multiprocessor's cycles, 0 on the simulator: an Int32."""
+    return _register("clock")
+
+
+def clock64() -> Int:
+    """The multiprocessor's cycles, 0 on the simulator: an Int64."""
+    return _time("clock64")
+
+
+def globaltimer() -> Int:
+    """The GPU's time in nanoseconds, 0 on the simulator: an Int64."""
+    return _time("globaltimer")
+
+
+def globaltimer_lo() -> Int:
+    """The lower 32 bits of `globaltimer`: an Int32."""
+    return _register("globaltimer_lo")

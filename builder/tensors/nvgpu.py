@@ -12,8 +12,7 @@ from ...base.element_types import BY_NAME, ElementType
 from ...base.errors import Code, TilefoldError
 from ...layout.atoms.bulk_copy import bulk_copy, cp_async
 from ...layout.atoms.copy_atom import CopyAtom
-from ...layout.atoms.ldmatrix import ldmatrix, movmatrix, stmatrix
-from ...layout.atoms.ldmatrix_bytes import ldmatrix_columns, ldmatrix_unpacked
+from ...layout.atoms.ldmatrix import ldmatrix, ldmatrix_columns, ldmatrix_unpacked, movmatrix, stmatrix
 from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import mma_atom_of, warp_atoms
 from ...layout.atoms.scalar_mma import fma_of

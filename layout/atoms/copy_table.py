@@ -9,16 +9,21 @@ from types import MappingProxyType
 from .bulk_copy import BULK_COPIES, bulk_copy, cp_async, cp_async_name
 from .copy_atom import MOVE_BITS, CopyAtom
 from .instructions import CP_ASYNC_BYTES
-from .ldmatrix import MOVMATRIX_NAME, ldmatrix, ldmatrix_name, movmatrix, stmatrix, stmatrix_name
-from .ldmatrix_bytes import (
+from .ldmatrix import (
+    MOVMATRIX_NAME,
+    ldmatrix,
     ldmatrix_bytes,
     ldmatrix_bytes_name,
     ldmatrix_columns,
     ldmatrix_columns_name,
+    ldmatrix_name,
     ldmatrix_unpacked,
     ldmatrix_unpacked_name,
+    movmatrix,
+    stmatrix,
     stmatrix_bytes,
     stmatrix_bytes_name,
+    stmatrix_name,
 )
 from .tmem_copy import CP_SHAPES, SHAPES, tmem_cp, tmem_cp_name, tmem_load, tmem_move_name, tmem_store
 from .universal import (

@@ -38,8 +38,7 @@ from ...dialects.ptx.base import integer_bits
 from ...dialects.ptx.sync import conversions
 from ..errors import LoweringError
 from ..writing.emitter import Emitter
-from .writing.llvm_arith import CONVERSIONS, convertible
-from .writing.llvm_types import integer, llvm_type, pack, packed_type, unpack
+from .writing.llvm_arith import CONVERSIONS, convertible, integer, llvm_type, pack, packed_type, unpack
 
 _VPRINTF = "vprintf"
 _FORMAT = "printfFormat_{}"

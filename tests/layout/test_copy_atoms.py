@@ -15,8 +15,15 @@ from tilefold.layout.atoms.copy_atom import CopyAtom
 from tilefold.layout.atoms.copy_names import copy_atom
 from tilefold.layout.atoms.copy_table import COPY_ATOMS
 from tilefold.layout.atoms.instructions import Absent, CpAsync, LdMatrix
-from tilefold.layout.atoms.ldmatrix import ldmatrix, of_warp, stmatrix
-from tilefold.layout.atoms.ldmatrix_bytes import ldmatrix_bytes, ldmatrix_columns, ldmatrix_unpacked, stmatrix_bytes
+from tilefold.layout.atoms.ldmatrix import (
+    ldmatrix,
+    ldmatrix_bytes,
+    ldmatrix_columns,
+    ldmatrix_unpacked,
+    of_warp,
+    stmatrix,
+    stmatrix_bytes,
+)
 from tilefold.layout.atoms.numbers import Copied
 from tilefold.layout.atoms.ptx_text import copy_text
 from tilefold.layout.atoms.universal import universal_copy

@@ -173,7 +173,7 @@ if TYPE_CHECKING:
     )
     from tilefold.builder.tensors.pointers import alias, make_tensor, recast_ptr, recast_tensor
     from tilefold.builder.tensors.raw_pointers import Address
-    from tilefold.builder.tensors.structs import struct, union
+    from tilefold.builder.tensors.structs import native_struct, struct, union
     from tilefold.builder.tensors.tensors import CoordTensor, Pointer, Tensor
     from tilefold.builder.tensors.tiled_mma import ThrMma, TiledMma, make_mma_atom, make_tiled_mma
     from tilefold.builder.tensors.tiled_mma import TiledMma as MmaAtom
@@ -257,7 +257,6 @@ if TYPE_CHECKING:
         OptLevel,
         PtxasOptions,
     )
-    from .native_struct import native_struct
     from .nvgpu.cpasync import CopyAtom, CopyOp
     from .runtime import SymInt, from_dlpack, make_ptr, sym_int, sym_int32, sym_int64
     from .tensor_spec import TensorSpec

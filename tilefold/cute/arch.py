@@ -100,7 +100,18 @@ from tilefold.builder.instructions.cluster import (
 )
 from tilefold.builder.instructions.cluster import mapa as map_dsmem_ptr
 from tilefold.builder.instructions.extremes import fmax, fmin
-from tilefold.builder.instructions.inline import dynamic_smem_size, inline_ptx
+from tilefold.builder.instructions.inline import (
+    clock,
+    clock64,
+    dynamic_smem_size,
+    globaltimer,
+    globaltimer_lo,
+    inline_ptx,
+    nsmid,
+    nwarpid,
+    physical_warp_id,
+    smid,
+)
 from tilefold.builder.instructions.inline import dynamic_smem_size as get_dyn_smem_size
 from tilefold.builder.instructions.integers import (
     add_sat_int,
@@ -143,16 +154,6 @@ from tilefold.builder.instructions.pairs import (
     sub_packed_f32x2,
 )
 from tilefold.builder.instructions.random import normal, philox, uniform
-from tilefold.builder.instructions.registers import (
-    clock,
-    clock64,
-    globaltimer,
-    globaltimer_lo,
-    nsmid,
-    nwarpid,
-    physical_warp_id,
-    smid,
-)
 from tilefold.builder.instructions.tensor_core import (
     alloc_tmem,
     dealloc_tmem,

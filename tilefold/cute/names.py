@@ -53,7 +53,7 @@ HOMES: Mapping[str, str] = MappingProxyType(
         ),
         "tilefold.builder.tensors.pointers": "alias make_tensor recast_ptr recast_tensor",
         "tilefold.builder.tensors.raw_pointers": "Address",
-        "tilefold.builder.tensors.structs": "struct union",
+        "tilefold.builder.tensors.structs": "native_struct struct union",
         "tilefold.builder.tensors.tensors": "CoordTensor Pointer Tensor",
         "tilefold.builder.tensors.tma": "TmaAtom make_layout_image_mask",
         "tilefold.builder.tensors.tuples": (
@@ -81,7 +81,6 @@ HOMES: Mapping[str, str] = MappingProxyType(
             "DumpDir EnableAssertions EnableTVMFFI GenerateLineInfo GPUArch KeepCUBIN KeepPTX KeepSASS "
             "LinkLibraries NvdisasmOptions OptLevel PtxasOptions"
         ),
-        ".native_struct": "native_struct",
         ".nvgpu.cpasync": "CopyAtom CopyOp",
         ".runtime": "SymInt from_dlpack make_ptr sym_int sym_int32 sym_int64",
         ".tensor_spec": "TensorSpec",

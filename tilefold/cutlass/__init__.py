@@ -22,7 +22,6 @@ from tilefold.builder.primitives.barriers import raw_pointer
 from tilefold.builder.primitives.tensor_maps import GridConstant, MapPointer
 from tilefold.builder.primitives.tmem_addresses import TmemPointer
 from tilefold.builder.scalars.dtypes import DTYPES, DType
-from tilefold.builder.scalars.families import Float, Integer, Numeric
 from tilefold.builder.scalars.values import Value
 from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.fragments import full_like
@@ -57,7 +56,7 @@ from tilefold.cute.jit_arguments import DynamicExpression, JitArgument
 from tilefold.cute.missing import MissingFinder
 from tilefold.cute.public import MissingModules
 from tilefold.cute.specialise import register_jit_arg_adapter
-from tilefold.cute.typing import Shape
+from tilefold.cute.typing import Float, Integer, Numeric, Shape
 from tilefold.layout.algebra.swizzle import Swizzle
 
 from .architectures import CUDA_VERSION, target_version

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The GPU that programs are compiled for, and the version of CUDA, as programs ask for them before they choose a
 kernel.
+
+The state of CUDA in the process is `cutlass.cuda`.
 """
 
 from collections.abc import Mapping
@@ -11,11 +13,15 @@ from typing import NamedTuple
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.target import Target
 from tilefold.cute.arch import Arch
+from tilefold.driver import devices
 from tilefold.driver.devices import gpu_engine
 from tilefold.runtime.cuda import is_available
 from tilefold.runtime.settings import program_arch
 
-__all__ = ["Arch", "BaseDSL", "CUDA_VERSION", "CudaVersion", "SMEM_CAPACITY", "target_version"]
+__all__ = [
+    "Arch", "BaseDSL", "CUDA_VERSION", "CudaVersion", "SMEM_CAPACITY", "default_stream", "initialize_cuda_context",
+    "stream_sync", "target_version",
+]  # fmt: skip
 
 
 class BaseDSL:
@@ -75,3 +81,18 @@ SMEM_CAPACITY: Mapping[str, int] = MappingProxyType(
     {name: Target(f"sm_{name[2:]}").max_shared_bytes for name in ("sm80", "sm86", "sm89", "sm90")}
 )
 """The bytes of shared memory that a block can have."""
+
+
+def initialize_cuda_context(device_id: int = 0) -> None:
+    """Does nothing: the first launch makes a GPU ready."""
+
+
+def default_stream() -> int:
+    """The default stream, as launches take it."""
+    return 0
+
+
+def stream_sync(stream: object = 0) -> None:
+    """Waits for the work in a stream. Raises CudaError for a fault in it. Without a GPU it does nothing."""
+    if devices.chosen_device("auto") == "cuda":
+        devices.gpu_engine(0).driver.call("cuStreamSynchronize", stream, doing="waiting for a stream")

@@ -16,7 +16,6 @@ from tilefold.builder.control.loops import while_generate, yield_out
 from tilefold.builder.instructions.math import maximum as max
 from tilefold.builder.instructions.math import minimum as min
 from tilefold.builder.scalars.dtypes import DType as NumericMeta
-from tilefold.builder.scalars.families import Float, Integer, Numeric
 from tilefold.builder.scalars.values import Value, as_value
 from tilefold.cute import (
     BFloat16,
@@ -38,6 +37,7 @@ from tilefold.cute import (
 from tilefold.cute.host.compiled import CompiledFunction as JitCompiledFunction
 from tilefold.cute.jit import dsl_user_op
 from tilefold.cute.missing_name import MissingName
+from tilefold.cute.typing import Float, Integer, Numeric
 from tilefold.runtime.cuda.driver import CudaError as DSLCudaRuntimeError
 
 from .architectures import Arch, BaseDSL, target_version

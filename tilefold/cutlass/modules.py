@@ -47,7 +47,7 @@ MODULES: Mapping[str, str] = MappingProxyType({
         f"experimental.task_scheduling.{name}": f"tilefold.cutlass.experimental.task_scheduling.{name}"
         for name in ("enums", "memory", "resources", "schedule_builder", "task", "task_manager")
     },
-    "cuda": "tilefold.cutlass.cuda",
+    "cuda": "tilefold.cutlass.architectures",
     "pipeline": "tilefold.cute.pipeline",
     "pipeline.helpers": "tilefold.cute.pipeline",
     "pipeline.sm90": "tilefold.cute.pipeline",
