@@ -123,6 +123,17 @@ def sm120_get_smem_store_op(layout_d: LayoutEnum, elem_ty_d: DType, elem_ty_acc:
     return make_copy_atom(CopyUniversalOp(), elem_ty_d)
 
 
+def make_smem_layout_sf(tile_shape: object, sf_vec_size: int, num_stages: int) -> Layout:
+    """The same storage as that of `make_smem_layout_sfa`, by the places of a block's tile (M,K): (M,K,stages). Raises
+    `LayoutError` (E0304) for a tile that has no whole blocks of factors along K.
+    """
+    rows, k = as_tuple(tuples(tile_shape))
+    whole = scales_in_smem(sf_vec_size, sf_vec_size * BLOCK_FACTORS, rows, k)
+    ((m, values), _, (_, blocks)), ((m_step, step), _, (_, block_step)) = whole.shape, whole.stride
+    one = Layout((m, (values, blocks)), (m_step, (step, block_step)))
+    return join([*one, Layout(num_stages, cosize(one))])
+
+
 def make_smem_layout_sfa(tiled_mma: TiledMma, mma_tiler_mnk: object, sf_vec_size: int, num_stages: int) -> Layout:
     """The layout of shared memory for stages of a block's scale factors of A:
     ((M,(values,factors)),RestM,RestK,stages).

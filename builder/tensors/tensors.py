@@ -47,7 +47,7 @@ class PointerType:
     swizzle_type: Swizzle
 
 
-@dataclass(frozen=True, eq=False, repr=False, slots=True)
+@dataclass(frozen=True, eq=False, repr=False)  # without slots, as programs derive pointers to memory of the host
 class Pointer:
     """The start of a tensor; `make_tensor` takes a pointer with a layout, and gives the tensor the pointer's `swizzle`
     (`recast_ptr`), if it has one. `p + n` is `n` elements further on: in shared memory that the kernel allocates,

@@ -62,6 +62,20 @@ class PointerType:
 
 
 @dataclass(frozen=True, slots=True)
+class PtrType:
+    """The type of a pointer to elements of a type in a memory, at a multiple of some bytes."""
+
+    pointee: Attribute
+    memspace: AddressSpace
+    alignment: int
+
+    @staticmethod
+    def get(pointee: Attribute, address_space: AddressSpace, alignment: int = 1) -> "PtrType":
+        """The type of a pointer."""
+        return PtrType(pointee, address_space, alignment)
+
+
+@dataclass(frozen=True, slots=True)
 class StructType:
     """The type of a structure in C, by the types of its members."""
 
@@ -75,7 +89,7 @@ class StructType:
         return StructType(tuple(body))
 
 
-CType: TypeAlias = Attribute | PointerType | StructType
+CType: TypeAlias = Attribute | PointerType | PtrType | StructType
 """A type of values in the memory of C."""
 
 
@@ -112,17 +126,17 @@ def members_at(name: str, type: StructType, address: int) -> Iterator[tuple[CTyp
         yield member, address + offset
 
 
-def number_at(name: str, type: Attribute | PointerType, address: int) -> tuple[int | float, DType]:
+def number_at(name: str, type: Attribute | PointerType | PtrType, address: int) -> tuple[int | float, DType]:
     """The number at an address, and its type in functions, where addresses are integers. LaunchError (E3106), which
     names the argument, for a type that numbers do not have.
     """
-    dtype = Int64 if isinstance(type, PointerType) else dtype_of(type)
+    dtype = Int64 if isinstance(type, PointerType | PtrType) else dtype_of(type)
     kind = _kind(name, type)
     return kind.unpack(ctypes.string_at(address, kind.size)), dtype
 
 
-def _kind(name: str, type: Attribute | PointerType) -> ParameterKind:
-    kind = SCALARS["i64"] if isinstance(type, PointerType) else passed_as(type)
+def _kind(name: str, type: Attribute | PointerType | PtrType) -> ParameterKind:
+    kind = SCALARS["i64"] if isinstance(type, PointerType | PtrType) else passed_as(type)
     if kind is None:
         hint = "use integers, floats, pointers and structures of these"
         raise argument_error(name, f"has a value of type {type}", hint)

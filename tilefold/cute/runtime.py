@@ -15,14 +15,13 @@ from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.coordinates import as_tuple
 from tilefold.builder.tracing.state import is_building
 from tilefold.layout.algebra.core import Layout, make_layout, make_ordered_layout
-from tilefold.layout.algebra.integers import Unknown
 from tilefold.runtime.arrays.array import HOST, Array, array_of, canonical_strides
 from tilefold.runtime.arrays.reachable import reachable
-from tilefold.runtime.arrays.signature import ALIGN, Dynamic, Marked, misalignment
+from tilefold.runtime.arrays.signature import Dynamic, Marked, misalignment
 from tilefold.runtime.errors import LaunchError
 
 from .argument_errors import checked
-from .host.descriptions import FakeTensor, SymInt
+from .host.descriptions import FakeTensor, Pointer, SymInt
 from .host.streams import FakeStream
 from .specialise import element_of_name, name_of_elements
 from .torch_compile import untraced
@@ -310,37 +309,6 @@ def find_runtime_libraries(*, enable_tvm_ffi: bool = False) -> list[str]:
     except ImportError:
         raise _argument_error("the package apache-tvm-ffi is not installed", "pip install apache-tvm-ffi") from None
     return [library]
-
-
-class Pointer:
-    """An address in global memory as an argument, of elements of a type: `make_ptr` makes it."""
-
-    def __init__(self, dtype: DType, address: int, align: int) -> None:
-        if address % align:
-            raise _argument_error(f"the address {address:#x} is not a multiple of {align} bytes", "promise less")
-        self.dtype, self.address, self.align = dtype, address, align
-        self._pointer = address  # programs free the memory by this name
-
-    @property
-    def __tilefold_pointer__(self) -> FakeTensor | Marked:
-        """The elements from the address on, of any number."""
-        layout = Layout((Unknown(),), (1,))
-        if not self.address:
-            return FakeTensor(self.dtype, layout, self.align)
-        from tilefold.runtime.cuda import is_available
-
-        array = Array(self.address, name_of_elements(self.dtype), (1,), (1,), 0 if is_available() else HOST)
-        return Marked(array, Dynamic(modes=0, align=min(self.align, ALIGN)))
-
-    @property
-    def element_type(self) -> DType:
-        """The type of the elements."""
-        return self.dtype
-
-    value_type = element_type
-
-    def __repr__(self) -> str:
-        return f"Ptr<{self.dtype}, {self.address:#x}, align<{self.align}>>"
 
 
 def make_ptr(

@@ -23,9 +23,9 @@ from tilefold.runtime.arrays.array import ALLOCATION, Array, array_of, canonical
 from tilefold.runtime.arrays.signature import Constexpr, Marked, misalignment
 from tilefold.runtime.errors import LaunchError, MisfitError, argument_error
 
-from ..jit_arguments import CType, JitArgument, StructType, number_at
+from ..jit_arguments import CType, JitArgument, PtrType, StructType, number_at
 from ..specialise import BoundArguments, element_of_name, name_of_elements, unmark
-from .descriptions import FakeTensor, SymInt
+from .descriptions import FakeTensor, Pointer, SymInt
 from .streams import StreamSlot, is_stream
 
 WORKSPACE = "workspace of tensor maps"
@@ -73,8 +73,9 @@ class HostArguments(BoundArguments):
             self.streams[name] = value
             self.key.append(StreamSlot)
             return StreamSlot(name, value)
-        if name in self.described and (address := _address(name, value, self.described[name].dtype)) is not None:
-            pointer = self.described[name]
+        held = name if name in self.described else f"{name}0"  # the one value of an object of another library
+        if held in self.described and (address := _address(name, value, self.described[held].dtype)) is not None:
+            name, pointer = held, self.described[held]
             value = pointer.__class__(pointer.dtype, address, pointer.align)
         described = getattr(value, "__tilefold_pointer__", None)
         if described is not None:
@@ -120,6 +121,11 @@ class HostArguments(BoundArguments):
         if self.strict:
             raise misfit(name, type, array)
         return None
+
+    def _at(self, name: str, kind: CType, address: int) -> object:
+        if isinstance(kind, PtrType):
+            return self._leaf(name, _pointer_at(name, kind, address), None)
+        return super()._at(name, kind, address)
 
     def _foreign(self, name: str, value: JitArgument) -> Any:
         made = super()._foreign(name, value)
@@ -210,6 +216,8 @@ class KernelArguments(BoundArguments):
         return super().add(name, value, Constexpr if is_known else annotation)
 
     def _at(self, name: str, kind: CType, address: int) -> object:
+        if isinstance(kind, PtrType):
+            return self._leaf(name, _pointer_at(name, kind, address), None)
         if isinstance(kind, StructType):
             return super()._at(name, kind, address)
         return self._constant(name, number_at(name, kind, address)[0])
@@ -220,6 +228,12 @@ class KernelArguments(BoundArguments):
             return super()._leaf(name, value, annotation)
         marked = Marked(self.memory[self._unique(name)], described.rule)
         return replace(cast("Parameter", super()._leaf(name, marked, None)), view=_beginning)
+
+
+def _pointer_at(name: str, kind: PtrType, address: int) -> Pointer:
+    """The pointer in the memory of C at an address."""
+    number, _ = number_at(name, kind, address)
+    return Pointer(dtype_of(kind.pointee), int(number), kind.alignment)
 
 
 def _beginning(tensor: Tensor) -> object:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensors that host functions are compiled for, without memory."""
+"""Tensors that host functions are compiled for, without memory, and addresses as their arguments."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,6 +9,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
 
+from tilefold.base.errors import Code
 from tilefold.base.spaces import GMEM
 from tilefold.builder.scalars.dtypes import DType
 from tilefold.dialects.cute import LayoutAttr
@@ -16,7 +17,9 @@ from tilefold.dialects.ptx import SpaceAttr
 from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown
-from tilefold.runtime.arrays.array import NOWHERE, Array
+from tilefold.runtime.arrays.array import HOST, NOWHERE, Array
+from tilefold.runtime.arrays.signature import ALIGN, Dynamic, Marked
+from tilefold.runtime.errors import LaunchError
 
 from ..specialise import name_of_elements
 
@@ -100,3 +103,35 @@ class FakeTensor:
         """The array without memory that it describes, with 1 for each open integer."""
         shape, stride = (tuple(1 if isinstance(n, Unknown) else n for n in x) for x in (self.shape, self.stride))
         return Array(self.align, name_of_elements(self.element_type), shape, stride, NOWHERE)
+
+
+class Pointer:
+    """An address in global memory as an argument, of elements of a type: `make_ptr` makes it."""
+
+    def __init__(self, dtype: DType, address: int, align: int) -> None:
+        if address % align:
+            message = f"the address {address:#x} is not a multiple of {align} bytes"
+            raise LaunchError(Code.RUN_ARGUMENT, message, "promise less")
+        self.dtype, self.address, self.align = dtype, address, align
+        self._pointer = address  # programs free the memory by this name
+
+    @property
+    def __tilefold_pointer__(self) -> FakeTensor | Marked:
+        """The elements from the address on, of any number."""
+        layout = Layout((Unknown(),), (1,))
+        if not self.address:
+            return FakeTensor(self.dtype, layout, self.align)
+        from tilefold.runtime.cuda import is_available
+
+        array = Array(self.address, name_of_elements(self.dtype), (1,), (1,), 0 if is_available() else HOST)
+        return Marked(array, Dynamic(modes=0, align=min(self.align, ALIGN)))
+
+    @property
+    def element_type(self) -> DType:
+        """The type of the elements."""
+        return self.dtype
+
+    value_type = element_type
+
+    def __repr__(self) -> str:
+        return f"Ptr<{self.dtype}, {self.address:#x}, align<{self.align}>>"

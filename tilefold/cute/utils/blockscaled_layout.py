@@ -3,6 +3,7 @@
 
 from tilefold.builder.tensors.scale_factors import (
     BlockScaledBasicChunk,
+    make_smem_layout_sf,
     make_smem_layout_sfa,
     make_smem_layout_sfb,
     make_tmem_layout_sfa,
@@ -15,8 +16,9 @@ from tilefold.builder.tensors.scale_factors import (
 from ..public import publish
 
 __all__ = [
-    "BlockScaledBasicChunk", "make_smem_layout_sfa", "make_smem_layout_sfb", "make_tmem_layout_sfa",
-    "make_tmem_layout_sfb", "sm120_make_smem_layout_sfa", "sm120_make_smem_layout_sfb", "tile_atom_to_shape_SF",
+    "BlockScaledBasicChunk", "make_smem_layout_sf", "make_smem_layout_sfa", "make_smem_layout_sfb",
+    "make_tmem_layout_sfa", "make_tmem_layout_sfb", "sm120_make_smem_layout_sfa", "sm120_make_smem_layout_sfb",
+    "tile_atom_to_shape_SF",
 ]  # fmt: skip
 
 publish(__name__)
