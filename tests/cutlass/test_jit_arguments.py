@@ -14,6 +14,7 @@ import tilefold.cutlass as cutlass
 from tilefold import cute
 from tilefold.cutlass.mlir import ir
 from tilefold.cutlass.mlir.dialects import llvm
+from tilefold.cutlass.mlir.dialects.cute import PtrType
 
 I32 = ir.IntegerType.get_signless(32)
 
@@ -199,6 +200,37 @@ def test_objects_with_pointers_of_ours_need_not_be_read() -> None:
     compiled = cute.compile(fill_buffer, Buffer(cute.runtime.make_ptr(cute.Int32, a.ctypes.data)))
     compiled(Buffer(cute.runtime.make_ptr(cute.Int32, a.ctypes.data)))
     assert a.tolist() == [3] * 4
+
+
+class HostPointer(cute.Pointer):
+    """A pointer to the memory of the host, of a program's own class."""
+
+    def __init__(self, address: int, space: Any) -> None:
+        self._address, self._space = ctypes.c_void_p(address), space
+
+    def __c_pointers__(self) -> list[int]:
+        return [ctypes.addressof(self._address)]
+
+    def __get_mlir_types__(self) -> list[Any]:
+        return [PtrType.get(cute.Int32.mlir_type, self._space, 16)]
+
+    def __new_from_mlir_values__(self, values: list[Any]) -> Any:
+        return values[0]
+
+
+@cute.jit
+def fill_by(pointer: cute.Pointer, n: cute.Int32) -> None:
+    fill_kernel(cute.make_tensor(pointer, cute.make_layout(n)), 3).launch(grid=1, block=4)
+
+
+def test_pointers_of_a_derived_class() -> None:
+    """Calls of the compiled function may pass an address in its place."""
+    a, b = np.zeros((2, 4), np.int32)
+    pointer = HostPointer(a.ctypes.data, cute.AddressSpace.gmem)
+    compiled = cute.compile(fill_by, pointer, 4)
+    compiled(pointer, 4)
+    compiled(b.ctypes.data, 4)
+    assert [*a, *b] == [3] * 8
 
 
 class Faulty:

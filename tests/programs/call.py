@@ -2,7 +2,7 @@
 """`python -m tilefold.cutlass tests/programs/call.py -- FILE FUNCTION NAME=VALUE ...`: calls a function of a library's
 tests, whose own parameters are too large for the simulator. Values are expressions of Python in the names of the file.
 FUNCTION may be the method of a class, `CLASS.METHOD`; pytest's `monkeypatch` and `tmp_path` are given to those that
-take them. In place of FUNCTION there may be an expression, which must not be False; it may name torch. `-m MODULE` in
+take them. In place of FUNCTION there may be an expression, whose value must be true or None; it may name torch. `-m MODULE` in
 place of FILE names a module of a package; `--size OLD NEW` before FILE replaces a text of the file, which has the
 sizes of arrays that are no parameters.
 """
@@ -54,7 +54,8 @@ def main(module: ModuleType, function: str, arguments: Sequence[str]) -> None:
     """Calls a function of a module with values of arguments, or computes an expression in the names of the module."""
     if not function.replace(".", "").isidentifier():
         names = {"torch": import_module("torch"), **vars(module)}
-        if eval(function, names) is False:
+        result = eval(function, names)
+        if result is not None and not result:
             sys.exit(f"this is false: {function}")
         return
     split = (argument.split("=", 1) for argument in arguments)
