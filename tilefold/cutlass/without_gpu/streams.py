@@ -214,10 +214,10 @@ def streams_on_host(torch: ModuleType, gpu: MissingGpu, replaced: Replacements) 
     def external(handle: int, *_: object) -> Any:
         return stream_of(handle)
 
-    def current_stream(*_: object) -> Any:
+    def current_stream(device: object = None) -> Any:
         return stream_of(streams.current)
 
-    def synchronize(*_: object) -> None:
+    def synchronize(device: object = None) -> None:
         streams.synchronize()
 
     def within(stream: Any) -> Any:
