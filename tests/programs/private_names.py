@@ -9,9 +9,11 @@ _QUACK, _FLASH, _INFER, _LIGER, _CUDNN = (
 )  # fmt: skip
 
 NEEDED_BY: Mapping[str, tuple[str, ...]] = {
+    "_mlir.dialects.arith.FastMathFlags": (_INFER,),
     "_mlir.dialects.arith.addf": ("dungwoong/fused_kernels_cutedsl_lib",),
     "_mlir.dialects.arith.bitcast": (_INFER,),
     "_mlir.dialects.arith.constant": (_INFER,),
+    "_mlir.dialects.arith.divf": (_INFER,),
     "_mlir.dialects.arith.extui": (_INFER,),
     "_mlir.dialects.arith.maxnumf": (_INFER,),
     "_mlir.dialects.arith.minimumf": (_INFER,),
