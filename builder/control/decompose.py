@@ -29,9 +29,10 @@ from ..tensors.copies import ThrCopy
 from ..tensors.tensor_base import AnyTensor, Elements, emit_inferred
 from ..tensors.tensors import CoordPointer, Pointer, aligned_after
 from ..tensors.tiled_mma import ThrMma
+from ..tracing.attributes import Composite
 from ..tracing.state import current, emit, insert_value
 
-COMPOSITES: Any = (Layout, ComposedLayout, Pointer, CoordPointer, ThrCopy, ThrMma)
+COMPOSITES: Any = (Composite, Layout, ComposedLayout, Pointer, CoordPointer, ThrCopy, ThrMma)
 """Classes whose fields are values, or hold some."""
 _VIEWS = (LayoutViewOp, MakeTensorOp, RecastOp, ViewOp, IdentityOp)
 _SOURCE, _COORDS = "source", "coords"

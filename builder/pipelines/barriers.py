@@ -19,13 +19,13 @@ from ..tensors.allocation import make_smem_tensor
 from ..tensors.layouts import size
 from ..tensors.pointers import make_tensor
 from ..tensors.tensors import Address, Pointer, Tensor
-from ..tracing.attributes import Stateful
+from ..tracing.attributes import Composite, Stateful
 from .groups import Agent, CooperativeGroup, pipeline_error
 from .participants import PipelineState
 
 
 @dataclass(frozen=True)
-class NamedBarrier:
+class NamedBarrier(Composite):
     """Barrier `barrier_id` of a block, 0 to 15, for `num_threads` threads of whole warps. `cute.arch.sync_threads()`
     uses barrier 0. The number may be a value that is the same in all threads of a warp.
     """

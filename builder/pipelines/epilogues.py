@@ -12,7 +12,7 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ...base.target import WARP
 from ...layout.algebra.coalesce import coalesce
-from ...layout.algebra.core import Layout, make_layout
+from ...layout.algebra.core import ComposedLayout, Layout, make_layout
 from ...layout.algebra.inttuple import rank
 from ..control.control_functions import if_
 from ..instructions import arch
@@ -45,7 +45,9 @@ def transform_partitioned_tensor_layout(tensor: object) -> Any:
     (ATOM_N,MMA_N),...). A tensor, or a layout. Raises TilefoldError (E0308) for one that is no such part.
     """
 
-    def matrix(layout: Layout) -> Any:
+    def matrix(layout: Layout | ComposedLayout) -> Any:
+        if isinstance(layout, ComposedLayout):
+            return ComposedLayout(layout.inner, layout.offset, matrix(layout.outer))
         modes = list(layout)
         if len(modes) < 3 or rank(modes[0].shape) != 2:
             text = f"{layout.shape} is not a partition ((M,N),rest of M,rest of N,...) of an MMA"

@@ -88,6 +88,14 @@ def _result(kind: type, method: str) -> type | None:
     return returned if isinstance(returned, type) else None
 
 
+class Composite:
+    """The base of frozen dataclasses of this package whose fields are values, or hold some: control flow carries these,
+    and makes the object anew of them.
+    """
+
+    __slots__ = ()
+
+
 class Stateful:
     """The base of classes of this package whose attributes change, and are carried as those of a user's object."""
 

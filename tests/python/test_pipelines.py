@@ -173,6 +173,26 @@ def test_stores(stages: int) -> None:
     check(by_stores, stages, block=TILE)
 
 
+@cute.kernel
+def at_a_chosen_barrier(A):
+    """Pairs of warps meet at a barrier whose number a branch chooses."""
+    t, _, _ = cute.arch.thread_idx()
+    pair = t // 64
+    met = pipeline.NamedBarrier.create(1, 64)
+    s = cute.make_smem_tensor(128, cute.Int32)
+    s[t] = t
+    if pair == 1:
+        met = pipeline.NamedBarrier(met.barrier_id + pair, 64)
+    met.arrive_and_wait()
+    A[t] = s[t ^ 63]
+
+
+def test_a_barrier_that_a_branch_chooses() -> None:
+    a = np.zeros(128, np.int32)
+    at_a_chosen_barrier(a).launch(grid=1, block=128, device="sim")
+    assert a.tolist() == [t ^ 63 for t in range(128)]
+
+
 def test_groups_take_turns() -> None:
     @cute.kernel
     def kernel(out):
