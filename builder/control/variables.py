@@ -369,8 +369,6 @@ def is_same(a: object, b: object) -> bool:
         return len(first) == len(second) and all(map(is_same, first, second))
     if isinstance(a, COMPOSITES) and (left := Decomposed.of(a)) and (right := Decomposed.of(b)):
         return is_same(left.parts, right.parts)
-    if dataclasses.is_dataclass(a) and not isinstance(a, type):  # whose == would compare the values in it at run time
-        return all(is_same(getattr(a, part.name), getattr(b, part.name)) for part in dataclasses.fields(a))
     try:
         with _aside():
             return bool(a == b)

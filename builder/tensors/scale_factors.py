@@ -129,8 +129,8 @@ def make_smem_layout_sf(tile_shape: object, sf_vec_size: int, num_stages: int) -
     """
     rows, k = as_tuple(tuples(tile_shape))
     whole = scales_in_smem(sf_vec_size, sf_vec_size * BLOCK_FACTORS, rows, k)
-    ((m, values), _, (_, blocks)), ((m_step, step), _, (_, block_step)) = whole.shape, whole.stride
-    one = Layout((m, (values, blocks)), (m_step, (step, block_step)))
+    (m, values), _, (_, blocks) = whole
+    one = make_layout(m, make_layout(values, blocks))
     return join([*one, Layout(num_stages, cosize(one))])
 
 

@@ -2,9 +2,9 @@
 """`python -m tilefold.cutlass tests/programs/call.py -- FILE FUNCTION NAME=VALUE ...`: calls a function of a library's
 tests, whose own parameters are too large for the simulator. Values are expressions of Python in the names of the file.
 FUNCTION may be the method of a class, `CLASS.METHOD`; pytest's `monkeypatch` and `tmp_path` are given to those that
-take them. In place of FUNCTION there may be an expression, whose value must be true or None; it may name torch. `-m MODULE` in
-place of FILE names a module of a package; `--size OLD NEW` before FILE replaces a text of the file, which has the
-sizes of arrays that are no parameters.
+take them. In place of FUNCTION there may be an expression, whose value must be true or None; it may name torch. `-m
+MODULE` in place of FILE names a module of a package; `--size OLD NEW` before FILE replaces a text of the file, which
+has the sizes of arrays that are no parameters.
 """
 
 import inspect
