@@ -112,6 +112,8 @@ KERNELS = {
       %p1 = arith.trunci %odd : i32 to i1
       %r = ptx.vote.sync "ballot" %p1 : i32""",
     "active lanes": "%r = ptx.activemask",
+    "an instruction by its name": """
+      %r = ptx.inline "fns.b32 $0, $1, $2, $3;" constraints "=r,r,r,r"(%i, %zero, %one) : (i32, i32, i32) -> (i32)""",
     "one warp alone": """
       %second = arith.cmpi uge, %t, %c64 : index
       %r = scf.if %second -> (i32) {
