@@ -248,7 +248,10 @@ def test_the_bits_of_a_number_are_those_of_a_vector() -> None:
         t, bytes = cute.arch.thread_idx()[0], ir.VectorType.get([4], T.i(8))
         given = llvm.bitcast(bytes, x[t])
         parts = [vector.extract(given, dynamic_position=[], static_position=[3 - i]) for i in range(4)]
-        x[t] = llvm.bitcast(T.i32(), vector.from_elements(bytes, parts))
+        swapped = vector.from_elements(bytes, parts)
+        floats = ir.VectorType.get([4], cute.Float8E4M3FN.mlir_type)
+        same: Any = cute_nvgpu.unrealized_conversion_cast([floats], [swapped])
+        x[t] = llvm.bitcast(T.i32(), cute_nvgpu.unrealized_conversion_cast([bytes], [same]))
         with pytest.raises(TilefoldError, match="4 elements of Int8 are not those of one Float16"):
             llvm.bitcast(cute.Float16.mlir_type, given)
 

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tensor maps as programs make them by the dialect `cute_nvgpu` of another compiler."""
+"""Tensor maps as programs make them by the dialect `cute_nvgpu` of another compiler, and conversions by `builtin`."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
+
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.builder.tensors.fragments import Vec
 from tilefold.builder.tensors.operand_copies import make_tma_atom_of_values
 from tilefold.builder.tensors.tma import TmaDescriptor, TmaTrait
 
@@ -40,11 +44,17 @@ def atom_get_value(result: object, atom: TmaTrait, field: object) -> TmaDescript
     return TmaDescriptor(atom.atom)
 
 
-def unrealized_conversion_cast(outputs: Sequence[object], inputs: Sequence[object]) -> TmaDescriptor:
-    """A tensor map as a structure of words, which `llvm.store` writes. Raises TilefoldError (E5002) for another
-    value.
+def unrealized_conversion_cast(outputs: Sequence[object], inputs: Sequence[object]) -> TmaDescriptor | Vec:
+    """A tensor map as a structure of words, which `llvm.store` writes; or a vector, element by element as another type
+    of the same width. Raises TilefoldError (E5002) for another value.
     """
-    if len(outputs) != 1 or len(inputs) != 1 or not isinstance(inputs[0], TmaDescriptor):
-        message = "an unrealized conversion supports only tensor maps"
-        raise TilefoldError(Code.BUILD_VALUE, message, "cute.arch.bitcast converts numbers, t.load().bitcast vectors")
-    return inputs[0]
+    if len(outputs) == len(inputs) == 1:
+        (kind,), (given,) = outputs, inputs
+        if isinstance(given, TmaDescriptor):
+            return given
+        if isinstance(given, Vec) and isinstance(kind, VectorType):
+            made = given.bitcast(cast("VectorType[Attribute]", kind).element_type)
+            if made.size == given.size == kind.get_shape()[0]:
+                return made
+    message = "an unrealized conversion supports only tensor maps, and vectors of as many elements that are as wide"
+    raise TilefoldError(Code.BUILD_VALUE, message, "cute.arch.bitcast converts numbers, t.load().bitcast vectors")
