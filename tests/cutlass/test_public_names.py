@@ -148,6 +148,10 @@ def test_tuples() -> None:
         ("cute.nvgpu.tcgen05.mma", "MmaOp"),
         ("cute.nvgpu.warp.mma", "MmaOp"),
         ("utils.blackwell_helpers", "get_tmem_copy_properties"),
+        ("utils.blackwell_helpers", "get_num_tmem_alloc_cols"),
+        ("utils.hopper_helpers", "make_smem_layout_atom"),
+        ("cute.arch", "SM100_TMEM_CAPACITY_COLUMNS"),
+        ("cute.typing", "Constexpr"),
     ],
 )
 def test_modules_and_names_that_programs_import(module: str, name: str) -> None:

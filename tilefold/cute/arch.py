@@ -186,6 +186,8 @@ from tilefold.builder.instructions.warp import (
     warp_redux_sync,
 )
 from tilefold.builder.pipelines.allocator import alloc_smem, get_dyn_smem
+from tilefold.dialects.ptx.tcgen05.memory import MAX_COLUMNS as SM100_TMEM_CAPACITY_COLUMNS
+from tilefold.dialects.ptx.tcgen05.memory import MIN_COLUMNS as SM100_TMEM_MIN_ALLOC_COLUMNS
 
 from .public import publish
 
@@ -241,7 +243,8 @@ class Arch(Enum):
 
 
 __all__ = [
-    "Arch", "FULL_MASK", "ProxyKind", "SharedSpace", "WARP_SIZE", "activemask", "add_packed_f32x2", "add_sat_int",
+    "Arch", "FULL_MASK", "ProxyKind", "SM100_TMEM_CAPACITY_COLUMNS", "SM100_TMEM_MIN_ALLOC_COLUMNS", "SharedSpace",
+    "WARP_SIZE", "activemask", "add_packed_f32x2", "add_sat_int",
     "alloc_smem", "alloc_tmem", "approx", "atomic", "atomic_add", "atomic_and", "atomic_cas", "atomic_exch",
     "atomic_fmax", "atomic_fmin", "atomic_max", "atomic_max_float32", "atomic_min", "atomic_or", "atomic_xor",
     "barrier", "barrier_arrive", "bfe", "bfi", "bfind", "bitcast", "block_dim", "block_idx", "block_idx_in_cluster",
