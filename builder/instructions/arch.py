@@ -2,7 +2,7 @@
 """Thread and block indices, barriers, fences, asynchronous copies and approximations."""
 
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects import gpu as xdsl_gpu
@@ -28,9 +28,11 @@ T = TypeVar("T", int, "int | None")
 
 
 def _static(x: T, subject: str) -> T:
-    if x is not None and type(x) is not int:
+    if x is None or type(x) is int:
+        return x
+    if not isinstance(x, int) or type(x) is bool:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TilefoldError(Code.BUILD_RUN_TIME, f"{subject} must be static, but it is {x!r}", "pass a Python number")
-    return x
+    return cast("T", int(x))  # of an IntEnum, as programs name their barriers
 
 
 def coordinates(op: type[gpu.CoordinateOp]) -> tuple[Int, Int, Int]:

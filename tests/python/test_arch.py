@@ -2,6 +2,7 @@
 """What threads know of themselves and do together: lanes, votes, atomics, barriers, printing."""
 
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -158,6 +159,10 @@ def test_approximations_and_extremes_by_their_names() -> None:
     np.testing.assert_allclose(got, 1 / np.clip(values, 1, 3), rtol=1e-6)
 
 
+class Names(IntEnum):
+    PAIR = 1
+
+
 @pytest.mark.parametrize("stage", ["cute", "instr"])
 def test_waiting_for_each_other(stage: str) -> None:
     """Barriers in shared memory, of copies too; flags that blocks release and acquire; named barriers."""
@@ -179,7 +184,7 @@ def test_waiting_for_each_other(stage: str) -> None:
         cute.arch.mbarrier_arrive(bars.ptr(1))
         cute.arch.mbarrier_wait(bars.ptr(1), 0)
         shared[t, None] = row + 1
-        cute.arch.barrier(barrier_id=1, number_of_threads=64)
+        cute.arch.barrier(barrier_id=Names.PAIR, number_of_threads=64)
         Out[t, None] = shared[63 - t, None]
         if t == 0:
             cute.arch.store_release(Flag.ptr(0), 7)
