@@ -8,6 +8,7 @@ import pytest
 from tilefold.layout.atoms.umma_descriptors import SmemDescriptor
 from tilefold.runtime.sim.tcgen05.matrices import shared_matrix
 
+from tests.tcgen05.results import copy_result
 from tilefold import cute
 from tilefold.cute.nvgpu import tcgen05
 from tilefold.cute.utils import blockscaled_layout
@@ -82,18 +83,7 @@ def multiply(
             tcgen05.commit(bar)
     cute.arch.mbarrier_wait(bar, 0)
     prims.tcgen05_fence(prims.Tcgen05Fence.AFTER_THREAD_SYNC)
-    load = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x32), cute.Float32)
-    out = tcgen05.make_tmem_copy(load, acc)
-    mine = out.get_slice(t)
-    tDtC, tDgD = mine.partition_S(acc), mine.partition_D(mma.get_slice(0).partition_C(D))
-    held = cute.make_rmem_tensor(tDgD.shape, cute.Float32)
-    cute.copy(out, tDtC, held)
-    cute.arch.fence_view_async_tmem_load()
-    cute.autovec_copy(held, tDgD)
-    prims.tcgen05_fence(prims.Tcgen05Fence.BEFORE_THREAD_SYNC)
-    cute.arch.sync_threads()
-    if warp == 0:
-        cute.arch.dealloc_tmem(start, 256)
+    copy_result(acc, mma.get_slice(0).partition_C(D), start, 256)
 
 
 @pytest.mark.sampled(1)

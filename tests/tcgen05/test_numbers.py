@@ -13,6 +13,7 @@ from tilefold.builder.tracing.state import emit
 from tilefold.dialects import ptx
 from tilefold.layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind
 
+from tests.tcgen05.results import store_rows
 from tilefold import cute
 from tilefold.cutlass.experimental import primitives as prims
 
@@ -36,20 +37,9 @@ def _ready(bar: Any, slot: Any, columns: int) -> Any:
 @cute.jit
 def _result(bar: Any, tile: Any, D: Any, columns: int) -> None:
     """Waits, and stores D, a row by each thread."""
-    t = cute.arch.thread_idx()[0]
     cute.arch.mbarrier_wait(bar.pointer.address, 0)
     prims.tcgen05_fence(prims.Tcgen05Fence.AFTER_THREAD_SYNC)
-    base = prims.TmemAddr(tile)
-    for n in cute.range_constexpr(0, N, 8):
-        row = prims.TmemAddr.from_row_col(cute.arch.warp_idx() * 32, base.col_id + n).as_ptr(cute.Float32)
-        values = prims.tcgen05_ld("32x32b", row, num=8)
-        prims.tcgen05_wait(prims.Tcgen05Wait.LOAD)
-        for i in cute.range_constexpr(8):
-            D[t, n + i] = values[i]
-    prims.tcgen05_fence(prims.Tcgen05Fence.BEFORE_THREAD_SYNC)
-    cute.arch.barrier()
-    if cute.arch.warp_idx() == 0:
-        prims.tcgen05_dealloc(tile, columns)
+    store_rows(D, tile, tile, columns)
 
 
 @cute.kernel

@@ -8,6 +8,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.builder.primitives.arrays import Array
 
+from tests.tcgen05.results import store_rows
 from tilefold import cute
 from tilefold.cute.nvgpu import tcgen05
 from tilefold.cutlass.experimental import primitives as prims
@@ -53,17 +54,7 @@ def multiply(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, fenced: cute.Conste
     cute.arch.mbarrier_wait(bar.pointer.address, 0)
     if cute.const_expr(fenced):
         prims.tcgen05_fence(prims.Tcgen05Fence.AFTER_THREAD_SYNC)
-    base = prims.TmemAddr(slot[0])
-    for n in range(0, N, 8):
-        row = prims.TmemAddr.from_row_col(base.row_id + warp * 32, base.col_id + n).as_ptr(cute.Float32)
-        values = prims.tcgen05_ld("32x32b", row, num=8)
-        prims.tcgen05_wait(prims.Tcgen05Wait.LOAD)
-        for i in cute.range_constexpr(8):
-            D[t, n + i] = values[i]
-    prims.tcgen05_fence(prims.Tcgen05Fence.BEFORE_THREAD_SYNC)
-    cute.arch.barrier()
-    if warp == 0:
-        prims.tcgen05_dealloc(tile, N)
+    store_rows(D, tile, slot[0], N)
 
 
 @cute.kernel

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 
+from tests.tcgen05.results import copy_result
 from tilefold import cute
 from tilefold.cute.nvgpu import cpasync, tcgen05
 from tilefold.cutlass.experimental import primitives as prims
@@ -60,18 +61,7 @@ def multiply(A: cute.Tensor, B: cute.Tensor, D: cute.Tensor, negates: cute.Const
         tcgen05.commit(bars + 1)
     cute.arch.mbarrier_wait(bars + 1, 0)
     prims.tcgen05_fence(prims.Tcgen05Fence.AFTER_THREAD_SYNC)
-    load = cute.make_copy_atom(tcgen05.Ld32x32bOp(Repetition.x32, tcgen05.Pack.NONE), cute.Float32)
-    out = tcgen05.make_tmem_copy(load, acc)
-    mine = out.get_slice(t)
-    tDtC, tDgD = mine.partition_S(acc), mine.partition_D(gD)
-    held = cute.make_rmem_tensor(tDgD.shape, cute.Float32)
-    cute.copy(out, tDtC, held)
-    cute.arch.fence_view_async_tmem_load()
-    cute.autovec_copy(held, tDgD)
-    prims.tcgen05_fence(prims.Tcgen05Fence.BEFORE_THREAD_SYNC)
-    cute.arch.sync_threads()
-    if warp == 0:
-        cute.arch.dealloc_tmem(start, N)
+    copy_result(acc, gD, start, N)
 
 
 @pytest.mark.parametrize("negates", [False, True])
