@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A report as one HTML page that needs nothing else: no network, no other file; and its beginning:
-the verdict, the line that takes the most cycles, and the resources.
+"""A report as one HTML page that needs nothing else: no network, no other file. It begins with the
+verdict, the line that takes the most cycles, and the resources; the layouts that a text names are each drawn once.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -12,6 +13,7 @@ from markupsafe import Markup as Text
 from markupsafe import escape
 from pygments.lexer import Lexer
 
+from tilefold.base.errors import LayoutError
 from tilefold.base.printable import printable
 from tilefold.compiler.reports.kernel_report import KernelReport
 from tilefold.compiler.reports.source_map import Spot
@@ -19,12 +21,74 @@ from tilefold.driver.faults import Fault
 from tilefold.driver.line_costs import Costs
 from tilefold.driver.lowering import Program
 from tilefold.driver.output import Markup, base_style
+from tilefold.layout.algebra.core import size
+from tilefold.layout.algebra.inttuple import is_fully_static
+from tilefold.layout.drawing.pictures import picture
+from tilefold.layout.text.layouts import parse_layout
 from tilefold.runtime.sim.timeline import LATENCY
-from tilefold.tools.report.colours import Colours
+from tilefold.tools.report.colours import Colours, Span
 from tilefold.tools.report.contents import Contents, Observation, contents_of
-from tilefold.tools.report.pictures import Pictures
 from tilefold.tools.report.timeline import COLUMNS, chart_of
 from tilefold.version import VERSION
+
+MAX_CELLS = 1 << 16
+"""The most cells of all pictures together."""
+MAX_SIZE = 1 << 13
+"""The most cells of one picture."""
+_QUOTED = re.compile(r'"((?:S<[\d,-]+> o \d+ o )?\(?[\d(][\d(),]*:[\d(),]+)"')
+
+
+def _coloured(text: str, spans: Sequence[Span], begin: int, end: int) -> Iterator[Text]:
+    """The parts of a line between two columns."""
+    at = begin
+    for first, last, name in spans:
+        first, last = max(first, at), min(last, end)
+        if first < last:
+            yield escape(text[at:first])
+            yield Text('<i class="{}">{}</i>').format(name, text[first:last])
+            at = last
+    yield escape(text[at:end])
+
+
+@dataclass
+class Pictures:
+    """Layouts by their numbers on the page."""
+
+    drawn: list[tuple[str, Text]] = field(default_factory=list[tuple[str, Text]])
+    _numbers: dict[str, int | None] = field(default_factory=dict[str, int | None])
+    _cells: int = 0
+
+    def mark(self, text: str, spans: Sequence[Span] = ()) -> Text:
+        """A line of text, escaped, with a mark on each layout that has a picture, and its parts in their colours."""
+        parts: list[Text] = []
+        end = 0
+        for match in _QUOTED.finditer(text):
+            number = self._number(match[1])
+            if number is not None:
+                parts += _coloured(text, spans, end, match.start(1))
+                parts.append(Text('<span class="layout" tabindex="0" data-p="{}">{}</span>').format(number, match[1]))
+                end = match.end(1)
+        return Text("").join([*parts, *_coloured(text, spans, end, len(text))])
+
+    def _number(self, text: str) -> int | None:
+        """The number of a layout's picture; None if it has none."""
+        if text not in self._numbers:
+            svg = self._svg(text)
+            self._numbers[text] = None if svg is None else len(self.drawn)
+            if svg is not None:
+                self.drawn.append((text, Text(svg)))  # its texts are escaped where it is drawn
+        return self._numbers[text]
+
+    def _svg(self, text: str) -> str | None:
+        try:
+            layout = parse_layout(text)
+            if not is_fully_static(layout.shape) or size(layout) > min(MAX_SIZE, MAX_CELLS - self._cells):
+                return None
+            self._cells += size(layout)
+            return picture(layout).svg()
+        except LayoutError:
+            return None
+
 
 MAX_PARTS = 3
 """The most launches and kernels that have headlines."""
