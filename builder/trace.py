@@ -195,7 +195,7 @@ class DeferredArgument(NamedTuple):
     """An argument that is made of its `values`, which are parameters, as soon as these have values in the kernel."""
 
     make: Callable[[list[Any]], object]
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class Traced:
     kernel: str
     bounds: LaunchBounds
     source: Source
-    texts: Mapping[str, Callable[..., Any]] = field(default_factory=lambda: MappingProxyType({}))
+    texts: Mapping[str, Callable[..., object]] = field(default_factory=lambda: MappingProxyType({}))
     captured: Mapping[str, SSAValue] = field(default_factory=lambda: MappingProxyType({}))
 
 

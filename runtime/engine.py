@@ -274,7 +274,7 @@ class RunResult:
     seconds: float
     output: str = ""
     counters: Counters = field(default_factory=Counters)
-    exact: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    exact: Mapping[str, object] = field(default_factory=dict[str, Any])
 
     def __repr__(self) -> str:
         """One line, as a notebook shows the result of a launch."""

@@ -99,7 +99,7 @@ class _Compiled:
 
 def _parts(launcher: object) -> tuple[Any, Any]:
     """The kernel and the grid of `kernel[grid]`, which is a function of Triton's."""
-    nonlocals: Mapping[str, Any] = inspect.getclosurevars(launcher).nonlocals if inspect.isfunction(launcher) else {}
+    nonlocals: Mapping[str, object] = inspect.getclosurevars(launcher).nonlocals if inspect.isfunction(launcher) else {}
     if not {"self", "grid"} <= set(nonlocals):
         raise TilefoldError(
             Code.RUN_LAUNCH, "this is not a launch of a Triton kernel", "write check(kernel[grid], ...)"
@@ -107,7 +107,7 @@ def _parts(launcher: object) -> tuple[Any, Any]:
     return nonlocals["self"], nonlocals["grid"]
 
 
-def _configured(kernel: Any, args: tuple[object, ...], given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _configured(kernel: Any, args: tuple[object, ...], given: dict[str, object]) -> tuple[Any, dict[str, Any]]:
     """The function in a kernel that is autotuned or has heuristics, with the values that these give."""
     while not hasattr(kernel, "params"):
         if hasattr(kernel, "configs"):

@@ -31,7 +31,7 @@ def _range(*arguments: Any, **hints: Any) -> Any:
     return make_range(*arguments, **hints) if dynamic else range(*arguments)  # which a `for` of the kernel takes, too
 
 
-def _extreme(name: str, function: Callable[..., object]) -> Callable[..., Any]:
+def _extreme(name: str, function: Callable[..., object]) -> Callable[..., object]:
     def extreme(*arguments: object, **options: object) -> Any:
         given: list[Any] = list(arguments)
         if len(given) == 1 and isinstance(given[0], Vec) and not options:
@@ -66,7 +66,7 @@ def _quantifier(
     return quantifier
 
 
-def _convert(function: Callable[..., object], kind: str) -> Callable[..., Any]:
+def _convert(function: Callable[..., object], kind: str) -> Callable[..., object]:
     def converted(*arguments: object, **options: object) -> Any:
         given = list(arguments)
         if len(given) == 1 and isinstance(given[0], Vec) and kind != "bool":

@@ -48,12 +48,12 @@ class _Step:
     """
 
     op: Any
-    operands: tuple[Any, ...]
+    operands: tuple[object, ...]
     properties: tuple[tuple[str, Attribute], ...]
     pattern: Any
     type: Any
 
-    def taken(self, source: SSAValue | None, leaves: list[Any]) -> SSAValue:
+    def taken(self, source: SSAValue | None, leaves: list[object]) -> SSAValue:
         """The view of a tensor at the coordinate of the next `leaves`, which are taken from the list."""
         properties = dict(self.properties)
         coords: list[SSAValue] = []
@@ -159,7 +159,7 @@ class Decomposed:
 
     value: Any
     key: Any
-    parts: tuple[Any, ...]
+    parts: tuple[object, ...]
 
     @classmethod
     def of(cls, value: Any, strategy: Strategy = "coordinates") -> "Decomposed | None":
@@ -234,7 +234,7 @@ def _view(tensor: AnyTensor, strategy: Strategy) -> Decomposed | None:
     coordinates, after the number of the tensor where there are several, or its address where that is a number.
     """
     steps: list[_Step] = []
-    leaves: list[Any] = []
+    leaves: list[object] = []
     ssa: SSAValue | None = tensor.ssa
     while ssa is not None and isinstance(op := ssa.owner, _VIEWS):
         given = [Int(x, Index, range=(0, MOST)) for x in getattr(op, _COORDS, ())]
@@ -242,7 +242,7 @@ def _view(tensor: AnyTensor, strategy: Strategy) -> Decomposed | None:
         if isinstance(coord := op.properties.get("coord"), CoordAttr):
             values, given = iter(given), []
 
-            def convert(leaf: Any, given: list[Any] = given, values: Any = values) -> Any:
+            def convert(leaf: Any, given: list[object] = given, values: Any = values) -> Any:
                 if leaf is not None:
                     given.append(next(values) if isinstance(leaf, Unknown) else leaf)
                 return leaf if leaf is None else 1

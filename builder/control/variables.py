@@ -113,7 +113,7 @@ class Global:
     """A container in a global variable, whose parts are set. It always has a value."""
 
     name: str
-    names: dict[str, Any]
+    names: dict[str, object]
     is_stable: bool = False
 
     def get(self) -> object:

@@ -3,8 +3,6 @@
 fields of bits, products of other widths, sums that saturate, functions of three words, lanes as masks.
 """
 
-from typing import Any
-
 from ...base.errors import Code, TilefoldError
 from ...layout.algebra.inttuple import unflatten
 from ..scalars.casts import common_type
@@ -191,13 +189,13 @@ class FastDivmodDivisor(Stateful):
     def __new_from_mlir_values__(self, values: list[Value]) -> "FastDivmodDivisor":
         return FastDivmodDivisor(values[0])
 
-    def __rfloordiv__(self, x: Any) -> Any:
+    def __rfloordiv__(self, x: Operand) -> Operand:
         return x // self.divisor
 
-    def __rmod__(self, x: Any) -> Any:
+    def __rmod__(self, x: Operand) -> Operand:
         return x % self.divisor
 
-    def __rdivmod__(self, x: Any) -> tuple[Any, Any]:
+    def __rdivmod__(self, x: Operand) -> tuple[Operand, Operand]:
         return x // self.divisor, x % self.divisor
 
 

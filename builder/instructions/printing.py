@@ -17,6 +17,7 @@ from ...layout.algebra.core import Layout, size
 from ...layout.algebra.inttuple import leaves
 from ...layout.text.printing import plain_style, print_layout_lines
 from ..scalars.dtypes import Boolean, DType, Float32, Float64, Int32, Int64
+from ..scalars.operators import Operand
 from ..scalars.values import Scalar, Value, as_value, convert, is_scalar
 from ..tensors.address_space import AddressSpace
 from ..tensors.coordinates import check_static, show_layout
@@ -54,7 +55,7 @@ def _print_coordinates(tensor: CoordTensor, text: str) -> None:
     piece = max(MAX_VALUES // len(list(leaves(tensor.ir_type.start.data))), 1)
     for row in elements_in_print_order(layout):
         for start in range(0, len(row), piece):
-            printed: list[Any] = []
+            printed: list[object] = []
             texts = [f"  {_format_part(tensor[coord], printed)}" for coord in row[start : start + piece]]
             end = "\n" if start + piece >= len(row) else ""
             _emit_printf("".join(texts) + end, printed)
@@ -97,7 +98,7 @@ def printf(format: object, *values: object, end: str = "\n") -> None:
             raise TilefoldError(
                 Code.BUILD_VALUE, f"the format has {len(parts) - 1} {{}}, but {len(given)} values follow"
             )
-        printed: list[Any] = []
+        printed: list[object] = []
         texts = [_format_part(value, printed) for value in given]
         format = "".join(part + text for part, text in zip(parts, [*texts, ""], strict=True))
         given = printed
@@ -149,7 +150,7 @@ def _widen_for_print(value: Scalar, conversion: str) -> SSAValue:
     return _in_width(value, conversion).ssa
 
 
-def _in_width(value: Any, conversion: str) -> Any:
+def _in_width(value: Operand, conversion: str) -> Operand:
     if value.dtype.kind == "float":
         return value if value.dtype == Float64 else convert(value, Float32)
     return convert(value, Int64 if conversion.startswith("ll") else Int32)

@@ -2,13 +2,12 @@
 """Instructions beside multiplications into tensor memory: its allocation, waits for loads and stores, and commits (PTX
 ISA, tcgen05; sm_100a and sm_103a)."""
 
-from typing import Any
-
 from ...base.errors import Code, TilefoldError
 from ...base.spaces import TMEM
 from ...dialects import ptx
 from ...dialects.ptx.tcgen05.memory import MAX_COLUMNS, MIN_COLUMNS
 from ..scalars.dtypes import Int32, Uint16, as_dtype
+from ..scalars.operators import Operand
 from ..scalars.values import Int, convert
 from ..tensors.nvgpu import CtaGroup
 from ..tensors.tensors import Pointer, Tensor, address_of, pointed, tensor_at
@@ -75,7 +74,7 @@ def fence_view_async_tmem_store() -> None:
     emit(ptx.TensorWaitOp("st"))
 
 
-def commit(mbar_ptr: object, mask: Any = None, cta_group: CtaGroup = CtaGroup.ONE) -> None:
+def commit(mbar_ptr: object, mask: Operand = None, cta_group: CtaGroup = CtaGroup.ONE) -> None:
     """Arrives at an mbarrier once the multiplications and the copies to tensor memory are complete that the thread has
     issued; with a mask, at the mbarriers at this place in the blocks of the cluster that its bits name (PTX ISA,
     tcgen05.commit). One thread of a warp that calls it executes it.

@@ -5,10 +5,12 @@
 
 from typing import Any
 
+from ...layout.algebra.integers import AnyTuple
 from ..control.control_functions import if_
 from ..instructions import arch, cluster
 from ..instructions.mbarriers import mbarrier_arrive
 from ..instructions.warp import elect_one
+from ..scalars.operators import Operand
 from ..tensors.tensors import Address
 from ..tracing.attributes import Stateful
 from . import barriers
@@ -26,7 +28,7 @@ class AdvancingPipeline(Stateful):
         self.producer_state = make_pipeline_state(PipelineUserType.Producer, raw_pipeline.num_stages)
         self.consumer_state = make_pipeline_state(PipelineUserType.Consumer, raw_pipeline.num_stages)
 
-    def producer_acquire_and_get_stage(self) -> tuple[Address, Any]:
+    def producer_acquire_and_get_stage(self) -> tuple[Address, Operand]:
         """Waits until the next stage is empty; its mbarrier, and its index."""
         self.raw_pipeline.producer_acquire(self.producer_state)
         return self.raw_pipeline.producer_get_barrier(self.producer_state), self.producer_state.index
@@ -40,7 +42,7 @@ class AdvancingPipeline(Stateful):
         self.producer_commit()
         self.producer_state.advance()
 
-    def consumer_wait_and_get_stage(self) -> tuple[Address, Any]:
+    def consumer_wait_and_get_stage(self) -> tuple[Address, Operand]:
         """Waits until the next stage is full; its mbarrier, and its index."""
         self.raw_pipeline.consumer_wait(self.consumer_state)
         return self.raw_pipeline.producer_get_barrier(self.consumer_state), self.consumer_state.index
@@ -73,7 +75,7 @@ class TMAToUMMAPipeline(AdvancingPipeline):
         num_stages: int,
         mma_operation_type: object = None,
         tma_operation_type: object = None,
-        cluster_layout_vmnk: Any = None,
+        cluster_layout_vmnk: AnyTuple = None,
     ) -> "TMAToUMMAPipeline":
         """A pipeline of `num_stages` stages for a block, or the blocks of a cluster (V,M,N,K). The layout says whether
         a pair multiplies, so the kinds of operations change nothing.
@@ -99,7 +101,7 @@ class UMMAtoAsyncPipeline(AdvancingPipeline):
         consumer_arv_count: int,
         mma_operation_type: object = None,
         consumer: object = None,
-        cluster_layout_vmnk: Any = None,
+        cluster_layout_vmnk: AnyTuple = None,
     ) -> "UMMAtoAsyncPipeline":
         """A pipeline of `num_stages` stages, each of which `consumer_arv_count` threads of all blocks that multiply
         together release.
@@ -127,7 +129,7 @@ class TMAStorePipeline(Stateful):
         self.stages, self.arv_count, self.barrier_id, self.tma_warp_id = stages, arv_count, barrier_id, tma_warp_id
         self.index: Any = 0
 
-    def get_index(self) -> Any:
+    def get_index(self) -> Operand:
         """The index of the stage."""
         return self.index
 

@@ -14,6 +14,7 @@ from ..instructions.math import where
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init_named, mbarrier_wait
 from ..instructions.warp import elect_one, is_elected
 from ..scalars.dtypes import Int64
+from ..scalars.operators import Operand
 from ..tensors.address_space import AddressSpace
 from ..tensors.allocation import make_smem_tensor
 from ..tensors.layouts import size
@@ -30,7 +31,7 @@ class NamedBarrier(Composite):
     uses barrier 0. The number may be a value that is the same in all threads of a warp.
     """
 
-    barrier_id: Any
+    barrier_id: Operand
     num_threads: int
 
     def __post_init__(self) -> None:
@@ -40,7 +41,7 @@ class NamedBarrier(Composite):
             )
 
     @classmethod
-    def create(cls, barrier_id: Any, num_threads: int) -> Self:
+    def create(cls, barrier_id: Operand, num_threads: int) -> Self:
         """The barrier of a number for as many threads."""
         return cls(barrier_id, num_threads)
 
@@ -60,7 +61,7 @@ class NamedBarrier(Composite):
         arch.barrier_arrive(barrier_id=self.barrier_id, number_of_threads=self.num_threads)
 
 
-def sync(barrier_id: Any = 0) -> None:
+def sync(barrier_id: Operand = 0) -> None:
     """Waits until all threads of the block have reached a barrier."""
     arch.barrier(barrier_id=barrier_id)
 
@@ -214,7 +215,7 @@ def once_a_warp(action: Callable[[], object]) -> None:
     if_(elect_one(), action)
 
 
-def wait(at: Address, parity: Any, token: Any = None, scope: str | None = None) -> None:
+def wait(at: Address, parity: Operand, token: Operand = None, scope: str | None = None) -> None:
     """Waits for the phase of a parity, unless a token of `cute.arch.mbarrier_try_wait` says that it is complete."""
     if token is None:
         mbarrier_wait(at, parity, scope)

@@ -20,6 +20,7 @@ from ..instructions.math import where
 from ..instructions.tensor_core import fence_view_async_tmem_load
 from ..instructions.warp import elect_one
 from ..scalars.dtypes import Boolean
+from ..scalars.operators import Operand
 from ..tensors.allocation import basic_copy_if, make_rmem_tensor
 from ..tensors.blackwell import get_smem_store_op, get_tmem_load_op
 from ..tensors.copies import TiledCopy, copy, make_tiled_copy_D
@@ -59,7 +60,7 @@ def transform_partitioned_tensor_layout(tensor: object) -> Any:
 
 
 def epilogue_tmem_copy_and_partition(
-    gemm: Any, tidx: object, tAcc: Tensor, gC_mnl: Tensor | CoordTensor, epi_tile: Any, use_2cta_instrs: bool
+    gemm: Any, tidx: object, tAcc: Tensor, gC_mnl: Tensor | CoordTensor, epi_tile: AnyTuple, use_2cta_instrs: bool
 ) -> tuple[TiledCopy, Tensor, Tensor]:
     """The load of an epilogue's tiles from tensor memory, a thread's part of the accumulators,
     (T2R,T2R_M,T2R_N,EPI_M,EPI_N,STAGE), and its registers for a tile. `tAcc` (M,N,STAGE) and `gC_mnl` (M,N,...) are
@@ -89,15 +90,15 @@ def epilogue_smem_copy_and_partition(
 
 def epilogue_tma_store(
     gemm: Any,
-    epi_tidx: Any,
-    warp_idx: Any,
+    epi_tidx: Operand,
+    warp_idx: Operand,
     tma_atom_c: TmaAtom,
     tCtAcc_base: Tensor,
     sC: Tensor,
     tCgC: CoordTensor,
-    epi_tile: Any,
-    num_tiles_executed: Any,
-    epilogue_op: Callable[[Any], Any],
+    epi_tile: AnyTuple,
+    num_tiles_executed: Operand,
+    epilogue_op: Callable[[Any], object],
     mma_tile_coord_mnl: tuple[object, object, object],
     acc_consumer_state: PipelineState,
     acc_pipeline: PipelineUmmaAsync,
@@ -142,11 +143,11 @@ def epilogue_tma_store(
 
 def epilogue(
     gemm: Any,
-    epi_tidx: Any,
+    epi_tidx: Operand,
     tCtAcc_base: Tensor,
     tCgC: Tensor,
-    epi_tile: Any,
-    epilogue_op: Callable[[Any], Any],
+    epi_tile: AnyTuple,
+    epilogue_op: Callable[[Any], object],
     mma_tile_coord_mnl: tuple[object, object, object],
     acc_consumer_state: PipelineState,
     acc_pipeline: PipelineUmmaAsync,
@@ -204,7 +205,7 @@ def _first(partitioned: Any) -> Any:
     return partitioned[(None, None, None, *[0] * (partitioned.rank - 3))]
 
 
-def _of_stage(partitioned: Any, *stage: Any) -> Any:
+def _of_stage(partitioned: Any, *stage: Operand) -> Any:
     """A thread's part of the epilogue's tiles of one stage or tile of a block, with one mode for all of them."""
     return group_modes(partitioned[(*[None] * _SUBTILES, *stage)], 3, _SUBTILES)
 

@@ -8,6 +8,7 @@ from ..control.control_functions import if_
 from ..instructions import arch, mbarriers
 from ..instructions.tensor_core import commit
 from ..instructions.warp import elect_one
+from ..scalars.operators import Operand
 from ..scalars.values import Bool
 from ..tensors.nvgpu import CtaGroup
 from ..tensors.tensors import Address, Pointer, Tensor
@@ -51,11 +52,11 @@ class MbarrierArray:
         """The same mbarriers for another kind of work."""
         return replace(self, agent=(new_op_type, self.agent[1]), is_made=True)
 
-    def get_barrier(self, index: Any) -> Pointer:
+    def get_barrier(self, index: Operand) -> Pointer:
         """The pointer to an mbarrier."""
         return self._bars().iterator + (index + self.first)
 
-    def place(self, index: Any) -> Address:
+    def place(self, index: Operand) -> Address:
         """The address of an mbarrier."""
         return self._bars().ptr(index + self.first if self.first else index)
 
@@ -72,7 +73,7 @@ class MbarrierArray:
         else:
             self.arrive_mbarrier(index, dst)
 
-    def arrive_mbarrier(self, index: Any, dst_rank: Any = None) -> None:
+    def arrive_mbarrier(self, index: Operand, dst_rank: Operand = None) -> None:
         """The thread arrives, in the own block or in that of a rank."""
         mbarriers.mbarrier_arrive(self.get_barrier(index), dst_rank)
 
@@ -88,7 +89,7 @@ class MbarrierArray:
         """The thread arrives, and bytes of copies are expected."""
         self.arrive_and_expect_tx_with_dst(index, tx_count)
 
-    def arrive_and_expect_tx_with_dst(self, index: object, tx_count: Any, dst: Any = None) -> None:
+    def arrive_and_expect_tx_with_dst(self, index: object, tx_count: Operand, dst: Any = None) -> None:
         """The thread arrives, and bytes of copies are expected, in the own block or in that of a rank. In
         a pipeline one thread of the warp does.
         """
@@ -96,15 +97,15 @@ class MbarrierArray:
         is_one = elect_one() if self.of_warps else True
         if_(is_one, lambda: mbarriers.mbarrier_arrive_and_expect_tx(at, tx_count, dst))
 
-    def try_wait(self, index: Any, phase: Any) -> Bool:
+    def try_wait(self, index: Operand, phase: Operand) -> Bool:
         """Whether the phase of a parity has ended, after a short wait at most."""
         return mbarriers.mbarrier_try_wait(self.get_barrier(index), phase)
 
-    def test_wait(self, index: Any, phase: Any) -> Bool:
+    def test_wait(self, index: Operand, phase: Operand) -> Bool:
         """Whether the phase of a parity has ended."""
         return mbarriers.mbarrier_test_wait(self.get_barrier(index), phase)
 
-    def wait(self, index: Any, phase: Any) -> None:
+    def wait(self, index: Operand, phase: Operand) -> None:
         """Waits until the phase of a parity has ended."""
         mbarriers.mbarrier_wait(self.get_barrier(index), phase)
 

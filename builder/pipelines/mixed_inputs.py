@@ -11,6 +11,7 @@ from typing import Any
 from ...base.errors import Code, TilefoldError
 from ...layout.algebra.coalesce import filter_zeros
 from ...layout.algebra.core import Layout, LayoutLike, plain_layout
+from ...layout.algebra.integers import AnyTuple
 from ...layout.algebra.inttuple import product
 from ..scalars.dtypes import DType
 from ..tensors import nvgpu
@@ -96,7 +97,7 @@ def _unswizzled(layout: Layout) -> LayoutLike:
 
 
 def get_gmem_layout_scale(
-    a_shape: Any, scale_granularity_m: int, scale_granularity_k: int, scale_major_mode: OperandMajorMode
+    a_shape: AnyTuple, scale_granularity_m: int, scale_granularity_k: int, scale_major_mode: OperandMajorMode
 ) -> Layout:
     """The layout of the scales in global memory by the coordinates (M,K,L) of A:
     ((granularity,scales),(granularity,scales),L).
@@ -121,7 +122,7 @@ def get_tma_atom_kind(mcast: bool, use_2cta_instrs: bool, is_b: bool) -> nvgpu.C
 
 
 def get_copy_atom_a_transform(
-    mma_dtype: DType, use_2cta_instrs: bool, transform_a_source: OperandSource, a_smem_shape: Any, a_dtype: DType
+    mma_dtype: DType, use_2cta_instrs: bool, transform_a_source: OperandSource, a_smem_shape: AnyTuple, a_dtype: DType
 ) -> CopyAtom:
     """The copy atom that stores the converted A: a row's elements of one instruction to tensor memory, or 16 bytes to
     shared memory.
@@ -133,7 +134,11 @@ def get_copy_atom_a_transform(
 
 
 def scale_tma_partition(
-    tCsS: Tensor, tCgS: CoordTensor, tma_atom_s: TmaAtom, block_in_cluster_coord_vmnk: Any, scale_cta_layout: Any
+    tCsS: Tensor,
+    tCgS: CoordTensor,
+    tma_atom_s: TmaAtom,
+    block_in_cluster_coord_vmnk: AnyTuple,
+    scale_cta_layout: AnyTuple,
 ) -> tuple[Tensor, CoordTensor]:
     """The scales of a block's tiles as the instructions of their TMA copy, each scale once: ((TMA,TMA_Iter),STAGE)
     and ((TMA,TMA_Iter),M,K,L).
@@ -219,7 +224,7 @@ class _Results:
     c_layout: LayoutEnum
     c_dtype: DType
     acc_dtype: DType
-    cta_tile_shape_mnk: Any = None
+    cta_tile_shape_mnk: AnyTuple = None
 
 
 def epilog_tmem_copy_and_partition(

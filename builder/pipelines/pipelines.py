@@ -6,7 +6,7 @@ A stage has two mbarriers. The producer arrives at `full` when the stage is, and
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import StringAttr
 
@@ -22,6 +22,7 @@ from ..instructions.mbarriers import (
     mbarrier_try_wait,
 )
 from ..instructions.warp import elect_one
+from ..scalars.operators import Operand
 from ..scalars.values import Bool
 from ..tensors.tensors import Address, Pointer, Tensor
 from . import barriers
@@ -57,8 +58,8 @@ class Stages(Nameable):
     sync_object_full: MbarrierArray
     sync_object_empty: MbarrierArray
     num_stages: int
-    producer_mask: Any
-    consumer_mask: Any
+    producer_mask: Operand
+    consumer_mask: Operand
     mbarriers: Mbarriers | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def take_name(self, name: str) -> None:
@@ -104,7 +105,7 @@ class Stages(Nameable):
     def _empty(self, state: PipelineState) -> Address:
         return self.sync_object_empty.place(self._stage(state))
 
-    def _stage(self, state: PipelineState) -> Any:
+    def _stage(self, state: PipelineState) -> Operand:
         stages = getattr(state, "stages", 0)  # a class of the program's has only an index and a phase
         if stages > self.num_stages:  # one of fewer uses the first ones
             problem = f"the state has {stages} stages, but the pipeline has {self.num_stages}"
@@ -254,7 +255,7 @@ class PipelineTmaAsync(CountedStages):
     warp arrives when the warp is done. So the groups' sizes are numbers of warps.
     """
 
-    is_signalling_thread: Any
+    is_signalling_thread: Operand
     peers: Peers | None = field(default=None, kw_only=True)
     consumers: CooperativeGroup | None = field(default=None, kw_only=True)
 
@@ -298,7 +299,7 @@ class PipelineTmaAsync(CountedStages):
         return replace(made, transactions=Transactions(tx_count), peers=peers, consumers=consumer_group)
 
     @staticmethod
-    def init_empty_barrier_arrive_signal(cta_layout_vmnk: Layout, tidx: object) -> tuple[Any, Any]:
+    def init_empty_barrier_arrive_signal(cta_layout_vmnk: Layout, tidx: object) -> tuple[Operand, Operand]:
         """The rank of the block that a thread signals when its warp is done with a stage, and whether it does: lane i
         of a warp signals block i, whatever `tidx`. For pipelines that programs make of their parts.
         """

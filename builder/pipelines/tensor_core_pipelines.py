@@ -18,6 +18,7 @@ from ..instructions import arch, cluster
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_arrive_and_expect_tx, mbarrier_try_wait
 from ..instructions.tensor_core import commit
 from ..instructions.warp import elect_one
+from ..scalars.operators import Operand
 from ..scalars.values import Bool
 from ..tensors.nvgpu import CtaGroup
 from ..tensors.tensors import Address, Pointer, Tensor
@@ -67,16 +68,16 @@ class MmaCluster:
         """Whether the block issues multiplications."""
         return cluster.block_idx_in_cluster() % PAIR == 0 if self.is_paired else True
 
-    def leader(self) -> Any:
+    def leader(self) -> Operand:
         """The rank of the block of the pair that issues them; None where each block does."""
         rank = cluster.block_idx_in_cluster()
         return rank - rank % PAIR if self.is_paired else None
 
-    def pair(self) -> Any:
+    def pair(self) -> Operand:
         """The mask of the blocks that multiply together; None for a block by itself."""
         return None if not self.is_paired else PAIR + 1 << self.leader()
 
-    def sharing(self, modes: tuple[int, int]) -> Any:
+    def sharing(self, modes: tuple[int, int]) -> Operand:
         """The mask of the blocks whose copies fill stages of this block, or of its pair: those along N, which share A,
         and along M, which share B, as `modes` (M, N) say; None for a block by itself.
         """
@@ -128,7 +129,7 @@ class _TensorCoreStages(Stages):
         return replace(made, mma_cluster=blocks)
 
     @property
-    def is_leader_cta(self) -> Any:
+    def is_leader_cta(self) -> Operand:
         """Whether the block issues the multiplications of its pair; True for a block by itself."""
         return self.mma_cluster.leads()
 

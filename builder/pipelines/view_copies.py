@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from ...base.errors import Code, TilefoldError
 from ...layout.algebra.core import ComposedLayout, LayoutLike
+from ...layout.algebra.integers import AnyTuple
 from ..control.control_functions import if_
 from ..instructions import cluster
 from ..instructions.cluster import block_idx_in_cluster
@@ -50,7 +51,7 @@ class OperandTile:
     """The values of a block's tile of an operand: the tile (M,N,K) of those that multiply together, and their MMA."""
 
     operand: Operand
-    tiler: Any
+    tiler: AnyTuple
     tiled_mma: TiledMma
 
 
@@ -204,7 +205,7 @@ def block_copy(
     whole tile. TilefoldError (E5002) for another one, and for pairs
     of blocks (`use_2cta_mma_inst`).
     """
-    coord: Any = 0
+    coord: AnyTuple = 0
     blocks, mask = 1, None
     if tma_multicast is not None and atom.type.multicast.data > 1:
         coord, blocks, mask = _multicast(**tma_multicast)

@@ -8,9 +8,11 @@ from ...base.errors import Code, TilefoldError
 from ...base.spaces import RMEM, space_named, tensor_spaces
 from ...dialects.tile.fragments import FRAGMENT_ALIGN
 from ...layout.algebra.core import Layout, make_ordered_layout
+from ...layout.algebra.integers import AnyTuple
 from ..control.control_functions import for_
 from ..instructions.printing import printf
 from ..scalars.dtypes import DType, as_dtype
+from ..scalars.operators import Operand
 from ..tensors.coordinates import as_tuple
 from ..tensors.fragments import Vec
 from ..tensors.raw_pointers import RawPointer
@@ -111,7 +113,7 @@ class Array:
     def _is_open(self) -> bool:
         return self.tensor.ir_type.layout.data == Layout(1, 0)
 
-    def __getitem__(self, index: object) -> Any:
+    def __getitem__(self, index: object) -> Operand:
         part = _from_and_count(index)
         if part is not None:
             return self.load(*part)
@@ -160,7 +162,7 @@ class Array:
         extents = [extent if max_elements is None else min(extent, max_elements) for extent in self.shape]
         strides = [prod(extents[mode + 1 :]) for mode in range(len(extents))]
 
-        def print_element(number: Any) -> None:
+        def print_element(number: Operand) -> None:
             place = tuple(number // stride % extent for stride, extent in zip(strides, extents, strict=True))
             printf("{}: {}", place, self[place])
 
@@ -178,7 +180,7 @@ def make_array_view(tensor: Tensor) -> Array:
     return Array.of(tensor)
 
 
-def _row_major(extents: tuple[Any, ...]) -> Layout:
+def _row_major(extents: tuple[AnyTuple, ...]) -> Layout:
     order = tuple(range(len(extents), 0, -1))
     return make_ordered_layout(extents, order) if len(extents) != 1 else Layout(prod(extents), 1)
 
@@ -195,5 +197,5 @@ def _keeps_modes(index: object) -> bool:
     return any(part is None or isinstance(part, slice) for part in as_tuple(index))
 
 
-def _vector(mask: object) -> Any:
+def _vector(mask: object) -> Operand:
     return mask.tensor.load() if isinstance(mask, Array) else mask

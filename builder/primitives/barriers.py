@@ -7,6 +7,7 @@ from ...base.errors import Code, TilefoldError
 from ...dialects import ptx
 from ..instructions import arch, cluster, mbarriers, warp
 from ..scalars.dtypes import Boolean, Int32, Int64
+from ..scalars.operators import Operand
 from ..scalars.values import Scalar, convert, wrap
 from ..tensors.raw_pointers import Address, RawPointer
 from ..tensors.tensors import Pointer, Tensor, address_of
@@ -55,7 +56,7 @@ def griddepcontrol(kind: GridDepAction) -> None:
     (arch.griddepcontrol_wait if wait else arch.griddepcontrol_launch_dependents)()
 
 
-def elect_sync(membermask: object = warp.FULL_MASK) -> Any:
+def elect_sync(membermask: object = warp.FULL_MASK) -> Operand:
     """Whether this is the one lane of the mask that is chosen (sm_90)."""
     return warp.elect_one(membermask)
 
@@ -73,7 +74,9 @@ def barrier_cta_arrive(barrier_id: int, thread_count: int) -> None:
     arch.barrier_arrive(barrier_id=barrier_id, number_of_threads=thread_count)
 
 
-def barrier_cta_red(predicate: Scalar, barrier_id: int = 0, kind: str = "or", thread_count: int | None = None) -> Any:
+def barrier_cta_red(
+    predicate: Scalar, barrier_id: int = 0, kind: str = "or", thread_count: int | None = None
+) -> Operand:
     """Does `barrier_cta_sync`, and returns whether a predicate holds in one (`or`), in all (`and`), or in how many
     (`popc`) of the threads that meet.
     """
@@ -92,7 +95,7 @@ def mapa(pointer: object, cta_rank: Any) -> RawPointer:
     return RawPointer(cluster.mapa(Tensor(first.ssa, first.element_type), cta_rank))
 
 
-def mbarrier_init(bar: Any, count: Any) -> None:
+def mbarrier_init(bar: Any, count: Operand) -> None:
     """Makes eight bytes of shared memory an mbarrier whose phases end with `count` arrivals."""
     mbarriers.mbarrier_init(address(bar), count)
 
@@ -102,7 +105,9 @@ def mbarrier_inval(bar: object) -> None:
     emit(ptx.MbarrierInvalOp(address(bar).ssa))
 
 
-def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, relaxed: bool = False, *, count: Scalar = 1) -> Any:
+def mbarrier_arrive(
+    bar: object, scope: MemScope = MemScope.CTA, relaxed: bool = False, *, count: Scalar = 1
+) -> Operand:
     """Arrives at an mbarrier of the block, and returns the state, which names the phase; or, by a pointer of `mapa`, at
     one of another block, without a state. With the scope CLUSTER, the other block sees earlier writes; a
     `relaxed` arrival releases no less. A `count` of more than 1 arrives as often, without a state.
@@ -116,17 +121,17 @@ def mbarrier_arrive(bar: object, scope: MemScope = MemScope.CTA, relaxed: bool =
     return None
 
 
-def mbarrier_arrive_expect_tx(bar: Any, tx_count: Any) -> None:
+def mbarrier_arrive_expect_tx(bar: Any, tx_count: Operand) -> None:
     """Makes the phase expect more bytes of asynchronous copies, then arrives."""
     mbarriers.mbarrier_arrive_and_expect_tx(address(bar), tx_count)
 
 
-def mbarrier_expect_tx(bar: Any, tx_count: Any) -> None:
+def mbarrier_expect_tx(bar: Any, tx_count: Operand) -> None:
     """Makes the phase expect more bytes of asynchronous copies."""
     mbarriers.mbarrier_expect_tx(address(bar), tx_count)
 
 
-def mbarrier_try_wait_parity(bar: Any, parity: Any, time_limit: object = None) -> Any:
+def mbarrier_try_wait_parity(bar: Any, parity: Operand, time_limit: object = None) -> Operand:
     """Whether the phase of this parity has ended, after a short wait at most (sm_90): `while not ...: pass`. How long
     that wait is, is the GPU's choice, whatever `time_limit` hints.
     """
@@ -135,12 +140,12 @@ def mbarrier_try_wait_parity(bar: Any, parity: Any, time_limit: object = None) -
 
 def mbarrier_wait_parity(
     bar: Any,
-    parity: Any,
+    parity: Operand,
     wait: MBarrierWait = MBarrierWait.TRY,
     *,
     scope: MBarrierScope = MBarrierScope.CTA,
     order: MemOrder = MemOrder.ACQUIRE,
-) -> Any:
+) -> Operand:
     """Whether the phase of this parity has ended (PTX ISA, mbarrier.try_wait and mbarrier.test_wait). If so, the
     thread sees the writes of the `scope` before the arrivals, also where `order` asks for less.
     """
@@ -148,7 +153,7 @@ def mbarrier_wait_parity(
     return ended(address(bar), parity, "cluster" if scope is MBarrierScope.CLUSTER else None)
 
 
-def mbarrier_complete_tx(bar: Any, tx_count: Any) -> None:
+def mbarrier_complete_tx(bar: Any, tx_count: Operand) -> None:
     """Counts bytes as moved, like an asynchronous copy does."""
     mbarriers.mbarrier_complete_tx(address(bar), tx_count)
 
@@ -160,7 +165,7 @@ def fence_sync_restrict(order: MemOrder) -> None:
     arch.fence_acq_rel_cluster()
 
 
-def mbarrier_try_wait_timelimit(bar: object, state: Scalar, time_limit: object = None) -> Any:
+def mbarrier_try_wait_timelimit(bar: object, state: Scalar, time_limit: object = None) -> Operand:
     """Does `mbarrier_try_wait_parity` for the phase that a state of `mbarrier_arrive` names."""
     return wrap(emit(ptx.MbarrierTryWaitStateOp(address(bar).ssa, convert(state, Int64).ssa)).results[0])
 

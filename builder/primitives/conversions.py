@@ -2,7 +2,7 @@
 """Conversions of two floats at once, and moves of bits and bytes between registers of 32 bits, as primitives."""
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 from xdsl.dialects import arith, vector
 from xdsl.dialects.builtin import IntegerAttr, IntegerType, VectorType, i32
@@ -15,6 +15,7 @@ from ..instructions.bits import bitcast
 from ..instructions.bits import prmt as bytes_of
 from ..instructions.math import maximum, minimum
 from ..scalars.dtypes import Float32, Int32, as_dtype, dtype_of
+from ..scalars.operators import Operand
 from ..scalars.values import Int, Scalar, convert, wrap
 from ..tracing.state import insert_value
 from .enums import CVTPackFloat, FPRoundingMode, PermuteMode, SaturationModeKind
@@ -92,7 +93,7 @@ def convert_and_pack_integer(a: Scalar, b: Scalar, result_type: Attribute, *, is
     return high << _HALF | low & ((1 << _HALF) - 1)
 
 
-def mov_b32(value: Scalar, *, target_type: object) -> Any:
+def mov_b32(value: Scalar, *, target_type: object) -> Operand:
     """The bits of a value of 32 bits as another type. Raises TilefoldError (E5002) for other widths."""
     if as_dtype(target_type).bits != 32:
         raise TilefoldError(

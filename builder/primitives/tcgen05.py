@@ -18,6 +18,7 @@ from ...layout.atoms.tcgen05_shapes import shape_named
 from ...layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind, Swizzling
 from ..scalars.casts import from_vector, in_vector
 from ..scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64, as_dtype
+from ..scalars.operators import Operand
 from ..scalars.values import Int, convert, wrap
 from ..tensors.fragments import load
 from ..tensors.tensor_base import registers
@@ -89,7 +90,7 @@ def make_tmem_ptr(number: object, dtype: object = Float32) -> TmemPointer:
     return TmemPointer(number, dtype)
 
 
-def make_tmem_ptr_from_warp_row_col(base: Any, warp: Any, col: Any, dtype: Any = Float32) -> TmemPointer:
+def make_tmem_ptr_from_warp_row_col(base: Operand, warp: Operand, col: Operand, dtype: DType = Float32) -> TmemPointer:
     """The pointer to elements in the lanes of a warp, by its number, at a column offset from an address."""
     rows = convert(warp, Int32) % WARPS_OF_LANES * WARP << 16
     return TmemPointer(TmemAddr(base).number + rows + convert(col, Int32), dtype)
@@ -197,14 +198,14 @@ def code_of(dtype: object, codes: dict[str, int]) -> int:
     return codes[name]
 
 
-def tcgen05_alloc(ptr: Any, ncols: Any, group: Any = CTAGroup.CTA_1) -> None:
+def tcgen05_alloc(ptr: Any, ncols: Operand, group: Any = CTAGroup.CTA_1) -> None:
     """Allocates columns of tensor memory; their address goes to shared memory (PTX ISA, tcgen05.alloc). A whole warp
     executes it.
     """
     emit(ptx.TensorAllocOp(group_of(group), address(ptr).ssa, convert(ncols, Int32).ssa))
 
 
-def tcgen05_dealloc(tmem_ptr: Any, ncols: Any, group: Any = CTAGroup.CTA_1) -> None:
+def tcgen05_dealloc(tmem_ptr: Any, ncols: Operand, group: Any = CTAGroup.CTA_1) -> None:
     """Frees columns as they were allocated (PTX ISA, tcgen05.dealloc)."""
     emit(ptx.TensorDeallocOp(group_of(group), cell(tmem_ptr), convert(ncols, Int32).ssa))
 
@@ -214,7 +215,9 @@ def tcgen05_relinquish_alloc_permit(group: object = CTAGroup.CTA_1) -> None:
     emit(ptx.TensorRelinquishOp(group_of(group)))
 
 
-def tcgen05_ld(shape: object, tmem_ptr: object, num: int = 1, *, pack: bool = False, offset: int | None = None) -> Any:
+def tcgen05_ld(
+    shape: object, tmem_ptr: object, num: int = 1, *, pack: bool = False, offset: int | None = None
+) -> Operand:
     """Loads `num` units of a shape: the registers as a vector, of floats for a pointer to such of 32 or 16 bits, else
     of Int32 (PTX ISA, tcgen05.ld).
     """
@@ -232,7 +235,9 @@ def tcgen05_ld(shape: object, tmem_ptr: object, num: int = 1, *, pack: bool = Fa
     return load(held)
 
 
-def tcgen05_st(shape: object, tmem_ptr: object, value: Any, *, unpack: bool = False, offset: int | None = None) -> None:
+def tcgen05_st(
+    shape: object, tmem_ptr: object, value: Operand, *, unpack: bool = False, offset: int | None = None
+) -> None:
     """Stores registers, of 32 bits each (PTX ISA, tcgen05.st)."""
     name = shape.value if isinstance(shape, Enum) else str(shape)
     count = getattr(value, "size", None) or len(value)
@@ -246,7 +251,7 @@ def tcgen05_st(shape: object, tmem_ptr: object, value: Any, *, unpack: bool = Fa
     emit(ptx.TensorStoreRegistersOp(name, num, whole, cell(tmem_ptr), packed=unpack, offset=offset))
 
 
-def _word(value: Any) -> SSAValue:
+def _word(value: Operand) -> SSAValue:
     """A value in registers: as it is, or an Int32."""
     ssa: SSAValue | None = getattr(value, "ssa", None)
     return convert(value, Int32).ssa if ssa is None or scalar_bits(ssa.type) not in (16, 32) else ssa
@@ -269,7 +274,7 @@ def tcgen05_mma(
     a: Any,
     b: Any,
     idesc: Any,
-    enable_input_d: Any = True,
+    enable_input_d: Operand = True,
     *,
     collector_op: Any = None,
     a_shift: bool | None = None,
@@ -294,7 +299,7 @@ def tcgen05_mma(
     )  # fmt: skip
 
 
-def tcgen05_commit(mbar: object, multicast_mask: Any = None, group: object = CTAGroup.CTA_1) -> None:
+def tcgen05_commit(mbar: object, multicast_mask: Operand = None, group: object = CTAGroup.CTA_1) -> None:
     """Arrives at an mbarrier, or at those of a mask of blocks, once the work that the thread has issued is complete
     (PTX ISA, tcgen05.commit).
     """

@@ -10,6 +10,7 @@ from typing import Any
 from ...dialects import ptx
 from ...layout.atoms.umma_descriptors import InstructionDescriptor, MmaKind
 from ..scalars.dtypes import Boolean, Int32, Int64
+from ..scalars.operators import Operand
 from ..scalars.values import Int, Scalar, convert
 from ..tracing.state import emit
 from .enums import CTAGroup
@@ -129,7 +130,7 @@ def tcgen05_mma_block_scale(
     a: Scalar,
     b: Scalar,
     idesc: Scalar,
-    enable_input_d: Any = True,
+    enable_input_d: Operand = True,
     scale_a: object = None,
     scale_b: object = None,
     *,

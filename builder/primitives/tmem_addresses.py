@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import ptx
 from ..scalars.dtypes import DType, Float32, Int32, as_dtype
+from ..scalars.operators import Operand
 from ..scalars.values import convert
 from ..tracing.state import emit
 
@@ -24,7 +25,7 @@ class TmemPointer:
         """The address as instructions take it."""
         return emit(ptx.IntToPtrOp(self.number.ssa, 4, ptx.TENSOR)).results[0]
 
-    def __add__(self, columns: Any) -> "TmemPointer":
+    def __add__(self, columns: Operand) -> "TmemPointer":
         return TmemPointer(self.number + convert(columns, Int32), self.dtype)
 
     subview = __add__
@@ -33,7 +34,7 @@ class TmemPointer:
         """Itself, for programs that have an array there."""
         return self
 
-    def toint(self, dtype: DType = Int32) -> Any:
+    def toint(self, dtype: DType = Int32) -> Operand:
         """The address as a number of a type."""
         return convert(self.number, dtype)
 
@@ -47,21 +48,21 @@ class TmemAddr:
         self.number = convert(number.number if isinstance(number, TmemPointer) else number, Int32)
 
     @staticmethod
-    def from_row_col(row: Any, col: Any) -> "TmemAddr":
+    def from_row_col(row: Operand, col: Operand) -> "TmemAddr":
         """The address of a row and a column."""
         return TmemAddr(convert(row, Int32) << 16 | convert(col, Int32))
 
     @property
-    def row_id(self) -> Any:
+    def row_id(self) -> Operand:
         """The row."""
         return self.number >> 16
 
     @property
-    def col_id(self) -> Any:
+    def col_id(self) -> Operand:
         """The column."""
         return self.number & 0xFFFF
 
-    def subview(self, columns: Any) -> "TmemAddr":
+    def subview(self, columns: Operand) -> "TmemAddr":
         """The address some columns further on."""
         return TmemAddr(self.number + convert(columns, Int32))
 

@@ -19,7 +19,7 @@ from ...dialects.gpu import CoordinateOp
 from ...dialects.ptx import CvtOp
 from ..tracing.state import insert_value
 from .dtypes import Boolean, DType, Float32, Int32, Int64, promote
-from .operators import Comparable
+from .operators import Comparable, Operand
 
 Number: TypeAlias = "int | float | bool"
 
@@ -29,7 +29,7 @@ def is_number(x: object) -> TypeGuard[Number]:
     return isinstance(number_of(x), int | float)
 
 
-def number_of(x: Any) -> Any:
+def number_of(x: Operand) -> Operand:
     """A NumPy scalar as a Python number; anything else as it is."""
     if isinstance(x, int | float | Comparable) or not hasattr(x, "__array_interface__"):
         return x

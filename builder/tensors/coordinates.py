@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 from ...base.errors import Code, TilefoldError
 from ...base.printable import shown
 from ...dialects.cute import CoordAttr, LayoutAttr
-from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout
-from ...layout.algebra.integers import Coord, IntTuple, ScaledBasis, Unknown
+from ...layout.algebra.core import AnyLayout, ComposedLayout, Layout, LayoutLike, make_layout
+from ...layout.algebra.integers import AnyTuple, Coord, IntTuple, ScaledBasis, Unknown
 from ...layout.algebra.inttuple import product, show, transform_leaves, wrap
 from ..scalars.values import Int, Value, index_of
 
@@ -23,7 +23,7 @@ def split_coordinate(coord: object) -> tuple[CoordAttr, list[SSAValue]]:
     """
     operands: list[SSAValue] = []
 
-    def convert(part: Any) -> Any:
+    def convert(part: AnyTuple) -> Any:
         if isinstance(part, tuple | list):
             return tuple([convert(inner) for inner in part])  # pyright: ignore[reportUnknownVariableType]
         if part is None or (isinstance(part, slice) and part == slice(None)):
@@ -93,7 +93,7 @@ def as_tuple(coord: Any) -> tuple[Any, ...]:
     return coord if isinstance(coord, tuple) else (coord,)  # pyright: ignore[reportUnknownVariableType]
 
 
-def counted_from_end(coord: Any, tensor: Any) -> Any:
+def counted_from_end(coord: AnyTuple, tensor: Any) -> AnyTuple:
     """A coordinate of a tensor whose negative numbers count from the end of their modes, or of the whole, as Python's
     indices do, with numbers from the beginning in their place. Raises TilefoldError (E5002) for one before
     it, (E0103) for one beyond 64 bits.
@@ -107,7 +107,7 @@ def _is_negative(coord: object) -> bool:
     return type(coord) is int and coord < 0
 
 
-def _from_end(coord: Coord, shape: Any) -> Any:
+def _from_end(coord: Coord, shape: AnyTuple) -> AnyTuple:
     parts, extents = as_tuple(coord), wrap(shape)
     if len(parts) > 1 and len(parts) == len(extents):
         return tuple(map(_from_end, parts, extents))
@@ -159,7 +159,7 @@ def split_layout(layout: LayoutLike) -> tuple[LayoutAttr, list[SSAValue]]:
     return LayoutAttr(Layout(shape, stride)), [*extents, *steps]
 
 
-def split_extents(integers: Any) -> tuple[Any, list[SSAValue]]:
+def split_extents(integers: AnyTuple) -> tuple[AnyTuple, list[SSAValue]]:
     """A tuple of integers with `?` for its values, and these as operands of type `index`."""
     operands: list[SSAValue] = []
 
@@ -181,7 +181,7 @@ def has_value(x: object) -> bool:
     return has_value(x.outer) if isinstance(x, ComposedLayout) else isinstance(x, Value)
 
 
-def as_layout(x: object) -> Any:
+def as_layout(x: object) -> AnyLayout:
     """Converts a function's argument to a layout: a layout itself, or a shape, which stands for its compact layout."""
     return x if isinstance(x, Layout | ComposedLayout) else make_layout(tuples(x))
 
@@ -192,7 +192,7 @@ def check_static(x: object, subject: str) -> None:
         raise TilefoldError(Code.BUILD_RUN_TIME, f"{subject} {show_layout(x)}", "pass the sizes as cute.Constexpr")
 
 
-def tuples(x: Any) -> Any:
+def tuples(x: AnyTuple) -> AnyTuple:
     """`x`, a tree of integers, layouts and None, with tuples in place of its lists and Python's integers in place of
     those of others, such as NumPy's. Raises TilefoldError (E5002) for anything else in it.
     """
@@ -218,7 +218,7 @@ def _within_64_bits(x: int) -> int:
     return x
 
 
-def show_layout(layout: Any) -> str:
+def show_layout(layout: AnyLayout) -> str:
     """A layout or a coordinate as text; a value of the kernel is `?`."""
     if isinstance(layout, Layout):
         return f"{show_layout(layout.shape)}:{show_layout(layout.stride)}"

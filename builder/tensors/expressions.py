@@ -175,7 +175,7 @@ def broadcast(*shapes: Shape) -> Shape:
     """
     rank = max(map(len, shapes))
     padded = [(*(1,) * (rank - len(shape)), *shape) for shape in shapes]
-    result: list[Any] = []
+    result: list[object] = []
     for modes in zip(*padded, strict=True):
         wide = [mode for mode in modes if product(mode) != 1] or [modes[0]]
         if len({product(mode) for mode in wide}) > 1:

@@ -13,8 +13,8 @@ from typing import Any, ParamSpec, TypeVar, cast
 from ... import layout as algebra
 from ...base.errors import Code, TilefoldError
 from ...layout.algebra import coordinates, inttuple
-from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
-from ...layout.algebra.integers import IntTuple, Unknown, ceil_div_int
+from ...layout.algebra.core import AnyLayout, ComposedLayout, Layout, LayoutLike, plain_layout
+from ...layout.algebra.integers import AnyInt, AnyTuple, IntTuple, Unknown, ceil_div_int
 from ...layout.algebra.modes import compose_parts
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, as_dtype
@@ -54,7 +54,7 @@ def make_identity_layout(shape: object) -> Layout:
     return algebra.make_identity_layout(tuples(shape))
 
 
-def make_layout_tv(thr_layout: object, val_layout: object) -> tuple[tuple[Any, ...], Layout]:
+def make_layout_tv(thr_layout: object, val_layout: object) -> tuple[tuple[AnyTuple, ...], Layout]:
     """The tile that threads of `thr_layout` with values of `val_layout` cover, and its layout: (thread, value) to a
     place of the tile. Both layouts map coordinates of the tile to numbers of threads and of values.
     """
@@ -85,7 +85,7 @@ def tile_to_shape(atom: LayoutLike, trg_shape: object, order: object = None) -> 
     return algebra.tile_to_shape(layout_of(atom), tuples(trg_shape), *(() if order is None else (tuples(order),)))
 
 
-def recast_layout(new_type_bits: Any, old_type_bits: Any, src_layout: Any) -> Any:
+def recast_layout(new_type_bits: Any, old_type_bits: Any, src_layout: Any) -> AnyLayout:
     """Converts a layout of elements of one width to elements of another width in the same memory; widths are bits or
     types.
     """
@@ -98,7 +98,7 @@ def size_in_bytes(dtype: object, layout: object) -> int:
     return 0 if layout is None else -(-as_dtype(dtype).bits * cosize(layout) // 8)
 
 
-def round_up(a: Any, b: Any) -> Any:
+def round_up(a: AnyTuple, b: AnyTuple) -> AnyInt:
     """The smallest multiple of `b` that is not less than `a`; for tuples, part by part."""
     if isinstance(a, tuple):
         divisors = (*b, *(1,) * (len(a) - len(b)))  # pyright: ignore[reportUnknownArgumentType]
@@ -106,7 +106,7 @@ def round_up(a: Any, b: Any) -> Any:
     return ceil_div(a, b) * b
 
 
-def repeat_like(x: Any, target: Any) -> Any:
+def repeat_like(x: Any, target: AnyTuple) -> AnyTuple:
     """`x` in place of each integer of a tuple; `x` itself for any other object, such as an element of a tensor."""
     return inttuple.transform_leaves(lambda _: x, tuples(target)) if isinstance(target, tuple | list) else x
 
@@ -116,12 +116,12 @@ def repeat(x: object, n: int) -> Any:
     return x if n == 1 else (x,) * n
 
 
-def repeat_as_tuple(x: object, n: int) -> tuple[Any, ...]:
+def repeat_as_tuple(x: object, n: int) -> tuple[AnyTuple, ...]:
     """`n` times `x` as a tuple."""
     return (x,) * n
 
 
-def assume(src: Any, divby: int | None = None) -> Any:
+def assume(src: AnyTuple, divby: int | None = None) -> AnyInt:
     """An integer that the program promises to be a multiple of `divby`. TilefoldError (E5002) for another number."""
     check_integer("the assumed value", src)
     if divby is None:
@@ -133,19 +133,19 @@ def assume(src: Any, divby: int | None = None) -> Any:
     return src
 
 
-def get_divisibility(x: Any) -> int:
+def get_divisibility(x: AnyInt) -> int:
     """The greatest known divisor of an integer; a static integer is its own."""
     return x.known.div if isinstance(x, Int) else x
 
 
-def unflatten(sequence: Any, profile: IntTuple) -> Any:
+def unflatten(sequence: AnyTuple, profile: IntTuple) -> AnyTuple:
     """The numbers of a sequence in the profile of a tuple; or a layout, whose modes are leaves, in that profile."""
     if isinstance(sequence, Layout | ComposedLayout):
         return algebra.unflatten(sequence, tuples(profile))
     return inttuple.unflatten(tuple(sequence), tuples(profile))
 
 
-def slice_and_offset(coord: object, src: object) -> tuple[Any, Any]:
+def slice_and_offset(coord: object, src: object) -> tuple[AnyTuple, AnyTuple]:
     """The modes of a layout that None keeps, and the index at a coordinate of the others."""
     return algebra.slice_and_offset(tuples(coord), layout_of(src))
 
@@ -179,7 +179,7 @@ def depth(a: object, mode: object = None) -> int:
     return algebra.depth(_shape(a, mode))
 
 
-def cosize(x: object, mode: object = None) -> Any:
+def cosize(x: object, mode: object = None) -> AnyInt:
     """One more than the largest index of a layout or a tensor, or of a mode of it: the elements that it takes in
     memory.
     """
@@ -187,7 +187,7 @@ def cosize(x: object, mode: object = None) -> Any:
     return algebra.cosize(layout if mode is None else get(plain_layout(layout), mode))
 
 
-def ceil_div(input: object, tiler: object) -> Any:
+def ceil_div(input: object, tiler: object) -> AnyTuple:
     """`a / b` rounded up; for tuples, leaf by leaf, of a number by a tuple with the product of it, and of a `SymInt`
     another one (CuTe's ceil_div).
     """
@@ -204,7 +204,7 @@ def ceil_div(input: object, tiler: object) -> Any:
     return tuple([ceil_div(x, y) for x, y in zip(extents, divisors, strict=True)])
 
 
-def shape_div(lhs: object, rhs: object) -> Any:
+def shape_div(lhs: object, rhs: object) -> AnyTuple:
     """The extents left of `lhs` after dividing by `rhs`, from the first mode on (CuTe's shape_div).
 
     Raises `LayoutError` (E0204) where neither of two extents divides the other.
@@ -217,14 +217,14 @@ def product(a: object) -> Any:
     return inttuple.product(tuples(a))
 
 
-def product_like(a: object, target_profile: object) -> Any:
+def product_like(a: object, target_profile: object) -> AnyTuple:
     """The products of the parts of a tuple at the leaves of another one. Raises TilefoldError (E0201) if the tuple is
     shallower.
     """
     return inttuple.product_like(tuples(a), tuples(target_profile))
 
 
-def product_each(a: object) -> tuple[Any, ...]:
+def product_each(a: object) -> tuple[AnyTuple, ...]:
     """The size of each mode of a shape."""
     return inttuple.product_each(tuples(a))
 
@@ -244,7 +244,7 @@ def compatible(a: object, b: object) -> bool:
     return inttuple.compatible(_shape(a, None), _shape(b, None))
 
 
-def crd2crd(coord: object, source: object, target: object) -> Any:
+def crd2crd(coord: object, source: object, target: object) -> AnyTuple:
     """Converts a coordinate of shape `source` to the coordinate of the same element in shape `target`."""
     return coordinates.crd2crd(tuples(coord), tuples(source), tuples(target))
 
@@ -254,7 +254,7 @@ def is_static(x: object) -> bool:
     return not has_value(_laid_out(x))
 
 
-def crd2idx(coord: object, layout: object) -> Any:
+def crd2idx(coord: object, layout: object) -> AnyTuple:
     """The index of a coordinate in a layout, or in the compact layout of a shape."""
     if isinstance(layout, ComposedLayout):
         return layout(tuples(coord))
@@ -262,12 +262,12 @@ def crd2idx(coord: object, layout: object) -> Any:
     return coordinates.crd2idx(tuples(coord), plain.shape, plain.stride)
 
 
-def idx2crd(idx: IntTuple, shape: IntTuple) -> Any:
+def idx2crd(idx: IntTuple, shape: IntTuple) -> AnyTuple:
     """The coordinate of a number that counts a shape colexicographically."""
     return coordinates.idx2crd(idx, tuples(shape))
 
 
-def _shape(x: object, mode: object) -> Any:
+def _shape(x: object, mode: object) -> AnyTuple:
     whole = _laid_out(x)
     if isinstance(whole, Layout | ComposedLayout):
         return _of_mode(whole.shape, mode)
@@ -280,7 +280,7 @@ def _laid_out(x: object) -> Any:
     return layout if isinstance(layout, Layout | ComposedLayout) else x
 
 
-def _of_mode(t: object, mode: object) -> Any:
+def _of_mode(t: object, mode: object) -> AnyTuple:
     return t if mode is None else get(t, mode)
 
 

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from ...base.errors import Code, TilefoldError
 from ...dialects.tile import MmaAtomAttr
 from ..scalars.dtypes import Boolean
+from ..scalars.operators import Operand
 from ..scalars.values import convert
 from ..tracing.attributes import Stateful
 from .tensors import Pointer, Tensor
@@ -55,7 +56,7 @@ class ScaledAtom:
     def __init__(self, atom: MmaAtomAttr, op: object) -> None:
         self.atom, self.op, self.registers = atom, op, RegisterScales()
 
-    def set(self, field: Enum, value: Any) -> None:
+    def set(self, field: Enum, value: Operand) -> None:
         """Sets the scale factors of an operand; see `RegisterScales.set`."""
         self.registers.set(field, value)
 
@@ -71,6 +72,6 @@ class WarpgroupAtom(Stateful):
         self.atom, self.op = atom, op
         self.accumulate: Any = adds_at_first(atom)
 
-    def set(self, field: Enum, value: Any) -> None:
+    def set(self, field: Enum, value: Operand) -> None:
         """Sets `ACCUMULATE` for the following multiplications; see `TiledMma.set`."""
         self.accumulate = value if isinstance(value, bool) else convert(value, Boolean)

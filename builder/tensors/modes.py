@@ -14,6 +14,7 @@ from ...base.errors import Code, TilefoldError
 from ...base.spaces import SMEM
 from ...dialects.tile import CoalesceOp, DomainOffsetOp, GroupModesOp, SelectOp
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike
+from ...layout.algebra.integers import AnyTuple
 from ...layout.algebra.inttuple import dice_tuple, slice_tuple, transform_leaves
 from ...layout.algebra.inttuple import flatten as flatten_tuple
 from ..scalars.values import Int, Value, check_integer, index_of
@@ -161,7 +162,7 @@ def domain_offset(coord: object, tensor: object) -> Any:
     return tensor.view(DomainOffsetOp, [operands], {"coord": attribute})
 
 
-def _may_be_outside(begin: tuple[Any, ...], layout: Layout, is_shared: bool) -> bool:
+def _may_be_outside(begin: tuple[AnyTuple, ...], layout: Layout, is_shared: bool) -> bool:
     """Whether a number of a flat coordinate may be negative, or is beyond the extent of its mode in shared memory."""
     if is_shared and any(
         type(x) is type(extent) is int and x >= extent for x, extent in zip(begin, as_tuple(layout.shape), strict=True)

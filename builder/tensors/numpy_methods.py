@@ -12,6 +12,7 @@ from ...layout.algebra.core import Layout
 from ...layout.algebra.inttuple import wrap
 from ..scalars.arithmetic import binary_type
 from ..scalars.dtypes import as_dtype
+from ..scalars.operators import Operand
 from ..tracing.state import emit
 from .expressions import Expression
 from .tensor_base import registers
@@ -22,7 +23,7 @@ class Reinterpreted:
 
     __slots__ = ()
 
-    def bitcast(self: Any, dtype: object) -> Any:
+    def bitcast(self: Any, dtype: object) -> Operand:
         """The bits of the elements as those of another type, (n,)."""
         element, held = as_dtype(dtype), registers(self.dtype, Layout(self.size, 1))
         for place in range(self.size):
@@ -36,7 +37,7 @@ class Reinterpreted:
         """The type in the IR: a vector of all elements."""
         return VectorType(self.dtype.ir, [self.size])
 
-    def ir_value(self: object) -> Any:
+    def ir_value(self: object) -> Operand:
         """The fragment itself, for programs that pass it to an operation of an IR."""
         return self
 
@@ -50,36 +51,36 @@ class NumpyMethods(Reinterpreted):
 
     __slots__ = ()
 
-    def sum(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def sum(self: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Operand:
         """The sum, in the type of `x + x`: Int32 for predicates and for integers of fewer bits."""
         return self.to(binary_type("add", self, self)).reduce("add", None, _profile(axis, self.rank), keepdims)
 
-    def prod(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def prod(self: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Operand:
         """The product, in the type of `x * x`."""
         return self.to(binary_type("mul", self, self)).reduce("mul", None, _profile(axis, self.rank), keepdims)
 
-    def max(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def max(self: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
         """The greatest element; NaN counts only where there is nothing else, as in `cute.math.max`."""
         return self.to(binary_type("max", self, self)).reduce("max", None, _profile(axis, self.rank), keepdims)
 
-    def min(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def min(self: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Operand:
         """The least element; NaN counts only where there is nothing else, as in `cute.math.min`."""
         return self.to(binary_type("min", self, self)).reduce("min", None, _profile(axis, self.rank), keepdims)
 
-    def any(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def any(self: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
         """Whether an element is true, or other than 0."""
         return _truths(self).reduce("or", None, _profile(axis, self.rank), keepdims)
 
-    def all(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    def all(self: Any, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Any:
         """Whether each element is true, or other than 0."""
         return _truths(self).reduce("and", None, _profile(axis, self.rank), keepdims)
 
 
-def _truths(fragment: Any) -> Any:
+def _truths(fragment: Any) -> Operand:
     return fragment if fragment.dtype.kind == "bool" else fragment != 0
 
 
-def _profile(axis: Any, rank: int) -> tuple[int | None, ...] | int:
+def _profile(axis: int | tuple[int, ...] | None, rank: int) -> tuple[int | None, ...] | int:
     """The profile of a reduction along modes, which count from the end where they are negative; None is all of them."""
     if axis is None:
         return 0

@@ -11,7 +11,7 @@ from ...base.errors import Code, TilefoldError
 from ...layout.algebra.coalesce import coalesce, filter_zeros
 from ...layout.algebra.compose import composition
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, make_layout, plain_layout
-from ...layout.algebra.integers import ScaledBasis
+from ...layout.algebra.integers import AnyTuple, ScaledBasis
 from ...layout.algebra.inttuple import leaves, product
 from ...layout.algebra.modes import compose_parts
 from ..scalars.dtypes import DType
@@ -135,7 +135,7 @@ def tiler_of_values(values: LayoutLike) -> tuple[Layout | int, ...]:
     return tuple([_simple(*zip(*parts, strict=True)) if parts else 1 for parts in steps])
 
 
-def _simple(shape: tuple[Any, ...], stride: tuple[Any, ...]) -> Layout | int:
+def _simple(shape: tuple[AnyTuple, ...], stride: tuple[AnyTuple, ...]) -> Layout | int:
     """The layout of the steps along a mode, or their number if they are consecutive."""
     layout = coalesce(Layout(shape, stride))
     return layout.size if layout.stride == 1 else layout

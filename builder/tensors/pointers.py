@@ -10,6 +10,7 @@ from ...base.spaces import GMEM, RMEM, SMEM
 from ...dialects.cute import LayoutAttr, ShapeAttr
 from ...dialects.tile import AliasOp, DomainOffsetOp, IdentityOp, MakeTensorOp, RecastOp, TensorType
 from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike, cosize, plain_layout
+from ...layout.algebra.integers import AnyTuple
 from ...layout.algebra.inttuple import is_fully_static, repeat_like, transform_leaves, wrap
 from ...layout.algebra.modes import compose_parts
 from ...layout.algebra.swizzle import Swizzle
@@ -164,7 +165,7 @@ def _begins_a_period(held: ComposedLayout, layout: ComposedLayout) -> bool:
     return step % (1 << (swizzle.y_mask | swizzle.z_mask).bit_length()) == 0
 
 
-def _counting_from(coord: tuple[Any, ...]) -> CoordTensor:
+def _counting_from(coord: tuple[AnyTuple, ...]) -> CoordTensor:
     """The coordinate tensor that begins at a coordinate, which may lie before 0."""
     shape = ShapeAttr(repeat_like(coord, 2))  # in a mode of extent 1 every coordinate is 0
     identity = CoordTensor(emit(IdentityOp.inferred([None, []], {"shape": shape})).results[0])
@@ -191,7 +192,7 @@ def _swizzled_at(iterator: Pointer, layout: ComposedLayout, swizzle: Swizzle) ->
     return _swizzled_from(in_bytes(swizzle, iterator.dtype)(iterator.toint()), iterator, layout, swizzle)
 
 
-def _swizzled_from(start: Any, iterator: Pointer, layout: ComposedLayout, swizzle: Swizzle) -> Tensor:
+def _swizzled_from(start: AnyTuple, iterator: Pointer, layout: ComposedLayout, swizzle: Swizzle) -> Tensor:
     """A tensor in a layout of swizzled shared memory, from an address that is not yet swizzled: the swizzle is of
     addresses, so that they tell how far behind the start of one of its periods the tensor begins.
     """

@@ -23,6 +23,7 @@ from ...layout.algebra.integers import Unknown
 from ...layout.algebra.inttuple import product
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, Int64, as_dtype
+from ..scalars.operators import Operand
 from ..scalars.values import MOST, Int, convert, index_of, is_scalar, wrap
 from ..tracing.state import checked, emit
 from ..tracing.truth import refuse_presence
@@ -32,19 +33,19 @@ from .tensor_base import Elements, registers, tensor_type
 from .vectors import row_major
 
 
-def moved(offset: object, elements: object, by: Function = add) -> Any:
+def moved(offset: object, elements: object, by: Function = add) -> Operand:
     """The distance `elements` elements after `offset`, or before by `sub`; both are numbers or integer values."""
     return _exact(by, offset, elements if type(elements) is int else index_of(elements))
 
 
-def index_in(coord: Sequence[object], strides: Sequence[object]) -> Any:
+def index_in(coord: Sequence[object], strides: Sequence[object]) -> Operand:
     """The index of a coordinate, numbers or integer values, in modes of these strides."""
     integers = [[x if type(x) is int else index_of(x) for x in part] for part in (coord, strides)]
     products = [_exact(mul, x, stride) for x, stride in zip(*integers, strict=True)]
     return reduce(lambda total, product: _exact(add, total, product), products, 0)
 
 
-def _exact(function: Function, a: object, b: object) -> Any:
+def _exact(function: Function, a: object, b: object) -> Operand:
     """A sum, difference or product; where it may exceed 64 bits, its operation is one that the simulator checks."""
     result = function(a, b)
     if isinstance(result, Int) and isinstance(op := result.ssa.owner, SUMS):
@@ -54,7 +55,7 @@ def _exact(function: Function, a: object, b: object) -> Any:
     return result
 
 
-def _range(x: Any) -> Range:
+def _range(x: Operand) -> Range:
     return x.range if isinstance(x, Int) else (x, x)
 
 
@@ -140,7 +141,7 @@ class RawPointer:
             raise TilefoldError(Code.BUILD_VALUE, message, "use the pointer itself")
         return self
 
-    def toint(self, dtype: DType = Int64) -> Any:
+    def toint(self, dtype: DType = Int64) -> Operand:
         """The address as a number of a type."""
         return convert(self.address.number(), dtype)
 
@@ -162,7 +163,7 @@ class RawPointer:
     def __sub__(self, elements: object) -> "RawPointer":
         return RawPointer(self.base, moved(self.offset, elements, sub))
 
-    def __getitem__(self, index: object) -> Any:
+    def __getitem__(self, index: object) -> Operand:
         return (self + index).load()
 
     def __setitem__(self, index: object, value: object) -> None:
@@ -184,21 +185,21 @@ class RawPointer:
         """The element; or `count` elements as a vector. `alignment` in bytes is a promise of the program."""
         return self.view(1, alignment)[0] if count is None else load(self.view(count, alignment))
 
-    def store(self, value: Any, alignment: int | None = None) -> None:
+    def store(self, value: Operand, alignment: int | None = None) -> None:
         """Writes an element, or those of a vector, the last mode the fastest, with the alignment of `load`."""
         if is_scalar(value):
             self.view(1, alignment).write(0, value)
         else:
             store(self.view(value.size, alignment), row_major(value))
 
-    def masked_load(self, mask: Any, default: object = 0, alignment: int | None = None) -> Vec:
+    def masked_load(self, mask: Operand, default: object = 0, alignment: int | None = None) -> Vec:
         """The elements for which a vector of predicates holds, and `default` for the others; these are not read."""
         made = registers(self.dtype, Layout(mask.size, 1))
         made.fill(default)
         _copy_if(mask, self.view(mask.size, alignment), made)
         return load(made)
 
-    def masked_store(self, value: Vec, mask: Any, alignment: int | None = None) -> None:
+    def masked_store(self, value: Vec, mask: Operand, alignment: int | None = None) -> None:
         """Writes the elements of a vector for which a vector of predicates holds."""
         made = registers(self.dtype, Layout(value.size, 1))
         store(made, row_major(value))
@@ -222,7 +223,7 @@ class RawPointer:
             moved = Int(moved.ssa, moved.dtype, Unknown(64, gcd(self.offset.known.div, together)), (0, MOST))
         return RawPointer(self.base, moved)
 
-    def load_swizzled(self, swizzle: Swizzle, alignment: int | None = None, count: int | None = None) -> Any:
+    def load_swizzled(self, swizzle: Swizzle, alignment: int | None = None, count: int | None = None) -> Operand:
         """Loads as `load` does, each group of bytes that the swizzle keeps together from its own address."""
         if count is None:
             return self.apply_swizzle(swizzle).load()
@@ -231,7 +232,7 @@ class RawPointer:
             RawPointer(made, place).store(part.load(min(count - place, self._group), alignment))
         return load(made)
 
-    def store_swizzled(self, value: Any, swizzle: Swizzle, alignment: int | None = None) -> None:
+    def store_swizzled(self, value: Operand, swizzle: Swizzle, alignment: int | None = None) -> None:
         """Stores as `store` does, each group of bytes that the swizzle keeps together to its own address."""
         if is_scalar(value):
             self.apply_swizzle(swizzle).store(value)

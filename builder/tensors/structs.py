@@ -226,7 +226,7 @@ class union(Struct):  # noqa: N801 - the name of CuTe programs
         super().__init__(decorated.__name__, _annotations_of(decorated), overlap=True)
 
 
-def _annotations_of(decorated: type) -> dict[str, Any]:
+def _annotations_of(decorated: type) -> dict[str, object]:
     """The annotations of a class. Those that are texts, as `from __future__ import annotations` makes all, may name
     what the function around the class has.
     """

@@ -41,6 +41,7 @@ from ...layout.algebra.inttuple import wrap as modes_of
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars import casts
 from ..scalars.dtypes import DType, Index, dtype_of
+from ..scalars.operators import Operand
 from ..scalars.values import MOST, Int, convert, wrap
 from ..tracing.state import current, emit
 from ..tracing.truth import is_compared_by_user, refuse_presence
@@ -241,7 +242,7 @@ class Elements(AnyTensor):
         target = self._dtype if dtype is None else dtype
         return wrap(ssa, target) if ssa.type == target.ir else convert(wrap(ssa), target)
 
-    def stored(self, value: Any) -> SSAValue:
+    def stored(self, value: Operand) -> SSAValue:
         """A value or number in the form that memory holds. Raises TilefoldError (E5002) for an impossible
         conversion.
         """

@@ -26,13 +26,14 @@ from ...dialects.tile import (
 from ...dialects.tile.fragments import CELL_BYTES
 from ...layout.algebra.core import Layout, make_layout
 from ...layout.algebra.display import Displayed
-from ...layout.algebra.integers import Unknown
+from ...layout.algebra.integers import AnyTuple, Unknown
 from ...layout.atoms.contract import Named, Role
 from ...layout.atoms.instructions import Umma
 from ...layout.atoms.mma_table import mma_atom
 from ...layout.text.printing import plain_style, thr_mma_lines, tiled_mma_lines
 from ...layout.tiling import tiled_mma as algebra
 from ..scalars.dtypes import Boolean, Int32, dtype_of
+from ..scalars.operators import Operand
 from ..scalars.values import convert, index_of
 from ..tracing.attributes import Stateful
 from ..tracing.state import checked, current
@@ -140,19 +141,19 @@ class _Parts(ABC):
         """The layout that `get_layoutC_TV()` gives."""
         return self.get_layoutC_TV()
 
-    def partition_shape_A(self, shape_mk: object) -> Any:
+    def partition_shape_A(self, shape_mk: object) -> AnyTuple:
         """The shape of each thread's part of A of this shape: (MMA,MMA_M,MMA_K,...)."""
         return self._partition_shape("A", shape_mk)
 
-    def partition_shape_B(self, shape_nk: object) -> Any:
+    def partition_shape_B(self, shape_nk: object) -> AnyTuple:
         """The shape of each thread's part of B of this shape: (MMA,MMA_N,MMA_K,...)."""
         return self._partition_shape("B", shape_nk)
 
-    def partition_shape_C(self, shape_mn: object) -> Any:
+    def partition_shape_C(self, shape_mn: object) -> AnyTuple:
         """The shape of each thread's part of C of this shape: (MMA,MMA_M,MMA_N,...)."""
         return self._partition_shape("C", shape_mn)
 
-    def _partition_shape(self, operand: str, shape: object) -> Any:
+    def _partition_shape(self, operand: str, shape: object) -> AnyTuple:
         extents = tuples(shape)
         check_static(extents, "the parts of a tiled MMA are static, but this is")
         return self._mma.type.tiled_mma.partition_shape(operand, extents)
@@ -187,7 +188,7 @@ class _Parts(ABC):
         held = part.element_type if isinstance(part, Tensor) else None
         return Tensor(made.ssa, held) if held is not None and held.ir == tensor_type(made).element_type else made
 
-    def _in_cells(self, operand: str, shape: Any) -> Tensor:
+    def _in_cells(self, operand: str, shape: AnyTuple) -> Tensor:
         """A part of a shape of an operand in tensor memory, at address 0: `make_tensor` gives its layout another."""
         extents, type = tuples(shape), self._mma.type
         check_static(extents, "tensors in tensor memory are static, but this is")
@@ -220,7 +221,7 @@ class TiledMma(_Parts, Displayed, Stateful):
     def __hash__(self) -> int:
         return hash(self.type)
 
-    def set(self, field: Enum, value: Any) -> None:
+    def set(self, field: Enum, value: Operand) -> None:
         """Sets a field for the following multiplications: `set(Field.ACCUMULATE, k > 0)`. The value may be a run-time
         value. At first an instruction of a warpgroup adds C, and one of tcgen05 does not.
 
@@ -308,7 +309,7 @@ class ThrMma(_Parts):
     """A thread's part of a tiled MMA. `str` gives CuTe's text; values that depend on a run-time index are `?`."""
 
     tiled_mma: TiledMma
-    thr_idx: Any
+    thr_idx: Operand
 
     @property
     def _mma(self) -> TiledMma:
@@ -351,7 +352,7 @@ def static_or_unknown(index: object) -> Any:
     return index if type(index) is int else Unknown()
 
 
-def partition(op: type[Any], tiling: SSAValue, tensor: Any, thread: Any) -> Any:
+def partition(op: type[Any], tiling: SSAValue, tensor: Any, thread: Operand) -> Any:
     """A thread's part of a tensor under a tiled copy or a tiled MMA. Raises `LayoutError` if it does not divide."""
     return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], {})
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
-from ...layout.algebra.core import ComposedLayout, Layout, plain_layout
+from ...layout.algebra.core import AnyLayout, ComposedLayout, Layout, plain_layout
+from ...layout.algebra.integers import AnyTuple
 from ...layout.algebra.integers import ScaledBasis as Basis
 from ...layout.algebra.inttuple import flatten, zip_modes
 from ..scalars.values import Value
@@ -24,12 +25,12 @@ def transform_leaf(f: Callable[..., Any], *terms: Any) -> Any:
     return tuple([transform_leaf(f, *parts) for parts in zip(modes, *pairs, strict=True)])
 
 
-def transform_apply(*terms: object, f: Callable[..., object], g: Callable[..., object]) -> Any:
+def transform_apply(*terms: object, f: Callable[..., object], g: Callable[..., object]) -> AnyTuple:
     """Applies `f` to the modes of tuples one after the other, and `g` to the results."""
     return g(*[f(*parts) for parts in zip(*[as_tuple(tuples(term)) for term in terms], strict=True)])
 
 
-def unwrap(x: object) -> Any:
+def unwrap(x: object) -> AnyTuple:
     """A tuple without the one-mode tuples around it."""
     inner = tuples(x)
     modes = as_tuple(inner)
@@ -55,17 +56,17 @@ def E(mode: int | Sequence[int]) -> Basis:
     return ScaledBasis(1, mode)
 
 
-def flatten_to_tuple(a: object) -> tuple[Any, ...]:
+def flatten_to_tuple(a: object) -> tuple[AnyTuple, ...]:
     """The leaves of a tuple; for an integer, a tuple with only that integer."""
     return as_tuple(flatten(tuples(a)))
 
 
-def tuple_cat(*terms: object) -> tuple[Any, ...]:
+def tuple_cat(*terms: object) -> tuple[AnyTuple, ...]:
     """The modes of tuples and integers, one after the other."""
     return tuple(chain.from_iterable(as_tuple(tuples(term)) for term in terms))
 
 
-def front(input: object) -> Any:
+def front(input: object) -> AnyTuple:
     """The first leaf of a tuple."""
     return flatten_to_tuple(input)[0]
 
@@ -94,17 +95,17 @@ def wrap(x: object) -> tuple[Any, ...]:
     return as_tuple(x)
 
 
-def filter_tuple(*args: object, f: Callable[..., tuple[object, ...]]) -> tuple[Any, ...]:
+def filter_tuple(*args: object, f: Callable[..., tuple[object, ...]]) -> tuple[AnyTuple, ...]:
     """Applies a function that returns tuples to the elements of tuples, taken together, and joins the results."""
     return tuple(chain.from_iterable(f(*parts) for parts in zip(*(as_tuple(tuples(arg)) for arg in args), strict=True)))
 
 
-def basis_value(e: object) -> Any:
+def basis_value(e: object) -> AnyTuple:
     """The factor of a `ScaledBasis`; anything else as it is."""
     return e.value if isinstance(e, Basis) else e
 
 
-def basis_get(basis: object, t: object) -> Any:
+def basis_get(basis: object, t: object) -> AnyTuple:
     """The part of a tuple or a layout at the mode of a `ScaledBasis`; of anything else the whole."""
     return get(t, basis.path) if isinstance(basis, Basis) else t
 
@@ -119,7 +120,7 @@ def is_major(mode: int, stride: object) -> bool:
     return _is_one(front(as_tuple(tuples(stride))[mode]))
 
 
-def leading_dim(shape: object, stride: object) -> Any:
+def leading_dim(shape: object, stride: object) -> AnyTuple:
     """The position of the first mode with a stride of 1 and an extent other than 1, in the form of `find_if`; None
     without such a mode.
     """
@@ -131,17 +132,17 @@ def _is_one(x: object) -> bool:
     return not isinstance(x, Value) and x == 1
 
 
-def append_ones(t: object, up_to_rank: int | None = None) -> Any:
+def append_ones(t: object, up_to_rank: int | None = None) -> AnyTuple:
     """Appends modes 1:0 to a layout or a tensor, one or up to a rank."""
     return append(t, up_to_rank=up_to_rank)
 
 
-def prepend_ones(t: object, up_to_rank: int | None = None) -> Any:
+def prepend_ones(t: object, up_to_rank: int | None = None) -> AnyTuple:
     """Prepends modes 1:0 to a layout or a tensor, one or up to a rank."""
     return prepend(t, up_to_rank=up_to_rank)
 
 
-def get_nonswizzle_portion(layout: Any) -> Layout:
+def get_nonswizzle_portion(layout: AnyLayout) -> Layout:
     """The layout without its swizzle; also for a tensor."""
     return plain_layout(layout.ir_type.layout.data if isinstance(layout, AnyTensor) else layout)
 

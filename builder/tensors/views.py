@@ -8,6 +8,7 @@ not access elements there. Everything raises `LayoutError` if the algebra does.
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
+from xdsl.ir import Attribute
 
 from ... import layout as algebra
 from ...base.errors import Code, LayoutError, TilefoldError
@@ -28,6 +29,7 @@ from ...dialects.tile import (
 )
 from ...dialects.tile.view_base import LayoutViewOp
 from ...layout.algebra.core import ComposedLayout, Layout
+from ...layout.algebra.integers import AnyTuple
 from ...layout.algebra.inttuple import dice_tuple, leaves, transform_leaves
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import Index
@@ -83,7 +85,7 @@ def local_partition(target: T, tiler: object, index: object, proj: object = None
     """The elements at the coordinate of thread `index` in every tile of the shape of `tiler`, a layout that maps
     coordinates to thread indices: (RestM,RestN,...).
     """
-    properties: dict[str, Any] = {"threads": LayoutAttr(_static(as_layout(tiler)))}
+    properties: dict[str, Attribute] = {"threads": LayoutAttr(_static(as_layout(tiler)))}
     if proj is not None:
         properties["proj"] = CoordAttr(tuples(proj))
     return as_tensor(target).view(LocalPartitionOp, [[index_of(index).ssa]], properties)
@@ -173,7 +175,7 @@ def rasterize(index: object, rows: object, columns: object, group: int = 8) -> t
     return Int(m, Index, range=(0, MOST)), Int(n, Index, range=(0, MOST))
 
 
-def _divide(op: type[LayoutViewOp], function: Any, target: Any, tiler: Any) -> Any:
+def _divide(op: type[LayoutViewOp], function: Any, target: Any, tiler: AnyTuple) -> Any:
     if isinstance(target, AnyTensor):
         return _view_by_tiler(op, target, tiler)
     return function(layout_of(target), tuples(tiler))

@@ -41,7 +41,7 @@ class RefusedExpression:
 
     node: ast.AST
     parent: ast.AST | None
-    names: Mapping[str, Any]
+    names: Mapping[str, object]
 
     def value(self, node: ast.AST) -> Any:
         """The value of an expression, `UNKNOWN` where evaluating it again could do more than building the kernel."""

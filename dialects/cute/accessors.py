@@ -31,7 +31,7 @@ from .types import (
     TileType,
     type_of,
 )
-from .values import integers, undefined_error
+from .values import AnyValue, integers, undefined_error
 
 Indexable = ShapeType | IntTupleType | CoordType | StrideType | TileType | LayoutType | ComposedLayoutType
 
@@ -50,7 +50,7 @@ class GetShapeOp(PureOp):
     SIGNATURE: ClassVar = Signature.ARROW
 
     @classmethod
-    def evaluate(cls, value: Any) -> Any:
+    def evaluate(cls, value: Any) -> AnyValue:
         if isinstance(value, Layout | ComposedLayout):
             return value.shape
         if has_underscore(value):
@@ -220,7 +220,7 @@ class CastOp(PureOp):
     SIGNATURE: ClassVar = Signature.ARROW
 
     @classmethod
-    def evaluate(cls, value: Any) -> Any:
+    def evaluate(cls, value: Any) -> AnyValue:
         return value
 
 
@@ -237,7 +237,7 @@ class ToIntTupleOp(CastOp):
     KIND: ClassVar = IntTupleType
 
     @classmethod
-    def evaluate(cls, value: Any) -> Any:
+    def evaluate(cls, value: Any) -> AnyValue:
         if has_underscore(value) or has_basis(value):
             raise undefined_error(f"{show(value)} has parts that are not integers")
         return value

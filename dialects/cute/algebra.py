@@ -33,7 +33,7 @@ from .accessors import Indexable
 from .brackets import Integers
 from .op import PureOp, Signature
 from .types import ComposedLayoutType, CoordType, IntTupleType, LayoutType, ShapeType, StrideType, TileType
-from .values import is_static_value, undefined_error
+from .values import AnyValue, is_static_value, undefined_error
 
 AnyLayout = LayoutType | ComposedLayoutType
 Sliceable = ShapeType | StrideType | CoordType | IntTupleType | LayoutType | ComposedLayoutType
@@ -67,7 +67,7 @@ class CoalesceOp(PureOp):
     result = result_def(AnyLayout)
 
     @classmethod
-    def evaluate(cls, layout: LayoutLike, profile: Tree = None) -> Any:
+    def evaluate(cls, layout: LayoutLike, profile: Tree = None) -> AnyValue:
         if layout.shape == ():
             return layout
         return coalesce(layout, profile)
@@ -85,7 +85,7 @@ class FlattenOp(PureOp):
     result = result_def(Indexable)
 
     @classmethod
-    def evaluate(cls, value: Any) -> Any:
+    def evaluate(cls, value: Any) -> AnyValue:
         return flatten_layout(value) if isinstance(value, Layout | ComposedLayout) else flatten(value)
 
 
@@ -147,7 +147,7 @@ class RecastLayoutOp(PureOp):
     BRACKET: ClassVar = Integers(("new_type_bits", "old_type_bits"))
 
     @classmethod
-    def evaluate(cls, layout: LayoutLike, new_type_bits: int, old_type_bits: int) -> Any:
+    def evaluate(cls, layout: LayoutLike, new_type_bits: int, old_type_bits: int) -> AnyValue:
         if has_basis(plain_layout(layout).stride):
             raise undefined_error(f"the elements of {layout} have no width: its strides are bases")
         return recast_layout(layout, old_type_bits, new_type_bits)
@@ -175,7 +175,7 @@ class SliceOp(PureOp):
     SIGNATURE: ClassVar = Signature.OPERANDS
 
     @classmethod
-    def evaluate(cls, value: Any, coord: Any) -> Any:
+    def evaluate(cls, value: Any, coord: AnyValue) -> AnyValue:
         _check_coord(coord, value)
         if isinstance(value, ComposedLayout) and isinstance(value.inner, Swizzle):
             if not is_static_value(value.outer):
@@ -206,7 +206,7 @@ class DiceOp(PureOp):
     SIGNATURE: ClassVar = Signature.OPERANDS
 
     @classmethod
-    def evaluate(cls, value: Any, coord: Tree) -> Any:
+    def evaluate(cls, value: Any, coord: Tree) -> AnyValue:
         if not is_static_value(coord):
             raise undefined_error(f"the coordinate {show(coord)} must be static", Code.DYNAMIC_UNSUPPORTED)
         _check_coord(coord, value)

@@ -16,7 +16,7 @@ from ...layout.algebra.inttuple import ceil_div, congruent, has_underscore, leav
 from ..definitions import irdl_op_definition, refuse
 from .op import AlgebraOp, CuteOp, PureOp
 from .types import CoordType, CuteType, IntTupleType, LayoutType, ShapeType, StrideType, TileType
-from .values import undefined_error
+from .values import AnyValue, undefined_error
 
 IntTupleOrShape = IntTupleType | ShapeType
 
@@ -54,7 +54,7 @@ class TupleAddOp(SumOp):
     name = "cute.tuple_add"
 
     @classmethod
-    def evaluate(cls, lhs: Any, rhs: Any) -> Any:
+    def evaluate(cls, lhs: AnyValue, rhs: AnyValue) -> AnyValue:
         if _is_zero(lhs) or _is_zero(rhs):
             return rhs if _is_zero(lhs) else lhs
         _check_nesting(lhs, rhs)
@@ -76,14 +76,14 @@ class TupleSubOp(SumOp):
     name = "cute.tuple_sub"
 
     @classmethod
-    def evaluate(cls, lhs: Any, rhs: Any) -> Any:
+    def evaluate(cls, lhs: AnyValue, rhs: AnyValue) -> AnyValue:
         if _is_zero(rhs):
             return lhs
         _check_nesting(lhs, rhs)
         return _sub(lhs, rhs)
 
 
-def _sub(a: Tree, b: Tree) -> Any:
+def _sub(a: Tree, b: Tree) -> AnyValue:
     if not isinstance(a, tuple) or not isinstance(b, tuple):
         return sub(a, b)
     longer = a if len(a) > len(b) else b
@@ -132,7 +132,7 @@ class CeilDivOp(AlgebraOp):
     traits = traits_def(NoMemoryEffect(), DivisorSpeculatable())
 
     @classmethod
-    def evaluate(cls, value: Any, tiler: Any) -> Any:
+    def evaluate(cls, value: Any, tiler: AnyValue) -> AnyValue:
         if any(type(leaf) is Layout or leaf is None for leaf in leaves(tiler)):
             return _ceil_div_tile(value, tiler)
         if any(_is_zero(leaf) for leaf in leaves(tiler)):
@@ -140,7 +140,7 @@ class CeilDivOp(AlgebraOp):
         return ceil_div(value, tiler)
 
 
-def _ceil_div_tile(value: Tree, tile: Tree) -> Any:
+def _ceil_div_tile(value: Tree, tile: Tree) -> AnyValue:
     """How many tiles cover a shape: a layout counts by its size, a tuple mode by mode; modes beyond it stay."""
     if isinstance(tile, tuple):
         modes = wrap(value)
@@ -184,7 +184,7 @@ class ElemLessOp(CompareOp):
     result = result_def(i1)
 
     @classmethod
-    def compare(cls, lhs: Any, rhs: Any) -> bool:
+    def compare(cls, lhs: AnyValue, rhs: AnyValue) -> bool:
         return all(a < b for a, b in zip(leaves(lhs), leaves(rhs), strict=True))
 
     def verify_(self) -> None:

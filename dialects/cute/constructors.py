@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import I32, I64, IntegerType, i32, i64
 from xdsl.ir import Attribute
@@ -31,7 +31,7 @@ from .types import (
     SwizzleType,
     TileType,
 )
-from .values import integers, is_static_value, undefined_error
+from .values import AnyValue, integers, is_static_value, undefined_error
 
 SCALARS: Mapping[int, IntegerType] = MappingProxyType({32: i32, 64: i64})
 """The scalar types of dynamic integers, by width."""
@@ -236,7 +236,7 @@ class MakeOrderedLayoutOp(PureOp):
     KIND: ClassVar = LayoutType
 
     @classmethod
-    def evaluate(cls, shape: Any, order: Any) -> Layout:
+    def evaluate(cls, shape: AnyValue, order: AnyValue) -> Layout:
         if not is_static_value(order):
             raise undefined_error(f"the order {show(order)} must be static", Code.DYNAMIC_UNSUPPORTED)
         if not weakly_congruent(order, shape):

@@ -26,7 +26,7 @@ from .algebra import AnyLayout
 from .brackets import Integers, Mode
 from .op import PureOp, Signature
 from .types import ComposedLayoutType, CoordType, IntTupleType, LayoutType, ShapeType, StrideType
-from .values import undefined_error
+from .values import AnyValue, undefined_error
 
 IntTupleOrShape = IntTupleType | ShapeType
 TupleOrLayout = IntTupleType | CoordType | StrideType | ShapeType | LayoutType | ComposedLayoutType
@@ -47,7 +47,7 @@ class SizeOp(PureOp):
     BRACKET: ClassVar = Mode(optional=True)
 
     @classmethod
-    def evaluate(cls, value: Any, mode: Sequence[int] = ()) -> Any:
+    def evaluate(cls, value: Any, mode: Sequence[int] = ()) -> AnyValue:
         return size(modes.get(value, mode))
 
 
@@ -66,7 +66,7 @@ class CosizeOp(PureOp):
     BRACKET: ClassVar = Mode(optional=True)
 
     @classmethod
-    def evaluate(cls, layout: LayoutLike, mode: Sequence[int] = ()) -> Any:
+    def evaluate(cls, layout: LayoutLike, mode: Sequence[int] = ()) -> AnyValue:
         if isinstance(layout, ComposedLayout) and isinstance(layout.inner, Layout):
             raise undefined_error(f"the cosize of {layout} is not defined", Code.COMPOSED_UNSUPPORTED)
         return cosize(modes.get(layout, mode))
@@ -109,7 +109,7 @@ class LayoutEvalOp(PureOp):
     KIND: ClassVar = IntTupleType
 
     @classmethod
-    def evaluate(cls, coord: Coord, layout: LayoutLike) -> Any:
+    def evaluate(cls, coord: Coord, layout: LayoutLike) -> AnyValue:
         if isinstance(coord, tuple) and len(coord) != len(plain_layout(layout)):
             raise undefined_error(
                 f"the coordinate {show(coord)} and the layout {layout} differ in rank", Code.RANK_MISMATCH
@@ -137,7 +137,7 @@ class Crd2IdxOp(PureOp):
     KIND: ClassVar = IntTupleType
 
     @classmethod
-    def evaluate(cls, coord: Tree, shape: Tree) -> Any:
+    def evaluate(cls, coord: Tree, shape: Tree) -> AnyValue:
         if not weakly_congruent(coord, shape) or has_underscore(coord):
             raise undefined_error(
                 f"{show(coord)} is not a coordinate of the shape {show(shape)}", Code.PROFILE_MISMATCH
@@ -159,7 +159,7 @@ class Idx2CrdOp(PureOp):
     KIND: ClassVar = CoordType
 
     @classmethod
-    def evaluate(cls, index: Any, shape: Tree) -> Any:
+    def evaluate(cls, index: AnyValue, shape: Tree) -> AnyValue:
         if rank(index) > 1 and rank(index) != rank(shape):
             raise undefined_error(
                 f"the index {show(index)} and the shape {show(shape)} differ in rank", Code.RANK_MISMATCH
@@ -181,7 +181,7 @@ class IncrementCoordOp(PureOp):
     KIND: ClassVar = CoordType
 
     @classmethod
-    def evaluate(cls, coord: Tree, shape: Tree) -> Any:
+    def evaluate(cls, coord: Tree, shape: Tree) -> AnyValue:
         if not congruent(coord, shape):
             raise undefined_error(f"{show(coord)} and {show(shape)} are nested differently", Code.PROFILE_MISMATCH)
         if has_underscore(coord):
@@ -201,7 +201,7 @@ class PadOp(PureOp):
     AT_END: ClassVar[bool]
 
     @classmethod
-    def evaluate(cls, value: Any, element: Any, rank: int) -> Any:
+    def evaluate(cls, value: Any, element: Any, rank: int) -> AnyValue:
         if rank < 1:
             raise undefined_error(f"the rank must be positive, not {rank}")
         return modes.pad(value, rank, element, cls.AT_END)

@@ -9,7 +9,7 @@ from ...layout.algebra import modes
 from ...layout.algebra.core import ComposedLayout, Layout, rank
 from ...layout.algebra.integers import Tree
 from ...layout.algebra.inttuple import depth, wrap
-from .values import undefined_error
+from .values import AnyValue, undefined_error
 
 Moded: TypeAlias = "Tree | ComposedLayout"
 """A value that has modes: any but a swizzle."""
@@ -34,7 +34,7 @@ def _is_leaf(value: Moded) -> bool:
     return depth(shape) == 0
 
 
-def select(value: Moded, mode: Sequence[int]) -> Any:
+def select(value: Moded, mode: Sequence[int]) -> AnyValue:
     """The named modes of a value, in that order, as modes of a new one. Raises `LayoutError` (E0208)."""
     for index in mode:
         get(value, (index,))
@@ -43,7 +43,7 @@ def select(value: Moded, mode: Sequence[int]) -> Any:
     return tuple([wrap(value)[index] for index in mode])
 
 
-def pad(value: Any, n: int, element: Any, at_end: bool) -> Any:
+def pad(value: Any, n: int, element: Any, at_end: bool) -> AnyValue:
     """`value` with copies of `element` as further modes, up to rank `n`; a value of rank `n` or more stays as it is."""
     copies = (element,) * (n - rank(value))
     if not copies:

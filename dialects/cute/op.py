@@ -24,7 +24,7 @@ from ..definitions import refuse, refusing
 from .attributes import parse_quoted
 from .brackets import Bracket, Nothing, parameter
 from .types import ComposedLayoutType, CuteType, LayoutType, type_of
-from .values import undefined_error
+from .values import AnyValue, undefined_error
 
 
 class Signature(Enum):
@@ -161,7 +161,7 @@ class AlgebraOp(CuteOp):
     """The function of the algebra that `evaluate` calls, where it does nothing else."""
 
     @classmethod
-    def evaluate(cls, *values: Any, **parameters: Any) -> Any:
+    def evaluate(cls, *values: Any, **parameters: Any) -> AnyValue:
         """The value of the result for the operands' values. Raises `LayoutError` if the operation is not defined.
 
         Integers of the values are static, `Unknown` or a pass's SSA values.

@@ -17,7 +17,7 @@ from ..definitions import irdl_op_definition
 from .algebra import AnyLayout
 from .op import PureOp
 from .types import IntTupleType, LayoutType, ShapeType, TileType
-from .values import is_static_value, undefined_error
+from .values import AnyValue, is_static_value, undefined_error
 
 
 class ProductOp(PureOp):
@@ -29,7 +29,7 @@ class ProductOp(PureOp):
     result = result_def(AnyLayout)
 
     @classmethod
-    def evaluate(cls, lhs: LayoutLike, rhs: Layout) -> Any:
+    def evaluate(cls, lhs: LayoutLike, rhs: Layout) -> AnyValue:
         if not is_static_value(plain_layout(lhs)):
             raise undefined_error(f"the product of {lhs} needs it to be static", Code.DYNAMIC_UNSUPPORTED)
         if has_basis(rhs.stride):
@@ -96,7 +96,7 @@ class RakedProductOp(ProductOp):
     FUNCTION: ClassVar = staticmethod(product.raked_product)
 
     @classmethod
-    def evaluate(cls, lhs: LayoutLike, rhs: Layout) -> Any:
+    def evaluate(cls, lhs: LayoutLike, rhs: Layout) -> AnyValue:
         raked = super().evaluate(lhs, rhs)
         return coalesce(raked, (1,) * len(raked))
 
@@ -124,7 +124,7 @@ class DivideOp(PureOp):
     result = result_def(AnyLayout)
 
     @classmethod
-    def evaluate(cls, layout: LayoutLike, tiler: Tiler) -> Any:
+    def evaluate(cls, layout: LayoutLike, tiler: Tiler) -> AnyValue:
         if not isinstance(tiler, Layout) and rank(tiler) > len(plain_layout(layout)):
             modes = len(plain_layout(layout))
             raise undefined_error(f"the tiler has {rank(tiler)} modes, {layout} has {modes}", Code.RANK_MISMATCH)
@@ -185,7 +185,7 @@ class FlatDivideOp(DivideOp):
     FUNCTION: ClassVar = staticmethod(divide.flat_divide)
 
     @classmethod
-    def evaluate(cls, layout: LayoutLike, tiler: Tiler) -> Any:
+    def evaluate(cls, layout: LayoutLike, tiler: Tiler) -> AnyValue:
         flat = super().evaluate(layout, tiler)
         return ungroup_mode(flat, 0) if isinstance(tiler, tuple) and len(tiler) == 1 else flat
 
@@ -206,7 +206,7 @@ class TileToShapeOp(PureOp):
     result = result_def(AnyLayout)
 
     @classmethod
-    def evaluate(cls, layout: LayoutLike, shape: Any, order: Any = None) -> Any:
+    def evaluate(cls, layout: LayoutLike, shape: AnyValue, order: AnyValue = None) -> AnyValue:
         if order is not None:
             numbers = [x for x in wrap(order) if type(x) is int]
             if len(numbers) != rank(order) or sorted(numbers) != list(range(rank(shape))):

@@ -21,7 +21,7 @@ from ...layout.text.layouts import parse_coord, parse_int_tuple, parse_layout, p
 from ..definitions import refusing
 from .attributes import parse_quoted
 from .value_rules import check_composed, check_layout, check_leaves, check_strides, check_tile
-from .values import is_static_value, public
+from .values import AnyValue, is_static_value, public
 
 
 class CuteType(Data[Any], TypeAttribute):
@@ -30,7 +30,7 @@ class CuteType(Data[Any], TypeAttribute):
     READ: ClassVar[Callable[[str], Any]]
 
     @classmethod
-    def parse_parameter(cls, parser: AttrParser) -> Any:
+    def parse_parameter(cls, parser: AttrParser) -> AnyValue:
         with parser.in_angle_brackets():
             return parse_quoted(parser, cls.READ)
 
@@ -134,14 +134,14 @@ class LayoutType(CuteType):
         check_layout(value)
 
 
-def _read_tile(text: str) -> Any:
+def _read_tile(text: str) -> AnyValue:
     tiler: Tree = parse_tiler(text)
     if not isinstance(tiler, tuple) or not text.lstrip().startswith("["):
         return _as_layout(tiler)
     return tuple([part if isinstance(part, tuple) else _as_layout(part) for part in tiler])
 
 
-def _as_layout(tile: Any) -> Any:
+def _as_layout(tile: AnyValue) -> AnyValue:
     return tile if tile is None or type(tile) is Layout else make_layout(tile)
 
 

@@ -12,6 +12,7 @@ from ...layout.algebra.core import ComposedLayout, Layout
 from ...layout.algebra.integers import ScaledBasis, Tree, Unknown, add, as_coordinate
 from ...layout.algebra.inttuple import congruent, leaves, show, weakly_congruent
 from ...layout.algebra.swizzle import Swizzle
+from .values import AnyValue
 
 
 def check_leaves(value: Any, *kinds: type) -> None:
@@ -26,7 +27,7 @@ def check_leaves(value: Any, *kinds: type) -> None:
             )
 
 
-def check_strides(stride: Any) -> None:
+def check_strides(stride: AnyValue) -> None:
     """Strides are all integers or all bases (0 may stand among these), and no basis path ends inside another."""
     check_leaves(stride, int, Unknown, ScaledBasis)
     if not has_basis(stride):

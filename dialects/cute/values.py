@@ -15,9 +15,11 @@ from ...layout.algebra.swizzle import Swizzle
 
 Value: TypeAlias = "Tree | ComposedLayout | Swizzle"
 """The value that a type of the dialect holds."""
+AnyValue: TypeAlias = Any
+"""A `Value` of a kind that follows from the operands, on which callers rely."""
 
 
-def map_integers(f: Callable[[Any], Any], value: Value) -> Any:
+def map_integers(f: Callable[[Any], Any], value: Value) -> AnyValue:
     """`value` with `f` applied to each of its integers, in the order of `integers`; a swizzle's stay."""
     if isinstance(value, tuple):
         return tuple([map_integers(f, part) for part in value])
@@ -69,7 +71,7 @@ def unknowns(layout: LayoutLike) -> list[Unknown]:
     return [x for x in integers(plain_layout(layout)) if isinstance(x, Unknown)]
 
 
-def with_scalars(layout: LayoutLike, values: Sequence[object]) -> Any:
+def with_scalars(layout: LayoutLike, values: Sequence[object]) -> AnyValue:
     """`layout` with `values` in place of its `?`."""
     if not values:
         return layout
@@ -83,7 +85,7 @@ def is_static_value(value: Value) -> bool:
     return all(type(x) is int for x in integers(value))
 
 
-def public(value: Value) -> Any:
+def public(value: Value) -> AnyValue:
     """`value` as a type of the public IR can hold it, which keeps the width of a dynamic integer, not its divisors."""
     return map_integers(lambda x: Unknown(64 if x.width > 32 else 32) if type(x) is Unknown else x, value)
 

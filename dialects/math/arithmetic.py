@@ -5,8 +5,10 @@ pass that writes operations.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
+Number: TypeAlias = Any
+"""A number or a condition of an `Arithmetic`: an array of NumPy, or a value that operations compute."""
 TO_INTEGER = 1.5 * 2.0**23
 """Its sum with a small number is rounded to an integer, which is in the low bits."""
 
@@ -85,7 +87,7 @@ class Arithmetic(ABC):
         """The values of `compute` where the condition holds, which is rare, and the usual values elsewhere."""
 
 
-def evaluate_polynomial(m: Arithmetic, coefficients: Sequence[float], x: object) -> Any:
+def evaluate_polynomial(m: Arithmetic, coefficients: Sequence[float], x: object) -> Number:
     """A polynomial by Horner's rule, the highest coefficient first."""
     value = m.fma(x, coefficients[0], coefficients[1])
     for coefficient in coefficients[2:]:

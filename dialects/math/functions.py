@@ -25,7 +25,7 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation
 
 from ..ptx.base import float_bits, split_vector
-from .arithmetic import TO_INTEGER, Arithmetic, evaluate_polynomial
+from .arithmetic import TO_INTEGER, Arithmetic, Number, evaluate_polynomial
 
 _TWO_BY_PI = 0.6366197466850281
 _HALF_PI = (1.570796251296997, 7.549789415861596e-08, 5.390302953474238e-15)
@@ -43,7 +43,7 @@ _COS = (2.4432336431345902e-05, -0.0013887309469282627, 0.04166664555668831, -0.
 """(cos(x) - 1) / x^2 in x^2; the relative error of cos is below 2^-32."""
 
 
-def _reduce_large(m: Arithmetic, x: object) -> tuple[Any, Any]:
+def _reduce_large(m: Arithmetic, x: object) -> tuple[Number, Number]:
     """The rest and the quadrant of a large angle; NaN for infinity.
 
     The angle is an integer of 24 bits times a power of 2, which selects three words of the digits: the integer times
@@ -70,7 +70,7 @@ def _reduce_large(m: Arithmetic, x: object) -> tuple[Any, Any]:
     return m.fma(x, 0.0, m.where(negative, -rest, rest)), m.where(negative, 0 - quadrant, quadrant)
 
 
-def _reduce(m: Arithmetic, x: object) -> tuple[Any, Any]:
+def _reduce(m: Arithmetic, x: object) -> tuple[Number, Number]:
     """The rest of an angle, and its quadrant in the low bits of an i32."""
     shifted = m.fma(x, _TWO_BY_PI, TO_INTEGER)
     n = shifted - TO_INTEGER
@@ -80,7 +80,7 @@ def _reduce(m: Arithmetic, x: object) -> tuple[Any, Any]:
     return m.rarely(m.absolute(x) > _MODERATE, lambda: _reduce_large(m, x), (rest, m.bits(shifted)))
 
 
-def _turn(m: Arithmetic, rest: Any, quadrant: Any) -> Any:
+def _turn(m: Arithmetic, rest: Number, quadrant: Number) -> Number:
     """The sine of the rest of an angle in a quadrant."""
     square = rest * rest
     sine = m.fma(evaluate_polynomial(m, _SIN, square), m.fma(square, rest, 0.0), rest)  # of -0 it is -0
@@ -89,12 +89,12 @@ def _turn(m: Arithmetic, rest: Any, quadrant: Any) -> Any:
     return m.from_bits(m.bits(size) ^ (quadrant & 2) << 30)
 
 
-def sine(m: Arithmetic, x: object) -> Any:
+def sine(m: Arithmetic, x: object) -> Number:
     """The sine of an angle in radians; NaN for infinity."""
     return _turn(m, *_reduce(m, x))
 
 
-def cosine(m: Arithmetic, x: object) -> Any:
+def cosine(m: Arithmetic, x: object) -> Number:
     """The cosine of an angle in radians; NaN for infinity."""
     rest, quadrant = _reduce(m, x)
     return _turn(m, rest, quadrant + 1)
@@ -136,7 +136,7 @@ _ERFC = (
 """log(1 - erf(x)), x from 1 to 4; the relative error of erf is below 2^-35."""
 
 
-def _power(m: Arithmetic, x: object, bias: int) -> tuple[Any, Any]:
+def _power(m: Arithmetic, x: object, bias: int) -> tuple[Number, Number]:
     """exp(x) as a number near 1 and the exponent of 2 that it is to be scaled by, plus a bias, in an i32's low bits."""
     shifted = m.fma(x, _LOG2_E, TO_INTEGER + bias)
     n = shifted - (TO_INTEGER + bias)
@@ -144,7 +144,7 @@ def _power(m: Arithmetic, x: object, bias: int) -> tuple[Any, Any]:
     return evaluate_polynomial(m, _EXP, r), m.bits(shifted)
 
 
-def _exp(m: Arithmetic, x: object) -> Any:
+def _exp(m: Arithmetic, x: object) -> Number:
     """Beyond the bounds the result is 0 or infinity. Two factors scale it, since one would overflow; the first product
     is exact, so that a subnormal result is rounded once.
     """
@@ -153,13 +153,13 @@ def _exp(m: Arithmetic, x: object) -> Any:
     return power * m.from_bits(half) * m.from_bits((exponent << 23) - half)
 
 
-def _exp_of_moderate(m: Arithmetic, x: object) -> Any:
+def _exp_of_moderate(m: Arithmetic, x: object) -> Number:
     """exp of an argument whose result is a normal number."""
     power, exponent = _power(m, x, 127)
     return power * m.from_bits(exponent << 23)
 
 
-def _tanh(m: Arithmetic, x: Any) -> Any:
+def _tanh(m: Arithmetic, x: Number) -> Number:
     """1 - 2 / (exp(2x) + 1), and near 0, where that cancels, a polynomial. Newton's step makes the quotient the nearest
     number, whichever of its neighbours `rcp` gives.
     """
@@ -172,7 +172,7 @@ def _tanh(m: Arithmetic, x: Any) -> Any:
     return m.where(size < 0.55, near, m.with_sign(m.fma(quotient, -2.0, 1.0), x))
 
 
-def _split(m: Arithmetic, x: Any) -> tuple[Any, Any, Any]:
+def _split(m: Arithmetic, x: Number) -> tuple[Number, Number, Number]:
     """n, f and log(1 + f) - f, where x is 2^n (1 + f)."""
     subnormal = x < _LEAST_NORMAL
     bits = m.bits(m.where(subnormal, x * 2.0**23, x))
@@ -183,38 +183,38 @@ def _split(m: Arithmetic, x: Any) -> tuple[Any, Any, Any]:
     return n, f, m.fma(f * square, evaluate_polynomial(m, _LOG, f), square * -0.5)
 
 
-def _complete(m: Arithmetic, x: Any, value: Any) -> Any:
+def _complete(m: Arithmetic, x: Number, value: Number) -> Number:
     """A logarithm of x, which is right where x is positive and finite."""
     value = m.where(x < float("inf"), value, x)
     value = m.where(x < 0.0, float("nan"), value)
     return m.where(m.absolute(x) < _LEAST, -float("inf"), value)
 
 
-def _log(m: Arithmetic, x: object) -> Any:
+def _log(m: Arithmetic, x: object) -> Number:
     n, f, rest = _split(m, x)
     return _complete(m, x, m.fma(n, _LN_2, f + rest))
 
 
-def _log2(m: Arithmetic, x: object) -> Any:
+def _log2(m: Arithmetic, x: object) -> Number:
     n, f, rest = _split(m, x)
     rest = m.fma(rest, _LOG2_E, f * _LOG2_E_LOW)
     return _complete(m, x, n + m.fma(f, _LOG2_E, rest))
 
 
-def _log10(m: Arithmetic, x: object) -> Any:
+def _log10(m: Arithmetic, x: object) -> Number:
     n, f, rest = _split(m, x)
     rest = m.fma(n, _LOG10_2_LOW, m.fma(rest, _LOG10_E, f * _LOG10_E_LOW))
     return _complete(m, x, m.fma(n, _LOG10_2, m.fma(f, _LOG10_E, rest)))
 
 
-def _erf(m: Arithmetic, x: Any) -> Any:
+def _erf(m: Arithmetic, x: Number) -> Number:
     size = m.absolute(x)
     near = m.fma(evaluate_polynomial(m, _ERF, x * x), x, x)
     rest = _exp_of_moderate(m, evaluate_polynomial(m, _ERFC, m.least(size, 4.0)))
     return m.where(size < 1.0, near, m.with_sign(1.0 - rest, x))
 
 
-def _approximate(name: str, before: float, after: float, ftz: bool, m: Arithmetic, x: Any) -> Any:
+def _approximate(name: str, before: float, after: float, ftz: bool, m: Arithmetic, x: Number) -> Number:
     """A function that an instruction computes of a scaled argument, or up to a factor."""
     value = m.approximate(name, x if before == 1.0 else x * before, ftz)
     return value if after == 1.0 else value * after

@@ -2,14 +2,14 @@
 """The shared parts of the `tile` dialect's assembly: coordinates, and view types that Python may skip."""
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.algebra.integers import Coord, Unknown
+from ...layout.algebra.integers import AnyTuple, Coord, Unknown
 from ..cute import CoordAttr
 from ..operands import definition_of
 from .coord_type import CoordTensorType
@@ -30,7 +30,7 @@ def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, l
     """
     operands: list[UnresolvedOperand] = []
 
-    def visit(depth: int) -> Any:
+    def visit(depth: int) -> AnyTuple:
         if depth > MAX_COORD_DEPTH:
             parser.raise_error(f"a coordinate nests at most {MAX_COORD_DEPTH} deep")
         if (operand := parser.parse_optional_unresolved_operand()) is not None:
@@ -42,7 +42,7 @@ def parse_coordinate(parser: Parser, linear: bool = False) -> tuple[CoordAttr, l
             return number
         return many(depth + 1)
 
-    def many(depth: int) -> tuple[Any, ...]:
+    def many(depth: int) -> tuple[AnyTuple, ...]:
         return tuple(
             parser.parse_comma_separated_list(Parser.Delimiter.PAREN, lambda: visit(depth), " in a coordinate")
         )
@@ -57,7 +57,7 @@ def print_coordinate(printer: Printer, coord: Coord, operands: Sequence[SSAValue
     """Prints a coordinate as `parse_coordinate` reads it."""
     rest = iter(operands)
 
-    def visit(part: Any) -> None:
+    def visit(part: AnyTuple) -> None:
         if isinstance(part, tuple):
             printer.print_string("(")
             for index, element in enumerate(part):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
@@ -75,11 +75,11 @@ def print_coordinate(printer: Printer, coord: Coord, operands: Sequence[SSAValue
     visit(coord)
 
 
-def fill_coordinate(coord: Coord, values: Sequence[object]) -> Any:
+def fill_coordinate(coord: Coord, values: Sequence[object]) -> AnyTuple:
     """`coord` with its `?` leaves replaced by `values` in order."""
     rest = iter(values)
 
-    def visit(part: Any) -> Any:
+    def visit(part: AnyTuple) -> AnyTuple:
         if isinstance(part, tuple):
             return tuple([visit(element) for element in part])  # pyright: ignore[reportUnknownVariableType]
         return next(rest) if isinstance(part, Unknown) else part
@@ -87,7 +87,7 @@ def fill_coordinate(coord: Coord, values: Sequence[object]) -> Any:
     return visit(coord)
 
 
-def unwrap(coord: object) -> Any:
+def unwrap(coord: object) -> AnyTuple:
     """The only integer of a coordinate, which indexes a whole layout; any other coordinate itself."""
     return coord[0] if isinstance(coord, tuple) and len(coord) == 1 and not isinstance(coord[0], tuple) else coord  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 

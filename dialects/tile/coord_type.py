@@ -3,8 +3,6 @@
 tensors).
 """
 
-from typing import Any
-
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -12,7 +10,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from ...layout.algebra.core import Layout
-from ...layout.algebra.integers import ScaledBasis, add
+from ...layout.algebra.integers import AnyTuple, ScaledBasis, add
 from ...layout.algebra.inttuple import leaves
 from ...layout.text.layouts import parse_coord_tensor, to_text
 from ..cute import CoordAttr, LayoutAttr, parse_quoted
@@ -73,5 +71,5 @@ def _is_along(stride: object, start: object) -> bool:
     return not isinstance(start, tuple) and not (type(value) is int and value < 0)
 
 
-def _modes(t: object) -> tuple[Any, ...]:
+def _modes(t: object) -> tuple[AnyTuple, ...]:
     return t if isinstance(t, tuple) else ()  # pyright: ignore[reportUnknownVariableType]

@@ -28,7 +28,7 @@ from ...base.errors import Code, LayoutError
 from ...base.spaces import RMEM
 from ...layout.algebra.coordinates import check_within
 from ...layout.algebra.core import Layout, make_identity_layout, make_layout
-from ...layout.algebra.integers import Unknown, add
+from ...layout.algebra.integers import AnyTuple, Unknown, add
 from ...layout.algebra.inttuple import is_fully_static, leaves, repeat_like, show
 from ...layout.text.parser import size_fits
 from ..cute import CoordAttr, LayoutAttr, ShapeAttr
@@ -83,7 +83,7 @@ class IdentityOp(InferringOp):
         super().verify_()
 
 
-def _shape(operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> Any:
+def _shape(operand_types: Sequence[Attribute], properties: Mapping[str, Attribute]) -> AnyTuple:
     like, shape = next(iter(operand_types), None), properties.get("shape")
     if isinstance(like, TensorType):
         return like.layout.data.shape
@@ -190,7 +190,7 @@ def _fits(bounds: object, start: object) -> bool:
     return isinstance(bounds, tuple) and len(bounds) == len(start) and all(map(_fits, bounds, start))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def _axes(start: Any, bounds: Any, path: tuple[int, ...] = ()) -> Any:
+def _axes(start: AnyTuple, bounds: AnyTuple, path: tuple[int, ...] = ()) -> AnyTuple:
     if bounds is None:
         return
     if isinstance(start, tuple):

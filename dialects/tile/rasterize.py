@@ -9,7 +9,7 @@ from xdsl.irdl import operand_def, prop_def, result_def, traits_def, var_operand
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...layout.algebra.integers import Unknown, is_static, maximum, minimum
+from ...layout.algebra.integers import AnyInt, AnyTuple, Unknown, is_static, maximum, minimum
 from ...layout.algebra.inttuple import leaves
 from ..cute import CoordAttr
 from ..definitions import irdl_op_definition
@@ -17,7 +17,7 @@ from .assembly import check_operands, fill_coordinate
 from .directives import TileOp
 
 
-def rasterize(index: Any, grid_m: Any, grid_n: Any, group: int) -> tuple[Any, Any]:
+def rasterize(index: AnyInt, grid_m: AnyTuple, grid_n: AnyInt, group: int) -> tuple[AnyInt, AnyInt]:
     """The tile (m, n) of the block `index` where tiles are taken in groups of `group` rows, column by column within a
     group; the last group has the rows that remain.
 

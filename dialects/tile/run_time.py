@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.core import Layout, plain_layout
+from ...layout.algebra.integers import AnyInt
 from ...layout.algebra.inttuple import product
 from ...layout.text.layouts import to_text
 from ...layout.text.operations import mode_of
@@ -36,7 +37,7 @@ class _ModeOp(TileOp, ABC):
     assembly_format = "custom<Viewed>($tensor, type($tensor)) `,` custom<Path>($modes) attr-dict"
 
     @abstractmethod
-    def integer(self, layout: object) -> Any:
+    def integer(self, layout: object) -> AnyInt:
         """The requested integer of the tensor's plain layout. Raises `LayoutError`."""
 
     def verify_(self) -> None:
@@ -56,7 +57,7 @@ class DimOp(_ModeOp):
 
     name = "tile.dim"
 
-    def integer(self, layout: Any) -> Any:
+    def integer(self, layout: Any) -> AnyInt:
         return product(self.mode(layout.shape))
 
 
@@ -69,7 +70,7 @@ class StrideOp(_ModeOp):
     name = "tile.stride"
     tensor = typed_operand(TensorType)
 
-    def integer(self, layout: Any) -> Any:
+    def integer(self, layout: Any) -> AnyInt:
         stride = self.mode(layout.stride)
         if isinstance(stride, tuple):
             raise LayoutError(

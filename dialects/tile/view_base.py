@@ -19,7 +19,7 @@ from xdsl.traits import Pure
 from ...base.errors import Code, LayoutError
 from ...layout.algebra.coordinates import check_within
 from ...layout.algebra.core import Layout, LayoutLike, Tiler, plain_layout
-from ...layout.algebra.integers import Coord, Unknown, divisor
+from ...layout.algebra.integers import AnyTuple, Coord, Unknown, divisor
 from ...layout.algebra.modes import slice_and_offset
 from ...layout.algebra.promises import check_promises
 from ..cute.attributes import QuotedAttr
@@ -98,7 +98,7 @@ class LayoutViewOp(InferringOp):
         return None
 
     @classmethod
-    def selection(cls, coord: Coord, shape: object) -> tuple[Any, Any]:
+    def selection(cls, coord: Coord, shape: object) -> tuple[AnyTuple, AnyTuple]:
         """A coordinate and the shape that it slices, as messages show them."""
         return coord, shape
 

@@ -15,7 +15,7 @@ from ...layout import coalesce, composition
 from ...layout.algebra.coordinates import idx2crd
 from ...layout.algebra.core import LayoutLike
 from ...layout.algebra.divide import flat_divide, logical_divide, tiled_divide, zipped_divide
-from ...layout.algebra.integers import Coord, IntTuple, ScaledBasis, is_static
+from ...layout.algebra.integers import AnyTuple, Coord, IntTuple, ScaledBasis, is_static
 from ...layout.algebra.inttuple import leaves, rank, show, wrap
 from ...layout.algebra.modes import group_modes, select
 from ...layout.tiling.partition import check_tiler, everything, padded, project
@@ -85,7 +85,7 @@ class LocalTileOp(_TileView):
         return (None,) * rank(layout[0].shape), padded(cls.chosen(given, values), layout[1].shape)
 
     @classmethod
-    def selection(cls, coord: Any, shape: Any) -> tuple[Any, Any]:
+    def selection(cls, coord: AnyTuple, shape: AnyTuple) -> tuple[AnyTuple, AnyTuple]:
         return coord[1], shape[1]
 
 
@@ -107,7 +107,7 @@ class OuterPartitionOp(_TileView):
         return padded(cls.chosen(given, values), layout[0].shape), everything(layout[1].shape)
 
     @classmethod
-    def selection(cls, coord: Any, shape: Any) -> tuple[Any, Any]:
+    def selection(cls, coord: AnyTuple, shape: AnyTuple) -> tuple[AnyTuple, AnyTuple]:
         return coord[0], shape[0]
 
 
@@ -150,7 +150,7 @@ class DomainOffsetOp(_CoordinateView):
         return fill_coordinate(given.coord, values), everything(layout[1].shape)
 
     @classmethod
-    def selection(cls, coord: Any, shape: Any) -> tuple[Any, Any]:
+    def selection(cls, coord: AnyTuple, shape: AnyTuple) -> tuple[AnyTuple, AnyTuple]:
         return coord[0], shape[0]
 
 
@@ -291,9 +291,9 @@ def check_shift(source: SSAValue, coord: Coord) -> None:
             )
 
 
-def _moved(coord: Coord, shape: IntTuple, stride: Any) -> Iterator[ScaledBasis]:
+def _moved(coord: Coord, shape: IntTuple, stride: AnyTuple) -> Iterator[ScaledBasis]:
     """The strides of the modes along which a coordinate is not 0."""
-    extents: tuple[Any, ...] = wrap(shape)
+    extents: tuple[AnyTuple, ...] = wrap(shape)
     if extents is shape and type(coord) is int:
         coord = idx2crd(coord, extents)
     if isinstance(coord, tuple):

@@ -9,7 +9,7 @@ from typing import Any
 
 from .coalesce import coalesce
 from .core import Layout, join
-from .integers import IntTuple, ScaledBasis, Tree, as_coordinate, mul
+from .integers import AnyTuple, IntTuple, ScaledBasis, Tree, as_coordinate, mul
 from .inttuple import flatten_to_tuple, transform_leaves
 
 
@@ -21,7 +21,7 @@ def has_basis(stride: Tree) -> bool:
     return False
 
 
-def coprofile(stride: IntTuple) -> Any:
+def coprofile(stride: IntTuple) -> AnyTuple:
     """The profile of the coordinates that basis strides yield, with leaves 0; None for integer strides."""
     bases = [d for d in flatten_to_tuple(stride) if type(d) is ScaledBasis]
     profile = 0
@@ -30,7 +30,7 @@ def coprofile(stride: IntTuple) -> Any:
     return profile if bases else None
 
 
-def _merge(a: Tree, b: Tree) -> Any:
+def _merge(a: Tree, b: Tree) -> AnyTuple:
     if not isinstance(a, tuple) or not isinstance(b, tuple):
         return a if isinstance(a, tuple) else b
     if len(a) < len(b):

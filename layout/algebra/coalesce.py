@@ -5,11 +5,10 @@ with the distances between those that are not, as far as types know them.
 
 from collections.abc import Callable, Sequence
 from math import gcd
-from typing import Any
 
 from ...base.errors import Code, LayoutError
-from .core import ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout
-from .integers import ScaledBasis, Tree, divisor, is_static, mul
+from .core import AnyLayout, ComposedLayout, Layout, LayoutLike, flat_modes, join, plain_layout
+from .integers import AnyTuple, ScaledBasis, Tree, divisor, is_static, mul
 from .inttuple import filter_zeros as filter_zeros_tuple
 from .inttuple import flatten_to_tuple, leaves, wrap
 from .modes import on_outer
@@ -18,7 +17,7 @@ from .swizzle import Swizzle
 
 def merge_modes(
     shape: Sequence[object], stride: Sequence[object], open_end: bool = False
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[list[AnyTuple], list[AnyTuple]]:
     """Flat shape and stride with static extents of 1 dropped and contiguous neighbours merged.
 
     With `open_end` the last mode is kept even at extent 1, then shown as 2: composition reads its stride,
@@ -54,7 +53,7 @@ def merge_modes(
     return shapes, strides
 
 
-def continues(shape: object, stride: object, next_stride: Any) -> bool:
+def continues(shape: object, stride: object, next_stride: AnyTuple) -> bool:
     """Whether a mode with `next_stride` statically goes on where `shape:stride` ends."""
     if type(stride) is int and type(shape) is int:
         return type(next_stride) is int and shape * stride == next_stride
@@ -65,12 +64,12 @@ def continues(shape: object, stride: object, next_stride: Any) -> bool:
     return is_static(end) and is_static(next_stride) and end == next_stride
 
 
-def from_modes(shape: list[Any], stride: list[Any]) -> Layout:
+def from_modes(shape: list[AnyTuple], stride: list[AnyTuple]) -> Layout:
     """The layout of flat modes; a single one becomes a leaf."""
     return Layout(shape[0], stride[0]) if len(shape) == 1 else Layout(tuple(shape), tuple(stride))
 
 
-def coalesce(layout: LayoutLike, profile: Tree = None) -> Any:
+def coalesce(layout: LayoutLike, profile: Tree = None) -> AnyLayout:
     """The layout with the fewest modes that is the same function of an integer coordinate.
 
     With a tuple `profile`, each mode under a leaf of it is coalesced for itself, and modes beyond its rank
@@ -82,7 +81,7 @@ def coalesce(layout: LayoutLike, profile: Tree = None) -> Any:
     return by_profile(layout, profile, _coalesce)
 
 
-def coalesce_under(coord: Any, layout: Layout) -> Layout:
+def coalesce_under(coord: AnyTuple, layout: Layout) -> Layout:
     """`layout` with the modes under each integer of `coord` coalesced, which leaves fewer divisions in its index.
 
     The index of every coordinate within the shape stays the same. Modes that are not static stay as they are.
@@ -103,11 +102,11 @@ def coalesce_open(layout: Layout) -> Layout:
     return from_modes(*merge_modes(flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride), open_end=True))
 
 
-def coalesce_shape(shape: Tree) -> Any:
+def coalesce_shape(shape: Tree) -> AnyTuple:
     """`shape` flat, with neighbouring static extents multiplied, and neighbouring dynamic ones."""
     if not isinstance(shape, tuple):
         return shape
-    result: list[Any] = []
+    result: list[AnyTuple] = []
     for s in flatten_to_tuple(shape):
         if result and is_static(result[-1]) == is_static(s):
             result[-1] = mul(result[-1], s)
@@ -116,7 +115,7 @@ def coalesce_shape(shape: Tree) -> Any:
     return result[0] if len(result) == 1 else tuple(result)
 
 
-def filter_zeros(layout: LayoutLike, profile: Any = None) -> Any:
+def filter_zeros(layout: LayoutLike, profile: AnyTuple = None) -> AnyLayout:
     """`layout` with extent 1 where the stride is a static 0, or where `profile` (a stride) has one."""
     if type(layout) is ComposedLayout:
         return on_outer(layout, lambda inner: filter_zeros(inner, profile))
@@ -124,7 +123,7 @@ def filter_zeros(layout: LayoutLike, profile: Any = None) -> Any:
     return Layout(filter_zeros_tuple(layout.stride if profile is None else profile, layout.shape), layout.stride)
 
 
-def filter_layout(layout: LayoutLike, profile: Tree = None) -> Any:
+def filter_layout(layout: LayoutLike, profile: Tree = None) -> AnyLayout:
     """`layout` without its modes of stride 0 and size 1, coalesced; by mode with a tuple `profile`."""
     if profile is None and type(layout) is Layout:
         return _filter(layout)
@@ -138,7 +137,7 @@ def _filter(layout: Layout) -> Layout:
     return from_modes(*merge_modes(extents, stride))
 
 
-def by_profile(layout: LayoutLike, profile: Tree, f: Callable[[Layout], Layout]) -> Any:
+def by_profile(layout: LayoutLike, profile: Tree, f: Callable[[Layout], Layout]) -> AnyLayout:
     """`layout` with `f` applied to each part under a leaf of `profile`; modes beyond its rank stay."""
     if type(layout) is ComposedLayout:
         return on_outer(layout, lambda inner: by_profile(inner, profile, f))

@@ -2,20 +2,19 @@
 """The complement of a layout: the indices it leaves out, as a layout."""
 
 from operator import itemgetter
-from typing import Any
 
 from ...base.errors import Code, LayoutError
 from .axes import by_axis, has_basis
 from .coalesce import coalesce_shape, filter_layout, from_modes, merge_modes
 from .coordinates import idx2crd
 from .core import ComposedLayout, Layout, LayoutLike, check_mode, coshape, cosize, join, make_basis_like, make_layout
-from .integers import IntTuple, Tree, floordiv, is_static, mul
+from .integers import AnyTuple, IntTuple, Tree, floordiv, is_static, mul
 from .inttuple import are_static, ceil_div, compact_major, flatten, product, rank, show, wrap
 
 _SEARCH = 1 << 12  # coordinates times modes
 
 
-def complement(layout: LayoutLike, cotarget: Any = None, *, merge_dynamic: bool = True) -> Layout:
+def complement(layout: LayoutLike, cotarget: AnyTuple = None, *, merge_dynamic: bool = True) -> Layout:
     """The layout R that, together with `layout`, covers the indices up to `cotarget` (a shape; by default the cosize).
 
     R is ordered, and disjoint from `layout` but for index 0; together they cover the indices below the size
@@ -76,7 +75,7 @@ def _complement_of_axes(layout: Layout, cotarget: IntTuple) -> Layout:
     return join([*result, *(Layout(extent, make_basis_like(extent, (i,))) for i, extent in untouched)])
 
 
-def gaps(plain: Layout) -> tuple[list[Any], list[Any]]:
+def gaps(plain: Layout) -> tuple[list[AnyTuple], list[AnyTuple]]:
     """The gaps between the modes of a filtered layout: their extents, and their strides with one more, the end's."""
     strides = wrap(plain.stride)
     if len(strides) > 1 and not are_static(strides):
@@ -86,8 +85,8 @@ def gaps(plain: Layout) -> tuple[list[Any], list[Any]]:
             "a dynamic stride is possible in a layout of one mode only",
         )
     end = 1
-    shape: list[Any] = []
-    stride: list[Any] = [1]
+    shape: list[AnyTuple] = []
+    stride: list[AnyTuple] = [1]
     for d, s in sorted(zip(strides, wrap(plain.shape), strict=True), key=itemgetter(0)):
         gap = d // end if type(d) is int and type(end) is int else floordiv(d, end)
         if type(gap) is int and gap < 1:

@@ -6,8 +6,8 @@ from typing import Any
 from ...base.errors import Code, LayoutError
 from .axes import coprofile
 from .coalesce import coalesce_open
-from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_shape, join, make_layout
-from .integers import IntTuple, ScaledBasis, Tree, ceil_div_int, floordiv, minimum, mul, signum, static
+from .core import AnyLayout, ComposedLayout, Layout, LayoutLike, Tiler, check_shape, join, make_layout
+from .integers import AnyTuple, IntTuple, ScaledBasis, Tree, ceil_div_int, floordiv, minimum, mul, signum, static
 from .inttuple import MAX_LEAVES, show, unwrap, wrap
 from .modes import compose_parts
 from .promises import known
@@ -16,7 +16,7 @@ from .swizzle import Swizzle, make_swizzle
 _MAX_STEPS = 1 << 18  # modes of the left times leaves of the right: keeps a hostile composition under a second
 
 
-def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle") -> Any:
+def composition(a: "LayoutLike | Swizzle", b: "Tiler | ComposedLayout | Swizzle") -> AnyLayout:
     """The layout R with R(c) = a(b(c)) and the shape of `b`.
 
     `b` may be a layout; an extent, which stands for `extent:1`; an underscore (None), which returns `a`; or
@@ -66,7 +66,7 @@ def _swizzle_after(swizzle: Swizzle, b: object) -> "LayoutLike | Swizzle":
     )
 
 
-def with_shape(layout: LayoutLike, shape: IntTuple) -> Any:
+def with_shape(layout: LayoutLike, shape: IntTuple) -> AnyLayout:
     """`layout` as a function of coordinates into `shape`."""
     return composition(layout, make_layout(shape))
 
@@ -104,14 +104,14 @@ class _Composer:
         self.steps = len(wrap(left_shape))
         self.reach: dict[tuple[tuple[int, ...], int, int], int] = {}
 
-    def tree(self, shape: IntTuple, stride: IntTuple, s: Tree, d: Any) -> tuple[Any, Any]:
+    def tree(self, shape: IntTuple, stride: IntTuple, s: Tree, d: AnyTuple) -> tuple[AnyTuple, AnyTuple]:
         """The result for the part `s:d` of the right layout."""
         if not isinstance(s, tuple):
             return self.leaf(shape, stride, s, d)
         parts = [self.tree(shape, stride, x, y) for x, y in zip(s, d, strict=True)]
         return tuple([p[0] for p in parts]), tuple([p[1] for p in parts])
 
-    def leaf(self, shape: Tree, stride: IntTuple, s: object, d: object) -> tuple[Any, Any]:
+    def leaf(self, shape: Tree, stride: IntTuple, s: object, d: object) -> tuple[AnyTuple, AnyTuple]:
         """The result for one leaf `s:d` of the right layout."""
         path: tuple[int, ...] = ()
         if type(d) is ScaledBasis:
@@ -128,11 +128,11 @@ class _Composer:
         return self._walk(path, shape, stride, s, d)
 
     def _walk(
-        self, path: tuple[int, ...], shape: tuple[object, ...], stride: Any, s: object, d: object
-    ) -> tuple[Any, Any]:
+        self, path: tuple[int, ...], shape: tuple[object, ...], stride: AnyTuple, s: object, d: object
+    ) -> tuple[AnyTuple, AnyTuple]:
         """Follows `s:d` through the modes of the left layout, first to last."""
-        result_shape: list[Any] = []
-        result_stride: list[Any] = []
+        result_shape: list[AnyTuple] = []
+        result_stride: list[AnyTuple] = []
         rest_shape, rest_stride = s, d
         last = len(shape) - 1
         for i in range(last):
@@ -176,7 +176,9 @@ class _Composer:
                     "no layout describes this composition; the modes of the right layout must not overlap",
                 )
 
-    def _fail_stride(self, mode: int, extent: Any, stride: Any, s: Any, d: Any, shape: Any) -> None:
+    def _fail_stride(
+        self, mode: int, extent: AnyTuple, stride: AnyTuple, s: AnyTuple, d: AnyTuple, shape: AnyTuple
+    ) -> None:
         raise LayoutError(
             Code.STRIDE_DIVISIBILITY,
             f"composition with {self.right}: its mode {show(s)}:{show(d)} meets mode {mode} of the left "
@@ -185,7 +187,7 @@ class _Composer:
             "no layout describes this composition; use strides that divide the extents or are multiples of them",
         )
 
-    def _fail_shape(self, mode: int, new: int, rest: int, s: Any, d: Any, shape: Any) -> None:
+    def _fail_shape(self, mode: int, new: int, rest: int, s: AnyTuple, d: AnyTuple, shape: AnyTuple) -> None:
         raise LayoutError(
             Code.SHAPE_DIVISIBILITY,
             f"composition with {self.right}: {rest} steps of its mode {show(s)}:{show(d)} remain at mode "

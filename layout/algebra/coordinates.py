@@ -6,14 +6,13 @@ The last mode takes the rest, so an index beyond the shape runs on in the last m
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from ...base.errors import Code, LayoutError
-from .integers import Tree, add, choose, floordiv, mod, mul
+from .integers import AnyInt, AnyTuple, Tree, add, choose, floordiv, mod, mul
 from .inttuple import compact_major, flatten_to_tuple, product, product_like, show, zip_modes
 
 
-def crd2idx(coord: Tree, shape: Tree, stride: Any) -> Any:
+def crd2idx(coord: Tree, shape: Tree, stride: AnyTuple) -> AnyInt:
     """The index of `coord` in the layout `shape:stride`; an underscore counts as 0.
 
     With basis strides the result is a coordinate: a tuple. Raises `LayoutError` (E0201) if `coord` does not
@@ -23,7 +22,7 @@ def crd2idx(coord: Tree, shape: Tree, stride: Any) -> Any:
         if isinstance(coord, tuple):
             raise LayoutError(Code.PROFILE_MISMATCH, f"coordinate {show(coord)} is deeper than the shape {show(shape)}")
         return mul(0 if coord is None else coord, stride)
-    result: Any = 0
+    result: AnyTuple = 0
     if isinstance(coord, tuple):
         if len(coord) != len(shape):
             raise LayoutError(
@@ -36,7 +35,7 @@ def crd2idx(coord: Tree, shape: Tree, stride: Any) -> Any:
             else:
                 result = add(result, crd2idx(c, s, d))
         return result
-    rest: Any = 0 if coord is None else coord
+    rest: AnyTuple = 0 if coord is None else coord
     for s, d in zip(shape[:-1], stride, strict=False):
         if type(s) is int and type(d) is int and type(rest) is int and type(result) is int and s:
             result += rest % s * d
@@ -49,7 +48,7 @@ def crd2idx(coord: Tree, shape: Tree, stride: Any) -> Any:
     return add(result, crd2idx(rest, shape[-1], stride[-1])) if shape else result
 
 
-def crd2idx_in_shape(coord: Tree, shape: Tree) -> Any:
+def crd2idx_in_shape(coord: Tree, shape: Tree) -> AnyTuple:
     """The place of `coord` in the colexicographic order of `shape`."""
     if not isinstance(coord, tuple):
         return coord
@@ -61,7 +60,7 @@ def crd2idx_in_shape(coord: Tree, shape: Tree) -> Any:
     return result
 
 
-def idx2crd(idx: Tree, shape: Tree, stride: Tree = None) -> Any:
+def idx2crd(idx: Tree, shape: Tree, stride: Tree = None) -> AnyTuple:
     """The coordinate of `idx`, with the profile of `shape`.
 
     Without `stride`, that of the colexicographic order. With a compact `stride`, the coordinate that the
@@ -75,7 +74,7 @@ def idx2crd(idx: Tree, shape: Tree, stride: Tree = None) -> Any:
         return idx
     if isinstance(idx, tuple):
         return tuple([idx2crd(i, s) for i, s in zip_modes(idx, shape)])
-    result: list[Any] = []
+    result: list[AnyTuple] = []
     for s in shape[:-1]:
         size = product(s)
         following = floordiv(idx, size)
@@ -84,7 +83,7 @@ def idx2crd(idx: Tree, shape: Tree, stride: Tree = None) -> Any:
     return (*result, *(idx2crd(idx, s) for s in shape[-1:]))
 
 
-def _idx2crd_strided(idx: Tree, shape: Tree, stride: Tree) -> Any:
+def _idx2crd_strided(idx: Tree, shape: Tree, stride: Tree) -> AnyTuple:
     if isinstance(shape, tuple):
         if isinstance(idx, tuple):
             return tuple([_idx2crd_strided(i, s, d) for i, (s, d) in zip_modes(idx, tuple(zip_modes(shape, stride)))])
@@ -97,14 +96,14 @@ def _idx2crd_strided(idx: Tree, shape: Tree, stride: Tree) -> Any:
     return mod(floordiv(idx, stride), shape)
 
 
-def crd2crd(coord: Tree, source: Tree, target: Tree) -> Any:
+def crd2crd(coord: Tree, source: Tree, target: Tree) -> AnyTuple:
     """The coordinate into shape `target` at the same place as `coord` in shape `source`."""
     if isinstance(coord, tuple) and isinstance(source, tuple) and isinstance(target, tuple):
         return tuple([crd2crd(c, s, t) for (c, s), t in zip_modes(tuple(zip_modes(coord, source)), target)])
     return idx2crd(crd2idx_in_shape(coord, source), target)
 
 
-def increment(coord: Tree, shape: Tree) -> Any:
+def increment(coord: Tree, shape: Tree) -> AnyTuple:
     """The coordinate after `coord` in the colexicographic order of `shape`, which has its profile.
 
     The last mode runs on beyond its extent (CuTe's int_tuple.hpp).
@@ -112,10 +111,10 @@ def increment(coord: Tree, shape: Tree) -> Any:
     return _increment(coord, shape, 1, last=True)[0]
 
 
-def _increment(coord: Tree, shape: Tree, carry: object, last: bool) -> tuple[Any, Any]:
+def _increment(coord: Tree, shape: Tree, carry: object, last: bool) -> tuple[AnyTuple, AnyTuple]:
     """`coord` advanced by `carry` (0 or 1), and the carry into the next mode."""
     if isinstance(shape, tuple):
-        modes: list[Any] = []
+        modes: list[AnyTuple] = []
         for i, (c, s) in enumerate(zip_modes(coord, shape)):
             mode, carry = _increment(c, s, carry, last and i == len(shape) - 1)
             modes.append(mode)
@@ -129,7 +128,7 @@ def _increment(coord: Tree, shape: Tree, carry: object, last: bool) -> tuple[Any
     return choose(inside, following, 0), choose(inside, 0, 1)
 
 
-def fixed_modes(coord: Tree, shape: Tree) -> Iterator[tuple[Any, Any]]:
+def fixed_modes(coord: Tree, shape: Tree) -> Iterator[tuple[AnyTuple, AnyTuple]]:
     """The integers of `coord`, which fits `shape`, from left to right, each with the size of the mode that it fixes."""
     if isinstance(coord, tuple) and isinstance(shape, tuple):
         for part, mode in zip(coord, shape, strict=True):

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, final
 from ...base.errors import Code, LayoutError
 from .coordinates import crd2crd, crd2idx, crd2idx_in_shape, idx2crd
 from .display import Displayed
-from .integers import Coord, IntTuple, ScaledBasis, Tree, add, as_coordinate, mul
+from .integers import AnyInt, AnyTuple, Coord, IntTuple, ScaledBasis, Tree, add, as_coordinate, mul
 from .inttuple import (
     MAX_LEAVES,
     are_static,
@@ -94,16 +94,16 @@ class Layout(Displayed):
         """The swizzle that changes nothing."""
         return Swizzle(0, 4, 3)
 
-    def get_hier_coord(self, idx: Any) -> Any:
+    def get_hier_coord(self, idx: AnyTuple) -> AnyTuple:
         """The coordinate of an index of a compact layout, nested like the shape."""
         return idx2crd(idx, self.shape, self.stride)
 
-    def get_flat_coord(self, idx: object) -> Any:
+    def get_flat_coord(self, idx: object) -> AnyTuple:
         """The coordinate of an index of a compact layout, one integer for each mode."""
         coord = self.get_hier_coord(idx)
         return crd2crd(coord, self.shape, (1,) * len(self)) if isinstance(self.shape, tuple) else coord
 
-    def get_1d_coord(self, idx: object) -> Any:
+    def get_1d_coord(self, idx: object) -> AnyTuple:
         """The coordinate of an index of a compact layout, as one integer."""
         return crd2idx_in_shape(self.get_hier_coord(idx), self.shape)
 
@@ -173,6 +173,8 @@ class ComposedLayout(Displayed):
 
 
 LayoutLike: TypeAlias = "Layout | ComposedLayout"
+AnyLayout: TypeAlias = Any
+"""A `LayoutLike`: a `Layout` where the arguments are plain, on which callers rely."""
 Tiler: TypeAlias = "IntTuple | Layout | tuple[Tiler, ...] | None"
 """A tiler of a layout: a layout; an extent, which stands for `extent:1`; `None`, which keeps a mode; or a
 tuple of these.
@@ -251,13 +253,13 @@ def join(modes: Sequence[Layout]) -> Layout:
     return Layout(tuple([m.shape for m in modes]), tuple([m.stride for m in modes]))
 
 
-def flat_modes(layout: "Layout | ComposedLayout") -> Iterator[tuple[Any, Any]]:
+def flat_modes(layout: "Layout | ComposedLayout") -> Iterator[tuple[AnyTuple, AnyTuple]]:
     """The extents of a layout, each with its stride (those of the outer layout, for a composed one)."""
     plain = plain_layout(layout)
     return zip(leaves(plain.shape), leaves(plain.stride), strict=True)
 
 
-def all_indices(layout: Layout, counting: Callable[[int], object]) -> Any:
+def all_indices(layout: Layout, counting: Callable[[int], object]) -> AnyInt:
     """The index of each coordinate of a static layout, in colexicographic order: an array of the kind of `counting(n)`,
     which is 0 to n - 1.
     """
@@ -282,7 +284,7 @@ def depth(x: "Tree | ComposedLayout") -> int:
     return tuple_depth(x.shape if isinstance(x, Layout | ComposedLayout) else x)
 
 
-def coshape(layout: Layout) -> Any:
+def coshape(layout: Layout) -> AnyTuple:
     """One more than the largest index, for each axis of the indices."""
     shape, stride = flatten_to_tuple(layout.shape), flatten_to_tuple(layout.stride)
     if are_static(shape) and are_static(stride):
@@ -292,16 +294,16 @@ def coshape(layout: Layout) -> Any:
     return transform_leaves(lambda c: add(c, 1), as_coordinate(_inner_product(last, steps)))
 
 
-def _inner_product(a: Tree, b: Any) -> Any:
+def _inner_product(a: Tree, b: AnyTuple) -> AnyTuple:
     if not isinstance(a, tuple):
         return mul(a, b)
-    result: Any = 0
+    result: AnyTuple = 0
     for x, y in zip(a, b, strict=True):
         result = add(result, _inner_product(x, y))
     return result
 
 
-def cosize(layout: "Layout | ComposedLayout") -> Any:
+def cosize(layout: "Layout | ComposedLayout") -> AnyTuple:
     """One more than the largest index (of the outer layout, for a composed one)."""
     end = coshape(plain_layout(layout))
     return end if type(end) is int else product(end)

@@ -13,18 +13,16 @@ All raise `LayoutError` if the tiler has too many modes (E0202), or its extents 
 layout (E0203, E0204).
 """
 
-from typing import Any
-
 from ...base.errors import Code, LayoutError
 from .axes import has_basis
 from .coalesce import coalesce
 from .complement import complement
 from .compose import composition
-from .core import ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout
+from .core import AnyLayout, ComposedLayout, Layout, LayoutLike, Tiler, join, make_layout
 from .modes import on_outer, spread, tile_unzip
 
 
-def logical_divide(layout: LayoutLike, tiler: Tiler, *, merge_dynamic: bool = True) -> Any:
+def logical_divide(layout: LayoutLike, tiler: Tiler, *, merge_dynamic: bool = True) -> AnyLayout:
     """Each mode of `layout` as (tile, rest): inside a tile, and which tile.
 
     Dynamic extents of the rest become one mode, or one each without `merge_dynamic`; so in the other forms.
@@ -45,16 +43,16 @@ def logical_divide(layout: LayoutLike, tiler: Tiler, *, merge_dynamic: bool = Tr
     return composition(layout, join((tile, complement(tile, whole, merge_dynamic=merge_dynamic))))
 
 
-def zipped_divide(layout: LayoutLike, tiler: Tiler, *, merge_dynamic: bool = True) -> Any:
+def zipped_divide(layout: LayoutLike, tiler: Tiler, *, merge_dynamic: bool = True) -> AnyLayout:
     """`layout` as two modes: inside a tile, and which tile."""
     return tile_unzip(logical_divide(layout, tiler, merge_dynamic=merge_dynamic), tiler)
 
 
-def tiled_divide(layout: LayoutLike, tiler: Tiler, *, merge_dynamic: bool = True) -> Any:
+def tiled_divide(layout: LayoutLike, tiler: Tiler, *, merge_dynamic: bool = True) -> AnyLayout:
     """`layout` as one mode inside a tile, and one mode for each direction in which tiles repeat."""
     return spread(zipped_divide(layout, tiler, merge_dynamic=merge_dynamic), tile=False)
 
 
-def flat_divide(layout: LayoutLike, tiler: Tiler, *, merge_dynamic: bool = True) -> Any:
+def flat_divide(layout: LayoutLike, tiler: Tiler, *, merge_dynamic: bool = True) -> AnyLayout:
     """`layout` as the modes inside a tile, followed by those in which tiles repeat."""
     return spread(zipped_divide(layout, tiler, merge_dynamic=merge_dynamic), tile=True)

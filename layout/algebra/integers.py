@@ -161,6 +161,12 @@ Tree: TypeAlias = "int | Unknown | DynamicInt | ScaledBasis | Displayed | tuple[
 """Any of these, or a tiler with layouts: the argument of functions that look only at the nesting."""
 
 
+AnyInt: TypeAlias = Any
+"""An `Int` or a `ScaledBasis`. Which of them follows from the arguments, and callers rely on it: an int from ints."""
+AnyTuple: TypeAlias = Any
+"""An `IntTuple` or a `Coord`. Its profile follows from the arguments, and callers rely on it."""
+
+
 def is_static(x: object) -> TypeGuard[int]:
     """Whether `x` is a static integer."""
     return type(x) is int
@@ -178,7 +184,7 @@ def static(x: object, subject: str) -> int:
     raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{subject} must be static, but it is {x}")
 
 
-def add(a: Any, b: Any) -> Any:
+def add(a: AnyInt, b: AnyInt) -> AnyInt:
     """`a + b` for integers, bases and coordinates; tuples add element by element, missing elements counting
     as 0.
     """
@@ -196,7 +202,7 @@ def add(a: Any, b: Any) -> Any:
     return a + b
 
 
-def _add_tuples(a: Tree, b: Tree) -> Any:
+def _add_tuples(a: Tree, b: Tree) -> AnyInt:
     if not isinstance(a, tuple) or not isinstance(b, tuple):
         raise LayoutError(Code.PROFILE_MISMATCH, f"cannot add a coordinate and an integer: {a} + {b}")
     if len(a) < len(b):
@@ -204,7 +210,7 @@ def _add_tuples(a: Tree, b: Tree) -> Any:
     return (*(add(x, y) for x, y in zip(a, b, strict=False)), *a[len(b) :])
 
 
-def as_coordinate(x: object) -> Any:
+def as_coordinate(x: object) -> AnyInt:
     """The coordinate that a scaled basis stands for, `3@1` being (0, 3); anything else unchanged."""
     if type(x) is not ScaledBasis:
         return x
@@ -214,7 +220,7 @@ def as_coordinate(x: object) -> Any:
     return result
 
 
-def mul(a: Any, b: Any) -> Any:
+def mul(a: AnyInt, b: AnyInt) -> Any:
     """`a * b`, where a static 0 or 1 folds; a factor may be a basis, which stays one."""
     if type(a) is int:
         if type(b) is int:
@@ -235,12 +241,12 @@ def mul(a: Any, b: Any) -> Any:
     return a * b
 
 
-def sub(a: Any, b: Any) -> Any:
+def sub(a: AnyInt, b: AnyInt) -> AnyInt:
     """`a - b`, where a static 0 folds."""
     return a if type(b) is int and b == 0 else a - b
 
 
-def floordiv(a: Any, b: Any) -> Any:
+def floordiv(a: AnyInt, b: AnyInt) -> AnyInt:
     """`a // b`, where a static 0 // b and a // 1 fold."""
     if type(b) is int:
         if b == 1:
@@ -254,7 +260,7 @@ def floordiv(a: Any, b: Any) -> Any:
     return a // b
 
 
-def mod(a: Any, b: Any) -> Any:
+def mod(a: AnyInt, b: AnyInt) -> AnyInt:
     """`a % b`, where a static 0 % b and a % 1 fold."""
     if type(b) is int:
         if b == 1:
@@ -268,7 +274,7 @@ def mod(a: Any, b: Any) -> Any:
     return a % b
 
 
-def ceil_div_int(a: object, b: object) -> Any:
+def ceil_div_int(a: object, b: object) -> AnyInt:
     """`a / b` rounded up."""
     if type(a) is int and type(b) is int and b != 0:
         return -(-a // b)
@@ -280,7 +286,7 @@ def ceil_div_int(a: object, b: object) -> Any:
     return floordiv(sub(add(a, b), 1), b)
 
 
-def minimum(a: Any, b: Any) -> Any:
+def minimum(a: AnyInt, b: AnyInt) -> AnyInt:
     """The smaller of two integers; dynamic if either is."""
     if type(a) is int and type(b) is int:
         return a if a < b else b
@@ -292,7 +298,7 @@ def minimum(a: Any, b: Any) -> Any:
     return b + (a - b) * (a < b)
 
 
-def maximum(a: Any, b: Any) -> Any:
+def maximum(a: AnyInt, b: AnyInt) -> AnyInt:
     """The larger of two integers; dynamic if either is."""
     if type(a) is int and type(b) is int:
         return a if a > b else b
@@ -304,7 +310,7 @@ def maximum(a: Any, b: Any) -> Any:
     return b + (a - b) * (a > b)
 
 
-def choose(condition: Any, a: Any, b: Any) -> Any:
+def choose(condition: Any, a: AnyInt, b: AnyInt) -> AnyInt:
     """`a` where a comparison holds, `b` elsewhere; dynamic if the comparison is."""
     if type(condition) is bool:
         return a if condition else b
@@ -312,7 +318,7 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
     return own(a, b) if own is not None else b + (a - b) * condition
 
 
-def shape_div_int(a: object, b: object) -> Any:
+def shape_div_int(a: object, b: object) -> AnyInt:
     """`a / b` where one divides the other, and at least 1."""
     for x in (a, b):
         if (own := getattr(x, "shape_div", None)) is not None:

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, cast
 
 from ...base.errors import Code, LayoutError
-from .integers import IntTuple, ScaledBasis, Tree, ceil_div_int, mul, shape_div_int
+from .integers import AnyTuple, IntTuple, ScaledBasis, Tree, ceil_div_int, mul, shape_div_int
 
 MAX_LEAVES = 4096
 """No result may hold more leaves than this: it bounds the work on hostile input."""
@@ -22,14 +22,14 @@ def wrap(t: Tree) -> tuple[Any, ...]:
     return t if isinstance(t, tuple) else (t,)
 
 
-def unwrap(t: Tree) -> Any:
+def unwrap(t: Tree) -> AnyTuple:
     """`t` without its tuples of one element."""
     while isinstance(t, tuple) and len(t) == 1:
         t = t[0]
     return t
 
 
-def leaves(t: Tree) -> Iterator[Any]:
+def leaves(t: Tree) -> Iterator[AnyTuple]:
     """The leaves of `t`, from left to right."""
     if isinstance(t, tuple):
         for x in t:
@@ -38,13 +38,13 @@ def leaves(t: Tree) -> Iterator[Any]:
         yield t
 
 
-def flatten_to_tuple(t: Tree) -> tuple[Any, ...]:
+def flatten_to_tuple(t: Tree) -> tuple[AnyTuple, ...]:
     """The leaves of `t` as one flat tuple; a leaf gives a tuple of one."""
     if not isinstance(t, tuple):
         return (t,)
     for x in t:
         if type(x) is tuple:
-            result: list[Any] = []
+            result: list[AnyTuple] = []
             _collect(t, result)
             return tuple(result)
     return t
@@ -58,12 +58,12 @@ def _collect(t: tuple[object, ...], result: list[object]) -> None:
             result.append(x)
 
 
-def flatten(t: Tree) -> Any:
+def flatten(t: Tree) -> AnyTuple:
     """`t` as a flat tuple of its leaves; a leaf stays a leaf."""
     return flatten_to_tuple(t) if isinstance(t, tuple) else t
 
 
-def unflatten(flat: Sequence[object], profile: Tree) -> Any:
+def unflatten(flat: Sequence[object], profile: Tree) -> AnyTuple:
     """The leaves `flat`, in order, in the profile of `profile`. Raises `LayoutError` if their numbers
     differ.
     """
@@ -74,14 +74,14 @@ def unflatten(flat: Sequence[object], profile: Tree) -> Any:
     return transform_leaves(lambda _: next(source), profile)
 
 
-def transform_leaves(f: Callable[[Any], object], t: Tree) -> Any:
+def transform_leaves(f: Callable[[Any], object], t: Tree) -> AnyTuple:
     """`t` with `f` applied to each leaf."""
     if isinstance(t, tuple):
         return tuple([transform_leaves(f, x) for x in t])
     return f(t)
 
 
-def repeat_like(t: Tree, x: object) -> Any:
+def repeat_like(t: Tree, x: object) -> AnyTuple:
     """The profile of `t` with each leaf `x`."""
     return tuple([repeat_like(a, x) for a in t]) if isinstance(t, tuple) else x
 
@@ -107,12 +107,12 @@ def product(t: Tree) -> Any:
     return result
 
 
-def product_each(t: Tree) -> tuple[Any, ...]:
+def product_each(t: Tree) -> tuple[AnyTuple, ...]:
     """The size of each mode of `t`."""
     return tuple([product(x) for x in wrap(t)])
 
 
-def product_like(t: Tree, guide: Tree) -> Any:
+def product_like(t: Tree, guide: Tree) -> AnyTuple:
     """The sizes of the parts of `t` that stand at the leaves of `guide`. Raises `LayoutError` if `t` is
     shallower.
     """
@@ -226,30 +226,30 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
     return shape_div_int(a, divisor)
 
 
-def slice_tuple(coord: Tree, t: Tree) -> Any:
+def slice_tuple(coord: Tree, t: Tree) -> AnyTuple:
     """The modes of `t` that the underscores of `coord` keep, as a tuple (`t` itself if `coord` is an underscore)."""
     if coord is None:
         return t
     return tuple(_keep_modes(coord, t, keep_underscored=True)) if isinstance(coord, tuple) else ()
 
 
-def dice_tuple(coord: Tree, t: Tree) -> Any:
+def dice_tuple(coord: Tree, t: Tree) -> AnyTuple:
     """The modes of `t` that the integers of `coord` keep, as a tuple (`t` itself if `coord` is an integer)."""
     if coord is None:
         return ()
     return tuple(_keep_modes(coord, t, keep_underscored=False)) if isinstance(coord, tuple) else t
 
 
-def _keep_modes(coord: Tree, t: Tree, keep_underscored: bool) -> list[Any]:
+def _keep_modes(coord: Tree, t: Tree, keep_underscored: bool) -> list[AnyTuple]:
     if isinstance(coord, tuple):
-        result: list[Any] = []
+        result: list[AnyTuple] = []
         for c, x in zip_modes(coord, t):
             result += _keep_modes(c, x, keep_underscored)
         return result
     return [t] if (coord is None) == keep_underscored else []
 
 
-def compact_major(shape: Tree, current: Tree = 1, row_major: bool = False) -> Any:
+def compact_major(shape: Tree, current: Tree = 1, row_major: bool = False) -> AnyTuple:
     """The strides that number `shape` without gaps, the first mode fastest (the last one if `row_major`).
 
     `current` is the stride of the fastest mode, or a tuple of them, one for each mode. Static extents of 1
@@ -260,9 +260,9 @@ def compact_major(shape: Tree, current: Tree = 1, row_major: bool = False) -> An
     return _compact(shape, current, row_major)[0]
 
 
-def _compact(shape: Tree, current: object, row_major: bool) -> tuple[Any, Any]:
+def _compact(shape: Tree, current: object, row_major: bool) -> tuple[AnyTuple, AnyTuple]:
     if isinstance(shape, tuple):
-        result: list[Any] = []
+        result: list[AnyTuple] = []
         for s in reversed(shape) if row_major else shape:
             if type(s) is int and type(current) is int:
                 result.append(current if s != 1 else 0)
@@ -276,7 +276,7 @@ def _compact(shape: Tree, current: object, row_major: bool) -> tuple[Any, Any]:
     return current, mul(current, shape)
 
 
-def compact_order(shape: IntTuple, order: IntTuple) -> Any:
+def compact_order(shape: IntTuple, order: IntTuple) -> AnyTuple:
     """The strides that number `shape` without gaps, modes with a smaller leaf in `order` faster (CuTe's stride.hpp).
 
     Modes whose leaves are equal begin at the same stride, as in CuTe, so that coordinates of theirs share an index:

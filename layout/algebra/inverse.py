@@ -2,19 +2,18 @@
 """Inverses of layouts, and common vectors and alignment, which follow from them."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ...base.errors import Code, LayoutError
 from .axes import by_axis_inverse, has_basis
 from .coalesce import coalesce, from_modes, merge_modes
 from .compose import composition
-from .core import ComposedLayout, Layout, LayoutLike
-from .integers import is_static, mul, static
+from .core import AnyLayout, ComposedLayout, Layout, LayoutLike
+from .integers import AnyTuple, is_static, mul, static
 from .inttuple import compact_major, flatten_to_tuple, is_fully_static, tuple_gcd, unwrap, wrap
 from .swizzle import Swizzle
 
 
-def _modes(layout: Layout) -> tuple[tuple[Any, ...], tuple[Any, ...], list[Any]]:
+def _modes(layout: Layout) -> tuple[tuple[AnyTuple, ...], tuple[AnyTuple, ...], list[AnyTuple]]:
     """Shape and stride of the coalesced layout, and the coordinate step of each mode."""
     plain: Layout = coalesce(layout)
     shape, stride = wrap(plain.shape), wrap(plain.stride)
@@ -39,7 +38,7 @@ def _by_stride(keys: list[int], modes: list[int]) -> list[int]:
     return [m for _, m in pairs]
 
 
-def right_inverse(layout: LayoutLike) -> Any:
+def right_inverse(layout: LayoutLike) -> AnyLayout:
     """The largest layout R with layout(R(i)) == i that follows contiguous indices from 0.
 
     Modes with a dynamic stride are left out. For a composed layout with a swizzle and offset 0 the result
@@ -59,10 +58,10 @@ def right_inverse(layout: LayoutLike) -> Any:
     return _right_inverse(*_modes(layout))
 
 
-def _right_inverse(shape: Sequence[object], stride: Sequence[Any], steps: Sequence[object]) -> Layout:
+def _right_inverse(shape: Sequence[object], stride: Sequence[AnyTuple], steps: Sequence[object]) -> Layout:
     ordered = [i for i, d in enumerate(stride) if type(d) is int]
-    result_shape: list[Any] = []
-    result_stride: list[Any] = []
+    result_shape: list[AnyTuple] = []
+    result_stride: list[AnyTuple] = []
     current = 1
     for i in _by_stride([stride[i] for i in ordered], ordered):
         if type(current) is int and stride[i] == current:
@@ -72,7 +71,7 @@ def _right_inverse(shape: Sequence[object], stride: Sequence[Any], steps: Sequen
     return from_modes(*merge_modes(result_shape, result_stride))
 
 
-def left_inverse(layout: LayoutLike) -> Any:
+def left_inverse(layout: LayoutLike) -> AnyLayout:
     """A layout L with L(layout(i)) == i, for a layout that is injective except for modes of stride 0 (which read as 0).
 
     Raises `LayoutError` if the strides do not divide each other (E0203), or one is dynamic (E0207) or negative
@@ -91,7 +90,7 @@ def left_inverse(layout: LayoutLike) -> Any:
     return _left_inverse(*_modes(layout))
 
 
-def _left_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[object]) -> Layout:
+def _left_inverse(shape: Sequence[AnyTuple], stride: Sequence[AnyTuple], steps: Sequence[object]) -> Layout:
     layout = Layout(tuple(shape), tuple(stride))
     if not shape:
         return Layout(1, 0)
@@ -100,8 +99,8 @@ def _left_inverse(shape: Sequence[Any], stride: Sequence[Any], steps: Sequence[o
     if any(d < 0 for d in stride):
         raise LayoutError(Code.BAD_ARGUMENT, f"{layout} has no left inverse: a stride is negative")
     order = _by_stride(list(stride), list(range(len(stride))))
-    result_shape: list[Any] = []
-    result_stride: list[Any] = [0]
+    result_shape: list[AnyTuple] = []
+    result_stride: list[AnyTuple] = [0]
     covered = 1
     for i in order:
         if stride[i] == 0:
@@ -128,7 +127,7 @@ def _invert_swizzled(layout: ComposedLayout) -> tuple[Layout, Swizzle]:
     return layout.outer, layout.inner
 
 
-def _after_swizzle(layout: ComposedLayout, inverse: Layout, swizzle: Swizzle) -> Any:
+def _after_swizzle(layout: ComposedLayout, inverse: Layout, swizzle: Swizzle) -> AnyLayout:
     """The inverse of the outer layout after the swizzle, which is its own inverse."""
     try:
         return composition(inverse, swizzle)

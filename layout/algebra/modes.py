@@ -9,8 +9,8 @@ from typing import Any
 
 from ...base.errors import Code, LayoutError
 from .coordinates import crd2idx
-from .core import ComposedLayout, Layout, LayoutLike, Tiler, check_mode, plain_layout
-from .integers import Coord, IntTuple, Tree, add, as_coordinate
+from .core import AnyLayout, ComposedLayout, Layout, LayoutLike, Tiler, check_mode, plain_layout
+from .integers import AnyInt, AnyTuple, Coord, IntTuple, Tree, add, as_coordinate
 from .inttuple import MAX_LEAVES, dice_tuple, flatten, rank, show, slice_tuple, unflatten, wrap
 from .swizzle import Swizzle
 
@@ -20,14 +20,14 @@ def on_outer(layout: ComposedLayout, f: Callable[[Layout], Layout]) -> LayoutLik
     return compose_parts(layout.inner, layout.offset, f(layout.outer))
 
 
-def compose_parts(inner: Swizzle | Layout, offset: Any, outer: Layout) -> LayoutLike:
+def compose_parts(inner: Swizzle | Layout, offset: AnyTuple, outer: Layout) -> LayoutLike:
     """`inner o offset o outer`, or only `outer` where the rest is the identity."""
     if type(inner) is Swizzle and inner.bits == 0 and type(offset) is int and offset == 0:
         return outer
     return ComposedLayout(inner, offset, outer)
 
 
-def _restructure(layout: LayoutLike, f: Callable[[Any], Any]) -> Any:
+def _restructure(layout: LayoutLike, f: Callable[[Any], Any]) -> AnyLayout:
     """`layout` with `f` applied to its shape and to its stride."""
     if type(layout) is ComposedLayout:
         return on_outer(layout, lambda outer: _restructure(outer, f))
@@ -35,7 +35,7 @@ def _restructure(layout: LayoutLike, f: Callable[[Any], Any]) -> Any:
     return Layout(f(layout.shape), f(layout.stride))
 
 
-def flatten_layout(layout: LayoutLike) -> Any:
+def flatten_layout(layout: LayoutLike) -> AnyLayout:
     """`layout` with all modes at one level; an integer shape stays one."""
     return _restructure(layout, flatten)
 
@@ -45,7 +45,7 @@ def unflatten_layout(layout: LayoutLike, profile: IntTuple) -> LayoutLike:
     return _restructure(layout, lambda t: unflatten(wrap(t), profile))
 
 
-def take(layout: LayoutLike, begin: int, end: int) -> Any:
+def take(layout: LayoutLike, begin: int, end: int) -> AnyLayout:
     """Modes `begin` to `end - 1` of `layout`. Raises `LayoutError` (E0208) if the range is empty or leaves
     the modes.
     """
@@ -75,7 +75,7 @@ def ungroup_mode(layout: LayoutLike, mode: int) -> LayoutLike:
     """`layout` with the parts of mode `mode` made modes of their own."""
     check_mode(mode, len(layout), layout)
 
-    def ungroup(t: Tree) -> Any:
+    def ungroup(t: Tree) -> AnyTuple:
         t = wrap(t)
         return (*t[:mode], *wrap(t[mode]), *t[mode + 1 :])
 
@@ -105,7 +105,7 @@ def prepend(layout: LayoutLike, n: int, mode: Layout | None = None) -> LayoutLik
     return _pad(layout, n, mode or Layout(1, 0), at_end=False)
 
 
-def _pad(layout: LayoutLike, n: int, mode: Layout, at_end: bool) -> Any:
+def _pad(layout: LayoutLike, n: int, mode: Layout, at_end: bool) -> AnyLayout:
     if type(layout) is ComposedLayout:
         return on_outer(layout, lambda outer: _pad(outer, n, mode, at_end))
     assert type(layout) is Layout
@@ -132,7 +132,7 @@ def replace(layout: Layout, mode: int, new: Layout) -> Layout:
     )
 
 
-def zip_tuples(t: Tree) -> Any:
+def zip_tuples(t: Tree) -> AnyTuple:
     """A tuple of equally long tuples, transposed: ((a,b),(c,d)) becomes ((a,c),(b,d))."""
     if not isinstance(t, tuple):
         return t
@@ -143,7 +143,7 @@ def zip_tuples(t: Tree) -> Any:
     return tuple(zip(*t, strict=True))
 
 
-def zip_layout(layout: LayoutLike) -> Any:
+def zip_layout(layout: LayoutLike) -> AnyLayout:
     """`layout`, whose modes have the same rank, with modes and their parts exchanged."""
     return _restructure(layout, zip_tuples)
 
@@ -162,7 +162,7 @@ def tile_unzip(layout: LayoutLike, tiler: Tiler) -> LayoutLike:
     return layout if divided else _restructure(layout, lambda t: _unzip(t, tiler))
 
 
-def _unzip(t: Tree, guide: Tiler) -> Any:
+def _unzip(t: Tree, guide: Tiler) -> AnyTuple:
     if not isinstance(guide, tuple):
         if not isinstance(t, tuple) or len(t) != 2:
             raise LayoutError(
@@ -178,10 +178,10 @@ def _unzip(t: Tree, guide: Tiler) -> Any:
     return tuple([p[0] for p in parts]), (*(p[1] for p in parts), *t[len(guide) :])
 
 
-def spread(layout: LayoutLike, tile: bool) -> Any:
+def spread(layout: LayoutLike, tile: bool) -> AnyTuple:
     """A zipped `layout` (tile, rest) with the modes of rest, and of the tile if `tile`, at the top level."""
 
-    def spread_tuple(t: tuple[Tree, Tree]) -> Any:
+    def spread_tuple(t: tuple[Tree, Tree]) -> AnyTuple:
         inside, rest = t
         first = inside if tile and isinstance(inside, tuple) and len(inside) != 1 else (inside,)
         return (*first, *(rest if isinstance(rest, tuple) and len(rest) != 1 else (rest,)))
@@ -189,7 +189,7 @@ def spread(layout: LayoutLike, tile: bool) -> Any:
     return _restructure(layout, spread_tuple)
 
 
-def slice_and_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
+def slice_and_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, AnyInt]:
     """The layout of the modes that `coord` keeps, and the index at which it starts.
 
     Integers of `coord` may be dynamic. For a composed layout the start moves into its offset, and the index
@@ -217,7 +217,7 @@ def dice(coord: Coord, layout: LayoutLike) -> Layout:
     return Layout(dice_tuple(coord, layout.shape), dice_tuple(coord, layout.stride))
 
 
-def domain_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
+def domain_offset(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, AnyInt]:
     """`layout` as seen from `coord`: a layout and the index where it starts (0 for a composed layout)."""
     if type(layout) is ComposedLayout:
         offset = add(layout.offset, crd2idx(coord, layout.outer.shape, layout.outer.stride))

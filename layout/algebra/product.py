@@ -16,20 +16,18 @@ modes (E0202) or its extents do not fit the gaps of the block (E0203, E0204), or
 (E0206).
 """
 
-from typing import Any
-
 from ...base.errors import Code, LayoutError
 from .axes import has_basis
 from .complement import complement, open_complement
 from .compose import composition
-from .core import ComposedLayout, Layout, LayoutLike, Tiler, cosize, join, make_layout, make_ordered_layout
+from .core import AnyLayout, ComposedLayout, Layout, LayoutLike, Tiler, cosize, join, make_layout, make_ordered_layout
 from .integers import IntTuple, mul
 from .inttuple import ceil_div, compact_major, is_fully_static, product, product_each, rank, show
 from .inttuple import filter_zeros as filter_zeros_tuple
 from .modes import append, on_outer, spread, take, tile_unzip, zip_layouts
 
 
-def logical_product(block: LayoutLike, tiler: Tiler) -> Any:
+def logical_product(block: LayoutLike, tiler: Tiler) -> AnyLayout:
     """`block` as one mode, and copies of it in the order of `tiler` as another; by mode for a tuple."""
     if type(block) is ComposedLayout:
         return on_outer(block, lambda outer: logical_product(outer, tiler))
@@ -49,22 +47,22 @@ def logical_product(block: LayoutLike, tiler: Tiler) -> Any:
     return join((block, copies))
 
 
-def zipped_product(block: LayoutLike, tiler: Tiler) -> Any:
+def zipped_product(block: LayoutLike, tiler: Tiler) -> AnyLayout:
     """`block` and its copies as two modes."""
     return tile_unzip(logical_product(block, tiler), tiler)
 
 
-def tiled_product(block: LayoutLike, tiler: Tiler) -> Any:
+def tiled_product(block: LayoutLike, tiler: Tiler) -> AnyLayout:
     """`block` as one mode, and one mode for each direction of the copies."""
     return spread(zipped_product(block, tiler), tile=False)
 
 
-def flat_product(block: LayoutLike, tiler: Tiler) -> Any:
+def flat_product(block: LayoutLike, tiler: Tiler) -> AnyLayout:
     """The modes of `block`, followed by the modes of the copies."""
     return spread(zipped_product(block, tiler), tile=True)
 
 
-def blocked_product(block: LayoutLike, tiler: Layout) -> Any:
+def blocked_product(block: LayoutLike, tiler: Layout) -> AnyLayout:
     """Copies of `block` side by side, in the order of `tiler`, mode by mode."""
     if type(block) is ComposedLayout:
         return on_outer(block, lambda outer: blocked_product(outer, tiler))
@@ -73,7 +71,7 @@ def blocked_product(block: LayoutLike, tiler: Layout) -> Any:
     return zip_layouts(inside, copies)
 
 
-def raked_product(block: LayoutLike, tiler: Layout) -> Any:
+def raked_product(block: LayoutLike, tiler: Layout) -> AnyLayout:
     """Copies of `block` interleaved, in the order of `tiler`, mode by mode."""
     if type(block) is ComposedLayout:
         return on_outer(block, lambda outer: raked_product(outer, tiler))
@@ -90,7 +88,7 @@ def _padded_product(block: Layout, tiler: Layout) -> tuple[Layout, Layout]:
 
 def tile_to_shape(
     block: LayoutLike, shape: IntTuple, order: "IntTuple | None" = None, *, round_up: bool = False
-) -> Any:
+) -> AnyLayout:
     """Copies of `block` side by side until they fill `shape`, those modes first that are smaller in `order`.
 
     Without `order`, the first mode runs fastest. Raises `LayoutError` if `block` has more modes than

@@ -2,17 +2,16 @@
 """Seeing the same memory as wider or narrower elements (CuTe's upcast, downcast and recast_layout)."""
 
 from math import gcd
-from typing import Any
 
 from ...base.errors import Code, LayoutError
-from .core import ComposedLayout, Layout, LayoutLike
-from .integers import Tree, ceil_div_int, floordiv, is_dynamic, is_static, mul
+from .core import AnyLayout, ComposedLayout, Layout, LayoutLike
+from .integers import AnyTuple, Tree, ceil_div_int, floordiv, is_dynamic, is_static, mul
 from .inttuple import leaves, unflatten
 from .modes import compose_parts
 from .swizzle import Swizzle
 
 
-def upcast(layout: LayoutLike, n: int) -> Any:
+def upcast(layout: LayoutLike, n: int) -> AnyLayout:
     """`layout` of elements `n` times as wide: groups of `n` contiguous elements become one.
 
     Raises `LayoutError` (E0203) if `n` and a stride do not divide each other, or `n` does not divide the offset of a
@@ -31,7 +30,7 @@ def upcast(layout: LayoutLike, n: int) -> Any:
     return Layout(*_upcast(layout.shape, layout.stride, n))
 
 
-def _upcast(shape: Tree, stride: Any, n: int) -> tuple[Any, Any]:
+def _upcast(shape: Tree, stride: AnyTuple, n: int) -> tuple[AnyTuple, AnyTuple]:
     if isinstance(shape, tuple):
         parts = [_upcast(s, d, n) for s, d in zip(shape, stride, strict=True)]
         return tuple([p[0] for p in parts]), tuple([p[1] for p in parts])
@@ -49,7 +48,7 @@ def _upcast(shape: Tree, stride: Any, n: int) -> tuple[Any, Any]:
     return ceil_div_int(shape, -(-n // step)), wide if stride > 0 else -wide
 
 
-def downcast(layout: LayoutLike, n: int) -> Any:
+def downcast(layout: LayoutLike, n: int) -> AnyLayout:
     """`layout` of elements split into `n` narrower ones, which lie in the mode of stride 1.
 
     That is the first one whose extent is not 1. CuTe splits every mode of stride 1, so that a second one, such as a
@@ -75,7 +74,7 @@ def downcast(layout: LayoutLike, n: int) -> Any:
     return Layout(unflatten(shape, layout.shape), unflatten(stride, layout.shape))
 
 
-def recast_layout(layout: LayoutLike, old_bits: int, new_bits: int) -> Any:
+def recast_layout(layout: LayoutLike, old_bits: int, new_bits: int) -> AnyLayout:
     """`layout` of elements of `old_bits` bits, seen as elements of `new_bits` bits.
 
     Raises `LayoutError` if `upcast` or `downcast` would.

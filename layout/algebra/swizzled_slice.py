@@ -15,7 +15,7 @@ from ...base.errors import LayoutError
 from .compose import composition
 from .coordinates import idx2crd
 from .core import ComposedLayout, Layout, LayoutLike
-from .integers import Coord, add, mul
+from .integers import AnyInt, AnyTuple, Coord, add, mul
 from .inttuple import dice_tuple, leaves, zip_modes
 from .modes import dice, slice_, slice_and_offset
 from .scalars import RunTimeInt
@@ -29,7 +29,7 @@ class MixedBits:
 
     static: int
     dynamic: int
-    run_time: Any = 0
+    run_time: AnyTuple = 0
     """The part of the run-time integers: any dynamic integer, xored with `static`."""
 
     @property
@@ -41,7 +41,7 @@ class MixedBits:
         return str(self.value)
 
 
-def slice_as_cute(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, Any]:
+def slice_as_cute(coord: Coord, layout: LayoutLike) -> tuple[LayoutLike, AnyInt]:
     """The layout of the modes that `coord` keeps, and the index at which it starts.
 
     As `slice_and_offset`, but of a swizzled layout the part of the start that the swizzle does not touch is
@@ -72,7 +72,9 @@ def _mixed(x: object) -> MixedBits:
     return MixedBits(x, 0) if type(x) is int else MixedBits(0, -1, x)
 
 
-def _slice(swizzle: Swizzle, offset: MixedBits, coord: Coord, outer: Layout, sliced: Layout) -> tuple[LayoutLike, Any]:
+def _slice(
+    swizzle: Swizzle, offset: MixedBits, coord: Coord, outer: Layout, sliced: Layout
+) -> tuple[LayoutLike, AnyInt]:
     bits, base, gap = swizzle.bits, swizzle.base, abs(swizzle.shift) - swizzle.bits
     shape = (1 << base, 1 << bits, 1 << gap, 1 << bits, 1)  # of an index: below, low field, between, high field, above
     low, between, high = 1 << base, 1 << base + bits, 1 << base + bits + gap
@@ -83,7 +85,7 @@ def _slice(swizzle: Swizzle, offset: MixedBits, coord: Coord, outer: Layout, sli
     rest = composition(untouched, fixed)(at)
     reached = composition(fields, sliced)(sliced.size - 1)
     if reached & ~swizzle(reached):
-        left: Any = start if start.dynamic else start.static
+        left: AnyTuple = start if start.dynamic else start.static
         return ComposedLayout(swizzle, left, sliced), rest
     parts = _strides(swizzle, start)
     twos = (2,) * bits
@@ -92,7 +94,7 @@ def _slice(swizzle: Swizzle, offset: MixedBits, coord: Coord, outer: Layout, sli
     return composition(decayed, sliced), add(RunTimeInt(begin) if type(begin) is int else begin, rest)
 
 
-def _strides(swizzle: Swizzle, start: MixedBits) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+def _strides(swizzle: Swizzle, start: MixedBits) -> tuple[tuple[AnyTuple, ...], tuple[AnyTuple, ...]]:
     """The steps of the swizzled index for a bit of the low, and of the high field, for a slice from `start` on.
 
     A bit that is only changed counts down where the bit that changes it is set; one that changes another takes that
@@ -104,7 +106,7 @@ def _strides(swizzle: Swizzle, start: MixedBits) -> tuple[tuple[Any, ...], tuple
     return (changed, changing) if z < y else (changing, changed)
 
 
-def _chosen(start: MixedBits, bit: int, clear: int, set_: int) -> Any:
+def _chosen(start: MixedBits, bit: int, clear: int, set_: int) -> AnyTuple:
     """`clear` or `set_` by a bit of `start`; a run-time integer if the bit is one."""
     if not start.dynamic & bit:
         return set_ if start.static & bit else clear
@@ -126,7 +128,7 @@ def _bits_at(layout: Layout, coord: object) -> MixedBits:
     return result
 
 
-def _crd(coord: Any, shape: Any) -> Any:
+def _crd(coord: AnyTuple, shape: AnyTuple) -> AnyTuple:
     """The coordinate with the profile of `shape`, integers in place of tuples taken apart."""
     if isinstance(coord, tuple) and isinstance(shape, tuple):
         return tuple([_crd(c, s) for c, s in zip_modes(coord, shape)])  # pyright: ignore[reportUnknownArgumentType]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from .core import Layout, flat_modes, join
+from .integers import AnyTuple
 from .inttuple import leaves, transform_leaves
 from .swizzle import Swizzle
 
@@ -54,7 +55,7 @@ def cut_at_period(mode: Layout, swizzle: Swizzle) -> Layout:
     return _cut(mode.shape, mode.stride, _period(swizzle))
 
 
-def _cut(shape: Any, stride: Any, period: int) -> Layout:
+def _cut(shape: AnyTuple, stride: AnyTuple, period: int) -> Layout:
     if isinstance(shape, tuple):
         modes = zip(cast("tuple[Any, ...]", shape), stride, strict=True)
         return join([_cut(s, d, period) for s, d in modes])

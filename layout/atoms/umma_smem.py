@@ -9,7 +9,7 @@ bytes, for tf32.
 from typing import Any
 
 from ...base.errors import Code, LayoutError
-from ..algebra.core import ComposedLayout, Layout, LayoutLike, plain_layout
+from ..algebra.core import AnyLayout, ComposedLayout, Layout, LayoutLike, plain_layout
 from ..algebra.divide import logical_divide, tiled_divide
 from ..algebra.inttuple import congruent, flatten_to_tuple, product_each
 from ..algebra.modes import compose_parts
@@ -68,7 +68,7 @@ def select_umma_mode(major: str, val_bits: int, extent_mn: int, extent_k: int) -
     )
 
 
-def tile_to_mma_shape(atom: LayoutLike, shape: Any, order: Any = None) -> Any:
+def tile_to_mma_shape(atom: LayoutLike, shape: Any, order: Any = None) -> AnyLayout:
     """A layout of shared memory for a part of an operand of `shape` ((MN,K),RestMN,RestK,...), tiled from `atom` in the
     order of the modes of the operand that `order` says.
 

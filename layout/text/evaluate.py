@@ -40,7 +40,7 @@ class Prepared:
     """An operation with its arguments evaluated, for `explain`."""
 
     operation: Operation
-    arguments: tuple[Any, ...]
+    arguments: tuple[object, ...]
 
 
 class Evaluator:
@@ -164,7 +164,7 @@ class Evaluator:
             self._named(node.function)
         return OPERATIONS[node.function.name]
 
-    def _arguments(self, node: Call, operation: Operation) -> tuple[Any, ...]:
+    def _arguments(self, node: Call, operation: Operation) -> tuple[object, ...]:
         """The arguments of a call, checked for the right kinds; template arguments come after the first."""
         given: Sequence[Expression] = (*node.arguments[:1], *node.modes, *node.arguments[1:])
         least, most = operation.arity()
@@ -182,7 +182,7 @@ class Evaluator:
 _COORDINATE = OperandKind("a coordinate", lambda x: x is None or STRIDE.accepts(x) or isinstance(x, tuple))
 
 
-def _call(node: Node, function: Any, arguments: tuple[Any, ...]) -> Any:
+def _call(node: Node, function: Any, arguments: tuple[object, ...]) -> Any:
     try:
         return function(*arguments)
     except LayoutError as error:

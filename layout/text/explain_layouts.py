@@ -5,14 +5,13 @@ Results are always the operations' own; the steps say by which rules they are ri
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 from ..algebra.coalesce import coalesce, continues, filter_layout, from_modes
 from ..algebra.complement import complement, gaps
 from ..algebra.compose import composition
 from ..algebra.coordinates import idx2crd
 from ..algebra.core import Layout, Tiler, cosize, join
-from ..algebra.integers import Tree
+from ..algebra.integers import AnyTuple, Tree
 from ..algebra.inttuple import ceil_div, flatten, leaves, product, show, wrap
 from ..algebra.inverse import left_inverse, right_inverse
 from .explanation import Agree, Distinct, Explanation, Increasing, SameIndices, Step
@@ -65,7 +64,7 @@ def explain_complement(layout: Layout, cotarget: object = None) -> Explanation:
     return Explanation("complement", arguments, tuple(_list_complement_steps(layout, cotarget, result)), result)
 
 
-def _list_complement_steps(layout: Layout, cotarget: Any, result: Layout) -> Iterator[Step]:
+def _list_complement_steps(layout: Layout, cotarget: AnyTuple, result: Layout) -> Iterator[Step]:
     plain: Layout = filter_layout(layout)
     if plain != layout:
         text = f"modes of stride 0 or extent 1 add no index, and neighbours merge: {plain}"
@@ -89,7 +88,7 @@ def _list_complement_steps(layout: Layout, cotarget: Any, result: Layout) -> Ite
     yield Step("coalesce", f"the gaps and the rest, in order, are {result}", Increasing(result))
 
 
-def _stride(mode: Layout) -> Any:
+def _stride(mode: Layout) -> AnyTuple:
     return mode.stride
 
 
@@ -116,7 +115,7 @@ def explain_composition(a: Layout, b: Tiler) -> Explanation:
     return Explanation("composition", (a, b), tuple(steps), result)
 
 
-def _layout(tile: Any) -> Layout:
+def _layout(tile: AnyTuple) -> Layout:
     """A layout for an extent, which stands for `extent:1`."""
     return tile if isinstance(tile, Layout) else Layout(tile, 1)
 

@@ -9,6 +9,7 @@ from ..algebra.complement import complement
 from ..algebra.compose import composition
 from ..algebra.core import ComposedLayout, Layout, LayoutLike, Tiler, cosize, join, make_layout
 from ..algebra.divide import logical_divide, zipped_divide
+from ..algebra.integers import AnyTuple
 from ..algebra.inttuple import rank, transform_leaves
 from ..algebra.modes import append, slice_and_offset, spread, tile_unzip, zip_layouts
 from ..algebra.product import blocked_product, logical_product, raked_product, zipped_product
@@ -72,7 +73,7 @@ def _product_steps(block: Layout, tile: Layout, result: Layout) -> Iterator[Step
     yield Step("join", text, Agree((result,), (join((block, copies)),), result.size))
 
 
-def _numbering(shape: Any) -> Layout:
+def _numbering(shape: AnyTuple) -> Layout:
     """The layout of `shape` whose indices are the places of the coordinates, in colexicographic order."""
     count = 1
 
@@ -126,7 +127,7 @@ def explain_arranged_product(operation: str, block: Layout, tiler: Layout) -> Ex
     return Explanation(operation, (block, tiler), (*steps, *product.steps, arrange), result)
 
 
-def _sliced(rule: str, text: str, before: Layout, coord: Any, result: tuple[LayoutLike, int]) -> Step:
+def _sliced(rule: str, text: str, before: Layout, coord: AnyTuple, result: tuple[LayoutLike, int]) -> Step:
     """The step that fixes some modes of `before`: the result is `before` at the places that `coord` keeps."""
     places, first = slice_and_offset(coord, _numbering(before.shape))
     layout, start = result
@@ -137,7 +138,7 @@ def _sliced(rule: str, text: str, before: Layout, coord: Any, result: tuple[Layo
     return Step(rule, f"{text}: {layout}, from index {start}", Agree((at_result,), (kept,), layout.size))
 
 
-def explain_local_tile(layout: Layout, tiler: Tiler, coord: Any, proj: Any = None) -> Explanation:
+def explain_local_tile(layout: Layout, tiler: Tiler, coord: AnyTuple, proj: Any = None) -> Explanation:
     """Explains `local_tile`; the result is the tile's layout and the index at which it starts."""
     result = local_tile(layout, tiler, coord, proj)
     arguments = (layout, tiler, coord) if proj is None else (layout, tiler, coord, proj)
@@ -154,7 +155,7 @@ def explain_local_tile(layout: Layout, tiler: Tiler, coord: Any, proj: Any = Non
     return Explanation("local_tile", arguments, tuple(steps), result)
 
 
-def explain_inner_or_outer(name: str, layout: Layout, tiler: Tiler, coord: Any) -> Explanation:
+def explain_inner_or_outer(name: str, layout: Layout, tiler: Tiler, coord: AnyTuple) -> Explanation:
     """Explains the partition of this name, `inner_partition` or `outer_partition`."""
     inner = name == "inner_partition"
     result = (inner_partition if inner else outer_partition)(layout, tiler, coord)

@@ -65,7 +65,7 @@ class Explanation:
     """How an operation came to its result, step by step; `str` gives it as text of several lines."""
 
     operation: str
-    arguments: tuple[Any, ...]
+    arguments: tuple[object, ...]
     steps: tuple[Step, ...]
     result: Any
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...base.errors import Code, LayoutError
 from ..algebra.core import ComposedLayout, Layout, LayoutLike
-from ..algebra.integers import ScaledBasis, Tree, Unknown
+from ..algebra.integers import AnyTuple, ScaledBasis, Tree, Unknown
 from ..algebra.inttuple import leaves
 from ..algebra.swizzle import Swizzle
 from .parser import Parser, one_of
@@ -28,22 +28,22 @@ def parse_layout(text: str) -> LayoutLike:
     return Parser(text).whole(Parser.layout)
 
 
-def parse_coord_tensor(text: str) -> tuple[Any, Layout]:
+def parse_coord_tensor(text: str) -> tuple[AnyTuple, Layout]:
     """The start and the layout of a coordinate tensor, from `(0,?) o (8,4):(1@0,1@1)` or from only the layout."""
     return Parser(text).whole(Parser.coord_tensor)
 
 
-def parse_int_tuple(text: str) -> Any:
+def parse_int_tuple(text: str) -> AnyTuple:
     """A shape, stride, offset or other tuple of integers, from `(8,(2,?))` or `(1@0,1@1)`."""
     return Parser(text).whole(Parser.int_tuple)
 
 
-def parse_coord(text: str) -> Any:
+def parse_coord(text: str) -> AnyTuple:
     """A coordinate, from `(1,(_,?))`; `_` becomes None."""
     return Parser(text).whole(Parser.coord)
 
 
-def parse_tiler(text: str) -> Any:
+def parse_tiler(text: str) -> AnyTuple:
     """A tiler, from `[4:1;_]`, `<4:1;8>`, a layout, or a tuple of extents and underscores `(32,_)`."""
     return Parser(text).whole(Parser.tiler)
 

@@ -11,7 +11,7 @@ from ... import layout as algebra
 from ...base.errors import Code, LayoutError
 from ..algebra.coordinates import crd2crd, crd2idx, idx2crd
 from ..algebra.core import ComposedLayout, Layout, LayoutLike
-from ..algebra.integers import ScaledBasis, Unknown
+from ..algebra.integers import AnyTuple, ScaledBasis, Unknown
 from ..algebra.inttuple import (
     ceil_div,
     compatible,
@@ -59,7 +59,7 @@ class Operation:
     The last `optional` arguments may be left out; with `repeats`, further ones have the last kind.
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., object]
     kinds: tuple[OperandKind, ...]
     optional: int = 0
     repeats: bool = False
@@ -110,7 +110,7 @@ def mode_of(x: Any, mode: int) -> Any:
     return parts[mode]
 
 
-def _of_mode(f: Callable[[Any], object]) -> Callable[..., Any]:
+def _of_mode(f: Callable[[Any], object]) -> Callable[..., object]:
     """`f` of a mode of its argument, which a path of mode indices names."""
 
     def apply(x: object, *modes: int) -> Any:
@@ -121,11 +121,11 @@ def _of_mode(f: Callable[[Any], object]) -> Callable[..., Any]:
     return apply
 
 
-def _shape(x: object) -> Any:
+def _shape(x: object) -> AnyTuple:
     return x.shape if isinstance(x, Layout | ComposedLayout) else x
 
 
-def _stride(x: Layout) -> Any:
+def _stride(x: Layout) -> AnyTuple:
     return x.stride
 
 
@@ -201,7 +201,7 @@ def _list_coordinate_operations() -> Iterator[tuple[str, Operation]]:
         yield name, Operation(_of_shapes(f), (SHAPE_OR_LAYOUT, SHAPE_OR_LAYOUT))
 
 
-def _crd2idx(coord: Any, shape: Any, *stride: Any) -> Any:
+def _crd2idx(coord: AnyTuple, shape: AnyTuple, *stride: AnyTuple) -> AnyTuple:
     """CuTe's crd2idx(coord, layout) and crd2idx(coord, shape, stride); compact strides by default."""
     layout = shape if isinstance(shape, Layout | ComposedLayout) else algebra.make_layout(shape, *stride)
     return layout(coord) if isinstance(layout, ComposedLayout) else crd2idx(coord, layout.shape, layout.stride)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn, Self, TypeVar
 from ...base.errors import Code, LayoutError, LayoutSyntaxError
 from ..algebra.axes import coprofile
 from ..algebra.core import ComposedLayout, Layout, LayoutLike
-from ..algebra.integers import IntTuple, ScaledBasis, Unknown
+from ..algebra.integers import AnyTuple, IntTuple, ScaledBasis, Unknown
 from ..algebra.inttuple import MAX_LEAVES, congruent, leaves, product
 from ..algebra.swizzle import Swizzle
 
@@ -122,7 +122,7 @@ class Parser:
         self.pos = match.end()
         return Unknown(width, div)
 
-    def leaf(self, kind: NotationKind) -> Any:
+    def leaf(self, kind: NotationKind) -> AnyTuple:
         """One leaf of a tuple of this kind."""
         self.count += 1
         if self.count > MAX_LEAVES:
@@ -146,7 +146,7 @@ class Parser:
             return self.basis(value)
         return value
 
-    def basis(self, value: Any) -> ScaledBasis:
+    def basis(self, value: AnyTuple) -> ScaledBasis:
         """The rest of a scaled basis after its value."""
         path: list[int] = []
         start = self.pos
@@ -161,12 +161,12 @@ class Parser:
 
     # Tuples
 
-    def nested(self, kind: NotationKind) -> Any:
+    def nested(self, kind: NotationKind) -> AnyTuple:
         """A leaf, or a tuple in parentheses."""
         if self.peek() != "(":
             return self.leaf(kind)
         self.enter()
-        items: list[Any] = []
+        items: list[AnyTuple] = []
         if not self.accept(")"):
             items.append(self.nested(kind))
             while self.accept(","):
@@ -182,7 +182,7 @@ class Parser:
             self.fail(f"nested deeper than {MAX_DEPTH}", code=Code.TEXT_TOO_LARGE)
         self.pos += 1
 
-    def int_tuple(self) -> Any:
+    def int_tuple(self) -> AnyTuple:
         """A tuple of integers or bases."""
         return self.nested("tuple")
 
@@ -222,7 +222,7 @@ class Parser:
         self.expect("o", "between the parts of a composed layout")
         return ComposedLayout(outer, offset, self.plain_layout())
 
-    def coord_tensor(self) -> tuple[Any, Layout]:
+    def coord_tensor(self) -> tuple[AnyTuple, Layout]:
         """`start o layout`, or only a layout with basis strides, which starts at zeros."""
         begin, count = self.pos, self.count
         start = self.nested("coord")
@@ -264,12 +264,12 @@ class Parser:
         self.pos, self.count = start, count
         return self.plain_layout()
 
-    def check_extents(self, extents: Any, start: int) -> None:
+    def check_extents(self, extents: AnyTuple, start: int) -> None:
         """Fails if an extent of a tiler is not positive."""
         if any(type(e) is int and e < 1 for e in leaves(extents)):
             self.fail("the extents of a tiler must be positive", start, self.pos, Code.EXTENT_NOT_POSITIVE)
 
-    def tiler_list(self) -> Any:
+    def tiler_list(self) -> AnyTuple:
         """`[a;b]` or `<a;b>`."""
         closing = "]" if self.peek() == "[" else ">"
         self.enter()

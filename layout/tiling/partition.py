@@ -14,7 +14,7 @@ from ...base.errors import Code, LayoutError
 from ..algebra.coordinates import crd2crd, idx2crd
 from ..algebra.core import Layout, LayoutLike, Tiler
 from ..algebra.divide import zipped_divide
-from ..algebra.integers import Coord, Tree
+from ..algebra.integers import AnyInt, AnyTuple, Coord, Tree
 from ..algebra.inttuple import dice_tuple, is_fully_static, product_each, rank, show
 from ..algebra.modes import dice, slice_and_offset
 
@@ -24,7 +24,7 @@ Slicing = Callable[[Coord, LayoutLike], tuple[LayoutLike, Any]]
 
 def inner_partition(
     layout: LayoutLike, tiler: Tiler, coord: Coord, slicing: Slicing = slice_and_offset
-) -> tuple[LayoutLike, Any]:
+) -> tuple[LayoutLike, AnyInt]:
     """The tile at `coord`, for tiles of `tiler`: (BLK_M,BLK_N,...), and modes that `coord` keeps or leaves
     out. `slicing` takes it out of the divided layout.
     """
@@ -33,14 +33,16 @@ def inner_partition(
     return slicing((everything(tile), padded(coord, rest)), tiled)
 
 
-def outer_partition(layout: LayoutLike, tiler: Tiler, coord: Coord) -> tuple[LayoutLike, Any]:
+def outer_partition(layout: LayoutLike, tiler: Tiler, coord: Coord) -> tuple[LayoutLike, AnyInt]:
     """The elements at `coord` of every tile of `tiler`: (REST_M,REST_N,...)."""
     tiled = zipped_divide(layout, tiler)
     tile, rest = tiled.shape
     return slice_and_offset((padded(coord, tile), everything(rest)), tiled)
 
 
-def local_tile(layout: LayoutLike, tiler: Tiler, coord: Coord, proj: "Coord | None" = None) -> tuple[LayoutLike, Any]:
+def local_tile(
+    layout: LayoutLike, tiler: Tiler, coord: Coord, proj: "Coord | None" = None
+) -> tuple[LayoutLike, AnyInt]:
     """The tile of a block: `inner_partition`, after leaving out the modes of `tiler` and `coord` that
     `proj` drops.
 
@@ -52,7 +54,7 @@ def local_tile(layout: LayoutLike, tiler: Tiler, coord: Coord, proj: "Coord | No
     return inner_partition(layout, tiler, coord)
 
 
-def project(proj: Coord, t: Any) -> Any:
+def project(proj: Coord, t: AnyTuple) -> Any:
     """The modes of a tiler or coordinate that a projection keeps: those where it holds an integer, not
     None.
     """
@@ -61,7 +63,7 @@ def project(proj: Coord, t: Any) -> Any:
 
 def local_partition(
     layout: LayoutLike, threads: Layout, index: object, proj: "Coord | None" = None
-) -> tuple[LayoutLike, Any]:
+) -> tuple[LayoutLike, AnyInt]:
     """The elements of thread `index`: those at its coordinate in `threads`, in every tile of the shape of
     `threads`.
 
@@ -117,6 +119,6 @@ def _check_empty(part: object, subject: str) -> None:
         )
 
 
-def _check_static(part: Any, subject: str) -> None:
+def _check_static(part: AnyTuple, subject: str) -> None:
     if not is_fully_static(part):
         raise LayoutError(Code.DYNAMIC_UNSUPPORTED, f"{subject} must be static")

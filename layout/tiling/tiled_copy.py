@@ -6,15 +6,15 @@ map of threads and values to memory (make_cotiled_copy).
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, final
+from typing import final
 
 from ...base.errors import Code, LayoutError
 from ..algebra.coalesce import coalesce, filter_layout
 from ..algebra.compose import composition, with_shape
-from ..algebra.core import Layout, LayoutLike, Tiler, join, make_layout
+from ..algebra.core import AnyLayout, Layout, LayoutLike, Tiler, join, make_layout
 from ..algebra.display import Displayed
 from ..algebra.divide import zipped_divide
-from ..algebra.integers import static
+from ..algebra.integers import AnyInt, AnyTuple, static
 from ..algebra.inttuple import is_fully_static, product_each, rank
 from ..algebra.inverse import left_inverse, right_inverse
 from ..algebra.modes import slice_, slice_and_offset, zip_layout
@@ -90,11 +90,11 @@ class TiledCopy(Displayed):
     def _tile_tv(self, to_tile: Layout) -> Layout:
         return composition(make_layout(tile_shape(self.tiler)), to_tile)
 
-    def tidfrg_S(self, layout: LayoutLike) -> Any:
+    def tidfrg_S(self, layout: LayoutLike) -> AnyLayout:
         """The source tensor as (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
         return self._thrfrg(layout, self._src_to_tile)
 
-    def tidfrg_D(self, layout: LayoutLike) -> Any:
+    def tidfrg_D(self, layout: LayoutLike) -> AnyLayout:
         """The destination tensor as (Thr,(FrgV,FrgX),(RestM,RestN,...))."""
         return self._thrfrg(layout, self._dst_to_tile)
 
@@ -107,7 +107,7 @@ class TiledCopy(Displayed):
         """
         return slice_(((None, None), None), composition(tiles, (self._to_tile(ref2trg), None)))
 
-    def partition_S(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, Any]:
+    def partition_S(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, AnyInt]:
         """The part of the source that thread `thr_idx` reads: its layout ((FrgV,FrgX),RestM,RestN,...) and start
         index.
 
@@ -116,11 +116,11 @@ class TiledCopy(Displayed):
         """
         return self._partition(layout, self._src_to_tile, thr_idx)
 
-    def partition_D(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, Any]:
+    def partition_D(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, AnyInt]:
         """The part of the destination that thread `thr_idx` writes; see `partition_S`."""
         return self._partition(layout, self._dst_to_tile, thr_idx)
 
-    def _tiled(self, layout: LayoutLike, to_tile: Layout) -> Any:
+    def _tiled(self, layout: LayoutLike, to_tile: Layout) -> AnyLayout:
         """The tensor as ((Thr,(FrgV,FrgX)),(RestM,RestN,...))."""
         if len(layout) < rank(self.tiler):
             raise LayoutError(
@@ -131,11 +131,11 @@ class TiledCopy(Displayed):
     def _thrfrg(self, layout: LayoutLike, to_tile: Layout) -> LayoutLike:
         return slice_(((None, None), None), self._tiled(layout, to_tile))
 
-    def _partition(self, layout: LayoutLike, to_tile: Layout, thr_idx: Any) -> tuple[LayoutLike, Any]:
+    def _partition(self, layout: LayoutLike, to_tile: Layout, thr_idx: AnyInt) -> tuple[LayoutLike, AnyInt]:
         rest = (None,) * len(layout) if len(layout) > 1 else None
         return slice_and_offset(((thr_idx, None), rest), self._tiled(layout, to_tile))
 
-    def retile(self, layout: LayoutLike) -> Any:
+    def retile(self, layout: LayoutLike) -> AnyLayout:
         """A thread's fragment (V,RestM,RestN,...) of another tiling of the same tile, in the profile of
         this copy.
 
@@ -152,7 +152,7 @@ class TiledCopy(Displayed):
         return slice_((None, rest), composition(tiled, (fragment_v, None)))
 
 
-def tile_shape(tiler: Tiler) -> Any:
+def tile_shape(tiler: Tiler) -> AnyTuple:
     """The shape of one tile."""
     if type(tiler) is tuple:
         return tuple([tile_shape(t) for t in tiler])
@@ -220,7 +220,7 @@ def make_cotiled_copy(atom: CopyAtom, atom_tv: Layout, data: Layout, hint: str =
     return TiledCopy(atom, *tile_of(shape, coords))
 
 
-def tile_of(shape: tuple[Any, ...], coords: Layout) -> tuple[Layout, tuple[Any, ...]]:
+def tile_of(shape: tuple[AnyTuple, ...], coords: Layout) -> tuple[Layout, tuple[AnyTuple, ...]]:
     """The (thread, value) layout and the tiler of the part of `shape` that `coords`, (thread, value) to
     place, visits.
     """

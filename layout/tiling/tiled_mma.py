@@ -5,7 +5,7 @@ mma_atom.hpp).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import final
 
 from ...base.errors import Code, LayoutError
 from ..algebra.complement import complement
@@ -25,7 +25,7 @@ from ..algebra.core import (
 )
 from ..algebra.display import Displayed
 from ..algebra.divide import logical_divide, zipped_divide
-from ..algebra.integers import IntTuple, is_static
+from ..algebra.integers import AnyInt, AnyTuple, IntTuple, is_static
 from ..algebra.inttuple import rank
 from ..algebra.inverse import right_inverse
 from ..algebra.modes import append, replace, slice_and_offset
@@ -80,7 +80,7 @@ class TiledMma(Displayed):
         """The extent of the tile in M (0), N (1) or K (2)."""
         return size(self._tile(axis))
 
-    def _tile(self, axis: int) -> Any:
+    def _tile(self, axis: int) -> AnyTuple:
         tile = self.permutation[axis]
         return self.atom.shape[axis] * self.thr_layout_vmnk[axis + 1].size if tile is None else tile
 
@@ -118,14 +118,14 @@ class TiledMma(Displayed):
                     "use whole tiles, or a smaller instruction",
                 )
 
-    def thread_coord(self, thr_idx: Any) -> tuple[Any, ...]:
+    def thread_coord(self, thr_idx: AnyInt) -> tuple[AnyTuple, ...]:
         """The place (V,M,N,K) of a thread; the index may be dynamic."""
         vmnk = self.thr_layout_vmnk
         return crd2crd(idx2crd(thr_idx, vmnk.shape, vmnk.stride), vmnk.shape, (1,) * len(vmnk))
 
     def partition(
         self, operand: str, layout: LayoutLike, thr_idx: object, slicing: Slicing = slice_and_offset
-    ) -> tuple[LayoutLike, Any]:
+    ) -> tuple[LayoutLike, AnyInt]:
         """The part of an operand that thread `thr_idx` holds: its layout (FrgV,RestX,RestY,...) and start index.
         `slicing` takes it out of the operand's tensor. Raises `LayoutError` (E0307) where an instruction that reads
         memory would reach beyond the tensor.
@@ -159,19 +159,19 @@ class TiledMma(Displayed):
         result = join((threads, fragment))
         return ComposedLayout(whole.inner, whole.offset, result) if type(whole) is ComposedLayout else result
 
-    def partition_A(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, Any]:
+    def partition_A(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, AnyInt]:
         """The part of A (M,K,...) that thread `thr_idx` holds: its layout and start index. The index may be dynamic."""
         return self.partition("A", layout, thr_idx)
 
-    def partition_B(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, Any]:
+    def partition_B(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, AnyInt]:
         """The part of B (N,K,...) that thread `thr_idx` holds; see `partition_A`."""
         return self.partition("B", layout, thr_idx)
 
-    def partition_C(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, Any]:
+    def partition_C(self, layout: LayoutLike, thr_idx: object) -> tuple[LayoutLike, AnyInt]:
         """The part of C (M,N,...) that thread `thr_idx` holds; see `partition_A`."""
         return self.partition("C", layout, thr_idx)
 
-    def partition_shape(self, operand: str, shape: IntTuple) -> Any:
+    def partition_shape(self, operand: str, shape: IntTuple) -> AnyTuple:
         """The shape of each thread's part of an operand of `shape`. Raises `LayoutError` (E0307) where an instruction
         that reads memory would reach beyond it.
         """
@@ -211,7 +211,7 @@ def _same(threads: Layout) -> Layout:
     return zero_layout(threads.shape)
 
 
-def _fragment(threads: Any) -> tuple[None, tuple[None, ...] | None]:
+def _fragment(threads: AnyTuple) -> tuple[None, tuple[None, ...] | None]:
     """The coordinate that keeps a thread's values and rest modes."""
     rest = threads[1][1]
     return None, (None,) * len(rest) if rank(rest.shape) > 1 else None

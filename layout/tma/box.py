@@ -5,12 +5,11 @@ The box is the longest run of shared memory whose elements are a box of the tens
 """
 
 from math import gcd
-from typing import Any
 
 from ...base.errors import Code, LayoutError
 from ..algebra.coalesce import coalesce, continues
 from ..algebra.core import Layout, make_identity_layout
-from ..algebra.integers import IntTuple, ScaledBasis, is_static
+from ..algebra.integers import AnyTuple, IntTuple, ScaledBasis, is_static
 from ..algebra.inttuple import flatten_to_tuple, wrap
 from ..algebra.recast import recast_layout
 from ..algebra.scalars import value_of
@@ -55,7 +54,7 @@ def compute_box(
     return Layout(tuple(shape), tuple(stride))
 
 
-def _leaf(items: list[Any], number: int) -> Any:
+def _leaf(items: list[AnyTuple], number: int) -> AnyTuple:
     return items[0] if len(items) == 1 and number < MAX_RANK - 1 else tuple(items)
 
 
@@ -136,13 +135,13 @@ def _is(x: object, value: int) -> bool:
     return is_static(x) and x == value
 
 
-def unit_bases(shape: IntTuple) -> Any:
+def unit_bases(shape: IntTuple) -> AnyTuple:
     """The unit basis of each mode of a shape, also of one that is an integer."""
     bases = make_identity_layout(shape).stride
     return bases if isinstance(bases, tuple) else ScaledBasis(1, ())
 
 
-def at_path(tree: Any, path: Path) -> Any:
+def at_path(tree: AnyTuple, path: Path) -> AnyTuple:
     """The leaf of a nested tuple at a path."""
     for index in path:
         tree = tree[index]

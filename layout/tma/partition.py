@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tiles of global and shared memory by TMA copies (CuTe's tma_partition and create_tma_multicast_mask)."""
 
-from typing import Any
-
 from ...base.errors import Code, LayoutError
 from ...base.target import MAX_CLUSTER
 from ..algebra.coalesce import coalesce
 from ..algebra.compose import composition
 from ..algebra.core import Layout, LayoutLike, cosize, join, plain_layout
 from ..algebra.divide import logical_divide
-from ..algebra.integers import Coord, is_static
+from ..algebra.integers import AnyInt, Coord, is_static
 from ..algebra.inttuple import show
 from ..algebra.inverse import right_inverse
 from ..algebra.modes import slice_and_offset
@@ -19,7 +17,7 @@ from .tma_copy import TmaCopy, start_of_part
 
 def tma_partition(
     copy: TmaCopy, coord: Coord, blocks: Layout, smem: LayoutLike, gmem: Layout
-) -> tuple[tuple[LayoutLike, Any], tuple[LayoutLike, Any]]:
+) -> tuple[tuple[LayoutLike, AnyInt], tuple[LayoutLike, AnyInt]]:
     """Shared memory and the coordinates of global memory by instructions: ((TMA,TMA_Iter),Rest...), each with where it
     begins.
 
@@ -48,7 +46,7 @@ def by_instructions(copy: TmaCopy, tile: Layout, tensor: LayoutLike) -> LayoutLi
     return coalesce(composition(tensor, (by_instruction, *(None,) * (len(tensor) - 1))), ((1, 1),))
 
 
-def compute_multicast_mask(blocks: Layout, coord: Coord, modes: tuple[int, ...] = ()) -> Any:
+def compute_multicast_mask(blocks: Layout, coord: Coord, modes: tuple[int, ...] = ()) -> AnyInt:
     """The mask of the block at `coord` of a cluster and of those beside it along `modes`: bit i stands for rank i (PTX
     ISA, cp.async.bulk.tensor). The coordinate may be dynamic.
 

@@ -5,10 +5,9 @@ Addressing; CuTe's pointer.hpp, tmem_ptr).
 A column is 32 bits, and a lane 65536 columns; in elements of 16 bits that is 2 and 131072.
 """
 
-from typing import Any
-
 from ...base.spaces import LANE_SHIFT, TMEM, Cells
 from ..algebra.core import Layout, LayoutLike, cosize
+from ..algebra.integers import AnyInt
 from ..algebra.recast import recast_layout
 
 _FORM = TMEM.form
@@ -27,7 +26,7 @@ def lane_stride(bits: int) -> int:
     return (CELL << LANE_SHIFT) // bits
 
 
-def add_elements(address: Any, index: Any, bits: int) -> Any:
+def add_elements(address: AnyInt, index: AnyInt, bits: int) -> AnyInt:
     """The address `index` elements of `bits` bits after another, integers or arrays of them. The place of an element
     within its cell is in the upper bits, as CuTe's pointers have it: it becomes the number of a scale factor.
     """

@@ -22,6 +22,7 @@ from ...base.element_types import BY_PTX
 from ...base.errors import Code, LayoutError
 from ..algebra.compose import composition
 from ..algebra.core import Layout, make_layout
+from ..algebra.integers import AnyTuple
 from ..algebra.inttuple import product, transform_leaves
 from ..algebra.product import tiled_product
 from ..atoms.contract import Named
@@ -127,7 +128,7 @@ def _tile_of(shape: object) -> tuple[int, int]:
     return product(m), product(n)
 
 
-def _place(shape: Any, tile: Layout, step: int, value_bits: int, cell_bits: int) -> Layout:
+def _place(shape: AnyTuple, tile: Layout, step: int, value_bits: int, cell_bits: int) -> Layout:
     """Tiles beside each other, along lanes first; lane 1 is 1 and column 1 is 128 until the end."""
     if product(shape) * cell_bits > CAPACITY:
         raise _too_large(shape)

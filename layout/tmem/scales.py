@@ -14,7 +14,7 @@ from typing import Any, cast
 from ...base.errors import Code, LayoutError
 from ..algebra.compose import composition
 from ..algebra.core import Layout, make_layout
-from ..algebra.integers import is_static
+from ..algebra.integers import AnyTuple, is_static
 from ..algebra.inttuple import product
 from ..algebra.product import tile_to_shape, tiled_product
 from .cells import COLUMNS, LANES, QUARTER, count_columns, lane_stride
@@ -38,7 +38,7 @@ def scale_block(vector: int, major: str = "K") -> Layout:
     return Layout((first[0], second[0]), (first[1], second[1]))
 
 
-def tile_scales(vector: int, shape: Any, major: str = "K") -> Layout:
+def tile_scales(vector: int, shape: AnyTuple, major: str = "K") -> Layout:
     """The factors of a matrix of `shape` (MN,K) or (MN,K,L) in memory, K first (CUTLASS's tile_atom_to_shape_SFA, SFB
     and SFD). Extents may be known at run time only; the last block of each row is whole.
 
@@ -82,8 +82,8 @@ def place_scales(shape: object, *, of_b: bool = False, two_by_two: bool = False)
     Raises `LayoutError` (E0304) for a part that has no whole quarters, (E0213) for another profile.
     """
     modes = _modes(shape)
-    tile: tuple[Any, ...] = _modes(modes[0]) if len(modes) > 2 else ()
-    values: tuple[Any, ...] = _modes(tile[1]) if len(tile) == 2 else ()
+    tile: tuple[AnyTuple, ...] = _modes(modes[0]) if len(modes) > 2 else ()
+    values: tuple[AnyTuple, ...] = _modes(tile[1]) if len(tile) == 2 else ()
     if len(values) != 2:
         raise LayoutError(
             Code.BAD_ARGUMENT, f"a part of scale factors is ((MN,(values,factors)),RestMN,RestK), not {shape}"
@@ -105,6 +105,6 @@ def place_scales(shape: object, *, of_b: bool = False, two_by_two: bool = False)
     return result
 
 
-def _modes(t: object) -> tuple[Any, ...]:
+def _modes(t: object) -> tuple[AnyTuple, ...]:
     """The modes of a tuple, one of anything else."""
     return cast("tuple[Any, ...]", t) if isinstance(t, tuple) else (t,)

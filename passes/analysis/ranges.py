@@ -23,6 +23,7 @@ from ...dialects.kernel import KernelOp
 from ...dialects.ptx import SregOp
 from ...dialects.tile.assembly import fill_coordinate, unwrap
 from ...layout.algebra.core import Layout
+from ...layout.algebra.integers import AnyTuple
 from ...layout.algebra.inttuple import leaves
 from .range_facts import ends_in, grows_by, restrict_ranges
 
@@ -273,7 +274,7 @@ class Place:
     """A coordinate in a layout; `values` are its run-time leaves, `scalars` those of the layout, of type `index`."""
 
     layout: Layout
-    coord: Any
+    coord: AnyTuple
     values: Sequence[SSAValue] = ()
     scalars: Sequence[SSAValue] = ()
 
@@ -285,7 +286,7 @@ def greatest_index(place: Place, ranges: Ranges) -> int:
     return _reach(coord, layout.shape, layout.stride, ranges)
 
 
-def _reach(coord: Any, shape: Any, stride: Any, ranges: Ranges) -> int:
+def _reach(coord: AnyTuple, shape: AnyTuple, stride: AnyTuple, ranges: Ranges) -> int:
     if isinstance(coord, tuple):
         modes = zip(cast("tuple[Any, ...]", coord), shape, stride, strict=True)
         return sum(_reach(c, s, d, ranges) for c, s, d in modes)

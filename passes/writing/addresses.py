@@ -21,6 +21,7 @@ from ...dialects.tile.assembly import count_operands, fill_coordinate, unwrap
 from ...layout.algebra.coalesce import coalesce_under
 from ...layout.algebra.coordinates import fixed_modes
 from ...layout.algebra.core import ComposedLayout, Layout, flat_modes, plain_layout
+from ...layout.algebra.integers import AnyTuple
 from ...layout.algebra.inttuple import transform_leaves
 from ...layout.algebra.swizzle import Swizzle
 from ...layout.text.layouts import to_text
@@ -255,7 +256,7 @@ class Addresses:
         return Address(tensor.pointer, (part,), fixed=tensor.fixed)
 
     def _parts(
-        self, emitter: Emitter, swizzle: Swizzle, layout: Layout, coord: Any, values: list[SSAValue]
+        self, emitter: Emitter, swizzle: Swizzle, layout: Layout, coord: AnyTuple, values: list[SSAValue]
     ) -> "list[Addend[SSAValue]]":
         """The index of a coordinate as a part for each mode, or as two where some of it is whole periods. A part that a
         loop moves is cut at the period, so that most of it is added to the swizzled pointer.

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import ptx
-from ...dialects.math.arithmetic import Arithmetic
+from ...dialects.math.arithmetic import Arithmetic, Number
 from .emitter import Emitter
 
 _INSTRUCTIONS = {
@@ -89,55 +89,55 @@ class SsaArithmetic(Arithmetic):
     def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
 
-    def fma(self, a: Any, b: Any, c: Any) -> Any:
+    def fma(self, a: Number, b: Number, c: Number) -> Number:
         return a.of(math.FmaOp(a.value, a.like(b), a.like(c)))
 
-    def absolute(self, x: Any) -> Any:
+    def absolute(self, x: Number) -> Number:
         return x.of(math.AbsFOp(x.value))
 
-    def with_sign(self, x: Any, of: Any) -> Any:
+    def with_sign(self, x: Number, of: Number) -> Number:
         return x.of(math.CopySignOp(x.value, of.value))
 
-    def least(self, x: Any, bound: float) -> Any:
+    def least(self, x: Number, bound: float) -> Number:
         return x.of(arith.MinimumfOp(x.value, x.like(bound)))
 
-    def greatest(self, x: Any, bound: float) -> Any:
+    def greatest(self, x: Number, bound: float) -> Number:
         return x.of(arith.MaximumfOp(x.value, x.like(bound)))
 
-    def where(self, condition: Any, a: Any, b: Any) -> Any:
+    def where(self, condition: Number, a: Number, b: Number) -> Any:
         typed = next((one.value.type for one in (a, b) if isinstance(one, SsaNumber)), None)
         type = typed or (f32 if isinstance(a, float) else i32)
         return condition.of(arith.SelectOp(condition.value, condition.like(a, type), condition.like(b, type)))
 
-    def is_set(self, x: Any, bit: int) -> Any:
+    def is_set(self, x: Number, bit: int) -> Number:
         return x.of(arith.TruncIOp((x >> bit).value, i1))
 
-    def bits(self, x: Any) -> Any:
+    def bits(self, x: Number) -> Number:
         return x.of(arith.BitcastOp(x.value, i32))
 
-    def from_bits(self, x: Any) -> Any:
+    def from_bits(self, x: Number) -> Number:
         return x.of(arith.BitcastOp(x.value, f32))
 
-    def to_float(self, x: Any) -> Any:
+    def to_float(self, x: Number) -> Number:
         return x.of(arith.SIToFPOp(x.value, f32))
 
-    def to_i64(self, x: Any) -> Any:
+    def to_i64(self, x: Number) -> Number:
         return x.of(arith.FPToSIOp(x.value, i64))
 
-    def extended(self, x: Any) -> Any:
+    def extended(self, x: Number) -> Number:
         return x.of(arith.ExtUIOp(x.value, i64))
 
-    def truncated(self, x: Any) -> Any:
+    def truncated(self, x: Number) -> Number:
         return x.of(arith.TruncIOp(x.value, i32))
 
-    def halved(self, x: Any) -> Any:
+    def halved(self, x: Number) -> Number:
         return x.of(arith.ShRSIOp(x.value, x.like(1)))
 
-    def approximate(self, name: str, x: Any, ftz: bool) -> Any:
+    def approximate(self, name: str, x: Number, ftz: bool) -> Number:
         return x.of(_INSTRUCTIONS[name](x.value, ftz))
 
     def rarely(
-        self, condition: Any, compute: Callable[[], tuple[Any, ...]], usual: tuple[Any, ...]
+        self, condition: Number, compute: Callable[[], tuple[Number, ...]], usual: tuple[Number, ...]
     ) -> tuple[SsaNumber, ...]:
         values = [one.value for one in usual]
         then, otherwise = Block(), Block()

@@ -7,7 +7,6 @@ driver. The maps of the latest launches are kept, so that most launches call not
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any
 
 from ...base.errors import Code
 from ...base.parameters import TENSOR_MAP, Scalar
@@ -35,8 +34,8 @@ class _Shape:
     recipe: MapRecipe
     tensor: int
     offset: int
-    before: tuple[Any, ...]
-    after: tuple[Any, ...]
+    before: tuple[object, ...]
+    after: tuple[object, ...]
     clears_bit: bool
 
 

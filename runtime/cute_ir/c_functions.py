@@ -124,7 +124,7 @@ def printf(world: World, arguments: Sequence[Argument]) -> int:
         raise CallError(Code.HOST_CALL, f"printf: {error}") from None
     if len(wanted) != len(values):
         raise CallError(Code.HOST_CALL, f"printf has {len(wanted)} conversions for {len(values)} values")
-    shown: list[Any] = []
+    shown: list[object] = []
     for index, (conversion, value) in enumerate(zip(wanted, values, strict=True)):
         if not _fits(conversion, value):
             raise CallError(Code.HOST_CALL, f"printf: conversion %{conversion} does not fit value {index}")

@@ -75,7 +75,7 @@ class Diagnosis:
     findings: tuple[Finding, ...]
     arguments: Mapping[str, Argument] | None
     steps: int = 0
-    exact: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    exact: Mapping[str, object] = field(default_factory=dict[str, Any])
     """The tensors among the arguments as arrays of exact numbers, where the launch ran in exact arithmetic."""
     reached: Reached | None = None
     """The lines and arms that the launch has executed, where it came to its end."""
@@ -230,7 +230,7 @@ class _BothSeen:
         return self._own and self._rival and not any(self._left.values())
 
 
-def _near(launch: DiagnosedLaunch, fault: SimulationError) -> dict[str, Any]:
+def _near(launch: DiagnosedLaunch, fault: SimulationError) -> dict[str, object]:
     """The place for a fault of a byte that nothing writes: the write next to it, or the read."""
     journal = Neighbours(fault.at)
     with suppress(SimulationError):

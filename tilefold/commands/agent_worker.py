@@ -94,7 +94,7 @@ def prepare(folder: Path) -> None:
     warm_up()
 
 
-def _in_copy(request: dict[str, object], folder: Path, seconds: int, megabytes: int) -> dict[str, Any]:
+def _in_copy(request: dict[str, object], folder: Path, seconds: int, megabytes: int) -> dict[str, object]:
     """The answer of a copy of the process to a request; one about its end if it does not answer in time."""
     read, write = os.pipe()
     child = os.fork()

@@ -108,7 +108,7 @@ class Tuned(KernelFunction):
         launcher = self.launchers.get(device)
         if launcher is None:
 
-            def resolve(args: tuple[Any, ...], _: object, *rest: Any) -> "tuple[RunResult | None, Prepared | None]":
+            def resolve(args: tuple[object, ...], _: object, *rest: Any) -> "tuple[RunResult | None, Prepared | None]":
                 return self._resolve(device, args, *rest)
 
             launcher = self.launchers[device] = launcher_of(self.signature, device, resolve)
@@ -140,7 +140,7 @@ class TunedCall:
 
     __slots__ = ("args", "kwargs", "tuned")
     tuned: Tuned
-    args: tuple[Any, ...]
+    args: tuple[object, ...]
     kwargs: Mapping[str, Any] | None
 
     def __repr__(self) -> str:

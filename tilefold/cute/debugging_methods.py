@@ -81,7 +81,7 @@ class DebuggableCall(ABC):
 
     __slots__ = ()
     kernel: Any
-    args: tuple[Any, ...]
+    args: tuple[object, ...]
 
     @property
     @abstractmethod

@@ -60,7 +60,7 @@ class FileKernelCall:
     """A kernel with its arguments by name."""
 
     kernel: FileKernel
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
 
     def launch(
         self,
@@ -97,7 +97,7 @@ class FileKernelCall:
 class _Arguments:
     """The arguments of an engine, and the arrays of the host for its results."""
 
-    passed: dict[str, Any] = field(default_factory=dict[str, Any])
+    passed: dict[str, object] = field(default_factory=dict[str, Any])
     _copied: "list[tuple[Any, TensorType, TensorArgument]]" = field(default_factory=lambda: [])
 
     def add(self, name: str, value: object, type: TensorType | None) -> None:

@@ -214,7 +214,7 @@ class KernelCall(DebuggableCall):
 
     __slots__ = ("args", "bindings", "kernel")
     kernel: Kernel
-    args: tuple[Any, ...]
+    args: tuple[object, ...]
     bindings: "BoundArguments | None"
 
     def __repr__(self) -> str:

@@ -95,7 +95,7 @@ class PtxKernelCall:
     """
 
     kernel: PtxKernel
-    arguments: tuple[Any, ...]
+    arguments: tuple[object, ...]
 
     def launch(
         self,

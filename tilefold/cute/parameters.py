@@ -159,7 +159,7 @@ class Signature:
                 raise self._unfit(f"got an unexpected keyword argument '{name}'")
             if name in names[: len(args)]:
                 raise self._unfit(f"got multiple values for argument '{name}'")
-        rest: list[Any] = []
+        rest: list[object] = []
         for name in names[len(args) :]:
             if name in kwargs:
                 rest.append(kwargs[name])

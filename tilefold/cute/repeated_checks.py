@@ -74,7 +74,7 @@ def drawn_arguments(bound: BoundArguments, given: Mapping[str, object], draw: Dr
     """
     arrays = {name: found for name, value in given.items() if (found := _geometry(bound, name, value)) is not None}
     draw.begin(list(arrays.values()))
-    made: dict[str, Any] = {}
+    made: dict[str, object] = {}
     for name, value in given.items():
         if name in arrays:
             made[name] = _array(name, value, arrays[name], draw)

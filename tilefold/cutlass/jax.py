@@ -48,11 +48,11 @@ class TensorSpec:
 class _Call:
     """A host function, with the structure of its arguments, and how its kernels see the arrays."""
 
-    function: Callable[..., Any]
+    function: Callable[..., object]
     structure: Any
     specs: Sequence[TensorSpec]
     aliases: Mapping[int, int]
-    words: Mapping[str, Any]
+    words: Mapping[str, object]
 
     def run(self, args: Arrays, results: Arrays) -> None:
         """Fills the results."""

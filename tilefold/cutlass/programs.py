@@ -179,7 +179,7 @@ def run_as_main(file: str, package: str | None = None) -> None:
         exec(compile_file(stream.read(), file), vars(module))
 
 
-def _run_cell(name: str, text: str, names: dict[str, Any]) -> None:
+def _run_cell(name: str, text: str, names: dict[str, object]) -> None:
     """Runs a cell. It prints the value of an expression at its end, as a notebook shows it, unless `;` follows."""
     tree = _parse(text, name)
     is_shown = tree.body and isinstance(tree.body[-1], ast.Expr) and not text.rstrip().endswith(";")

@@ -60,7 +60,7 @@ def _of_values(named: object) -> Any:
     return named if isinstance(named, Value) else None
 
 
-def _leaves(structure: object) -> Iterator[Any]:
+def _leaves(structure: object) -> Iterator[object]:
     if isinstance(structure, Mapping):
         structure = [*cast("Mapping[object, object]", structure).values()]
     if isinstance(structure, list | tuple):

@@ -53,7 +53,7 @@ class Fault:
 
     def as_dict(self) -> dict[str, Any]:
         """The fault as plain data."""
-        data: dict[str, Any] = {
+        data: dict[str, object] = {
             "launch": self.launch,
             "stages": list(self.stages),
             "code": self.code.id,
@@ -182,9 +182,9 @@ class Report:
         return json.dumps(log, indent=2)
 
 
-def _result(fault: Fault) -> dict[str, Any]:
+def _result(fault: Fault) -> dict[str, object]:
     text = fault.message if not fault.hint else f"{fault.message}\n{fault.hint}"
-    result: dict[str, Any] = {
+    result: dict[str, object] = {
         "ruleId": fault.code.id,
         "level": "note" if fault.is_remark else "error",
         "message": {"text": text},
@@ -196,7 +196,7 @@ def _result(fault: Fault) -> dict[str, Any]:
     return result
 
 
-def _location(place: Place) -> dict[str, Any]:
+def _location(place: Place) -> dict[str, object]:
     region = {"startLine": place.line, "startColumn": place.column}
     return {"physicalLocation": {"artifactLocation": {"uri": place.file}, "region": region}}
 

@@ -30,7 +30,7 @@ from tilefold.runtime.check import Filled, fill_argument
 from tilefold.runtime.engine import NumPyArray, NumPyType, TensorArgument
 from tilefold.runtime.sim.values import element_kind, kind_of
 
-_NONE: Mapping[str, Any] = MappingProxyType({})
+_NONE: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def prepare(launch: Launch, files: Mapping[str, str], *, seed: int, max_bytes: i
     file of the wrong shape or type, and for a fill that cannot be evaluated.
     """
     filled: dict[str, Filled] = {}
-    names: dict[str, Any] = {}
+    names: dict[str, object] = {}
     total = 0
     for argument in launch.arguments:
         shape, dtype = infer_shape_and_dtype(argument)

@@ -64,7 +64,7 @@ class Gap:
 
     def as_dict(self) -> dict[str, Any]:
         """The gap as plain data."""
-        data: dict[str, Any] = {"kind": self.kind.value, "message": self.message}
+        data: dict[str, object] = {"kind": self.kind.value, "message": self.message}
         if self.launch:
             data["launch"] = self.launch
         if self.code is not None:

@@ -68,7 +68,7 @@ class Session:
         block, grid = _dim3(launch.block), _dim3(launch.grid)
         print(f"{launch.label}: grid {grid}, block {block}, on {self._place()}", flush=True)
         passed, right = True, ""
-        first: Mapping[str, Any] = {}
+        first: Mapping[str, object] = {}
         try:
             for where, logical, result in runs:
                 print(f"  {where}: {_duration(result.seconds)}", flush=True)

@@ -33,7 +33,7 @@ class Outcome:
     history: History | None = None
     fault: SimulationError | None = None
     seconds: float = 0.0
-    exact: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    exact: Mapping[str, object] = field(default_factory=dict[str, Any])
     """The tensors as arrays of exact numbers, where the launch ran in exact arithmetic."""
     executed: Set[str] = frozenset()
     """The instructions of PTX that were executed, unless a fault has ended the launch."""

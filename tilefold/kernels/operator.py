@@ -45,7 +45,7 @@ class Gradient:
     """
 
     keep: Callable[..., None]
-    backward: Callable[..., Any]
+    backward: Callable[..., object]
 
 
 GradientOnly = Callable[..., tuple[int, ...]]
@@ -127,7 +127,7 @@ class Operator:
         result = self.lean.last(*args)
         return result if result is not NotImplemented else self.search(torch, args)
 
-    def search(self, torch: ModuleType | None, args: tuple[Any, ...]) -> Any:
+    def search(self, torch: ModuleType | None, args: tuple[object, ...]) -> Any:
         """The results where the last launches cannot be repeated."""
         if torch is not None and isinstance(args[0], torch.Tensor):
             needs = needs_of(torch, args)

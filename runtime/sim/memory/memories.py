@@ -247,7 +247,7 @@ class Seats:
             self.spaces.local.assume(local)
             self.taken = seat
 
-    def _memory(self) -> tuple[Any, ...]:
+    def _memory(self) -> tuple[object, ...]:
         return *(space.private() for space in self.spaces.of_blocks), self.spaces.local.private()
 
     def digest(self) -> int:

@@ -7,7 +7,7 @@ The bytes of a GPU's maps are not documented; the bytes here are the simulator's
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from .bulk import rows_at
 from .spaces import Space
 
 _MARK = 0x70616D74
-_FIELDS: list[Any] = [
+_FIELDS: list[object] = [
     ("mark", "u4"), ("promotion", "u2"),
     *((name, f"u{field.bits // 8}", (field.dimensions or 1,)) for name, field in MAP_FIELDS.items()),
 ]  # fmt: skip

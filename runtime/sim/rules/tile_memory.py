@@ -219,7 +219,7 @@ def _print_tensor(op: tile.PrintTensorOp, t: Translator) -> Step:
     return step
 
 
-def _numbers(content: object, kind: ValueKind) -> list[Any]:
+def _numbers(content: object, kind: ValueKind) -> list[object]:
     return np.ascontiguousarray(content).view(kind.dtype)[:, 0].tolist()
 
 

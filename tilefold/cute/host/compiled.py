@@ -94,7 +94,7 @@ class CompiledFunction:
     their helpers read was assigned.
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., object]
     signature: Signature
     constants: Mapping[str, object]
     options: CompileOptions
@@ -104,7 +104,7 @@ class CompiledFunction:
     _types: dict[str, TensorType] = field(default_factory=lambda: {})
     _symbols: Sequence[Sequence[tuple[str, int]]] = ()
     """The places in several tensors that one `SymInt` describes."""
-    _pointers: dict[str, Any] = field(default_factory=lambda: {})
+    _pointers: dict[str, object] = field(default_factory=lambda: {})
     _fields: Mapping[str, FieldConstants] = field(default_factory=dict[str, FieldConstants])
     """Its arguments that are NamedTuples, with the constants in their fields."""
     _forms: Mapping[str, object] | None = None

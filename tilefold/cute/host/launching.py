@@ -261,7 +261,7 @@ class HostKernelCall:
         if not signature.is_plain:
             return None
         names = {ssa: name for name, ssa in trace.bound.slots.items()}
-        plain: dict[str, Any] = {}
+        plain: dict[str, object] = {}
         for name, value in self.given.items():
             if isinstance(value, Tensor) and value.ssa in names:
                 plain[name] = trace.bound.values[names[value.ssa]]

@@ -30,7 +30,7 @@ ALIGN = 256
 class HostMemory:
     """Allocated memory by its address. The methods return whether they could do it."""
 
-    pieces: dict[int, Any] = field(default_factory=lambda: {})
+    pieces: dict[int, object] = field(default_factory=lambda: {})
 
     def allocate(self, size: int) -> int:
         """The address of new memory, which kernels may reach; 0 for no bytes."""

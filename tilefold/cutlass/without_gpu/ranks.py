@@ -93,7 +93,7 @@ def _collectives(torch: ModuleType, distributed: Any, replaced: Replacements) ->
         total = torch.sum(torch.stack(exchanged("reduce_scatter_tensor", tensor)), 0)
         target.copy_(total.chunk(world().count)[world().rank].view(target.shape))
 
-    def all_gather_object(objects: list[Any], value: object, *_: object, **__: object) -> None:
+    def all_gather_object(objects: list[object], value: object, *_: object, **__: object) -> None:
         objects[:] = meet("all_gather_object", value)
 
     def barrier(*_: object, **__: object) -> None:
@@ -105,7 +105,7 @@ def _collectives(torch: ModuleType, distributed: Any, replaced: Replacements) ->
     def get_world_size(*_: object, **__: object) -> int:
         return world().count
 
-    functions: Mapping[str, Callable[..., Any]] = {
+    functions: Mapping[str, Callable[..., object]] = {
         "init_process_group": begin, "destroy_process_group": end, "is_initialized": lambda: state.ready,
         "get_rank": get_rank, "get_world_size": get_world_size, "barrier": barrier,
         "all_reduce": all_reduce, "broadcast": broadcast, "all_gather": all_gather,

@@ -43,7 +43,7 @@ def scaled_products_on_host(torch: ModuleType, replaced: Replacements) -> None:
     replaced.set(torch, _scaled_mm=scaled_mm)
 
 
-def _grouped_on_host(torch: ModuleType, block_of: Mapping[Any, int]) -> Callable[..., Any]:
+def _grouped_on_host(torch: ModuleType, block_of: Mapping[Any, int]) -> Callable[..., object]:
     """The same for the product of each group of rows with a matrix of its own, or of each group of columns of A with
     its rows of B.
     """

@@ -148,7 +148,7 @@ class _Device:
     def __exit__(self, *_: object) -> None: ...
 
 
-def _always(value: object) -> Callable[..., Any]:
+def _always(value: object) -> Callable[..., object]:
     """A function that returns a value, whatever it is given."""
 
     def call(*_: object, **__: object) -> Any:
@@ -157,7 +157,7 @@ def _always(value: object) -> Callable[..., Any]:
     return call
 
 
-def _of_host(function: Callable[..., object]) -> Callable[..., Any]:
+def _of_host(function: Callable[..., object]) -> Callable[..., object]:
     """A function of torch for a GPU, which may be named last, as the host's."""
     count = len(signature(function).parameters)
 
@@ -202,7 +202,7 @@ def streams_on_host(torch: ModuleType, gpu: MissingGpu, replaced: Replacements) 
     event = type("Event", (Event,), {"streams": streams})
     kind = type("Stream", (Stream,), {"streams": streams, "event": event})
 
-    known: dict[int, Any] = {}
+    known: dict[int, object] = {}
 
     def stream_of(handle: int) -> Any:
         found = known.get(handle)

@@ -18,7 +18,7 @@ def _is_gpu(device: object) -> bool:
     return isinstance(device, int) or str(device).startswith("cuda")
 
 
-def _on_host(function: Callable[..., object], torch: ModuleType, is_maker: bool) -> Callable[..., Any]:
+def _on_host(function: Callable[..., object], torch: ModuleType, is_maker: bool) -> Callable[..., object]:
     """A torch function with the host in place of a GPU among its arguments. Its tensors are aligned as those of a GPU
     if it makes their memory or is asked for a GPU.
     """
@@ -166,7 +166,7 @@ def _products_on_host(torch: ModuleType, replaced: Replacements) -> None:
     replaced.callback(operators._destroy)  # the library lives as long as its operators
 
 
-def _profile_on_host(torch: ModuleType) -> Callable[..., Any]:
+def _profile_on_host(torch: ModuleType) -> Callable[..., object]:
     """torch's profiler, which looks at the host where a program asks for a GPU alone."""
     profile = torch.profiler.profile
 

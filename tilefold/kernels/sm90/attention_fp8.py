@@ -6,7 +6,7 @@ threads write together, so that each sector of memory is written as a whole. The
 which attention_elements.py needs them.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from tilefold import cute
 from tilefold.runtime.arrays.signature import Dynamic, Marked
@@ -90,7 +90,7 @@ def transpose_kernel(mV: Values, mT: Transposed):
                 place.store(halves[None, which].load())
 
 
-def _transposed(a: object, b: object, c: object, d: object) -> list[Any]:
+def _transposed(a: object, b: object, c: object, d: object) -> list[object]:
     """Four words of the bytes 0, 1, 2 and 3 of these."""
     prmt = cute.arch.prmt
     halves = [(prmt(a, b, bytes), prmt(c, d, bytes)) for bytes in (FIRST, SECOND)]

@@ -137,7 +137,7 @@ class Stages:
         self.to, self.source = tiles_of(self.atom, whole, shape, self.tensor, rank, share)
         self.mask = mask if share > 1 else None
 
-    def load(self, tile: tuple[Any, ...], stage: Any, policy: int | None = None) -> None:
+    def load(self, tile: tuple[object, ...], stage: Any, policy: int | None = None) -> None:
         """A thread begins the copy of a tile to a stage, by a policy of the L2 cache if there is one."""
         to, source = self.to[None, stage.index], self.source[(None, *tile)]
         cute.copy(self.atom, source, to, tma_bar_ptr=stage.barrier, mcast_mask=self.mask, cache_policy=policy)

@@ -177,7 +177,7 @@ def _refusal(message: str) -> dict[str, int | str]:
     return {"exit": 1, "output": "", "messages": f"error: {message}"}
 
 
-def _with_report(answer: dict[str, Any]) -> dict[str, Any]:
+def _with_report(answer: dict[str, Any]) -> dict[str, object]:
     """The answer, with the report where its output is one."""
     if not answer["output"].startswith("{"):
         return answer

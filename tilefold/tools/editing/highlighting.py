@@ -74,14 +74,14 @@ def grammar() -> str:
     return json.dumps(made, indent=2) + "\n"
 
 
-def _pattern(word: Word) -> dict[str, Any]:
-    pattern: dict[str, Any] = {"match": word.pattern, "name": f"{word.scope}.cute"}
+def _pattern(word: Word) -> dict[str, object]:
+    pattern: dict[str, object] = {"match": word.pattern, "name": f"{word.scope}.cute"}
     if word.within:
         pattern["captures"] = {"0": {"patterns": [_pattern(inner) for inner in word.within]}}
     return pattern
 
 
-def _rules(words: Sequence[Word], rest: object) -> list[Any]:
+def _rules(words: Sequence[Word], rest: object) -> list[object]:
     rules = [(word.pattern, _action(word)) for word in words]
     return [*rules, (r"(?s:.)", rest)]
 

@@ -65,5 +65,5 @@ def _of_columns(events: Sequence[ColumnEvent], pid: int, number: int) -> Iterato
         yield {"name": "columns allocated", "ph": "C", "pid": pid, "tid": 0, "ts": cycle, "args": {"columns": total}}
 
 
-def _meta(name: str, pid: int, tid: int, value: str) -> dict[str, Any]:
+def _meta(name: str, pid: int, tid: int, value: str) -> dict[str, object]:
     return {"name": name, "ph": "M", "pid": pid, "tid": tid, "args": {"name": value}}

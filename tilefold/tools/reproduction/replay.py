@@ -38,7 +38,7 @@ class Repeated:
 
     def as_dict(self) -> dict[str, Any]:
         """The check as plain data."""
-        data: dict[str, Any] = {"name": self.name, "text": self.text, "options": list(self.options)}
+        data: dict[str, object] = {"name": self.name, "text": self.text, "options": list(self.options)}
         data["is_ptx"] = self.is_ptx
         data["input"] = self.input
         if self.compiled:

@@ -44,7 +44,7 @@ class Loop:
     stop: Any
     step: Any
     unroll: int | None
-    body: list[Any]
+    body: list[object]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class TileLoop:
 
     queue: Any
     skip_if: Callable[..., Any] | None
-    body: list[Any]
+    body: list[object]
 
     @contextmanager
     def skippable(self) -> Generator[None, None, None]:
@@ -66,7 +66,7 @@ class TileLoop:
 class Skippable:
     """Steps that a tile may leave out."""
 
-    body: list[Any]
+    body: list[object]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Schedule:
     """The steps of a task."""
 
     name: str
-    body: Sequence[Any]
+    body: Sequence[object]
 
 
 class Recorder:

@@ -19,7 +19,7 @@ class Undefined:
     """A value of a type whose members are not all known yet; an unknown one is None."""
 
     type: Any
-    members: tuple[Any, ...]
+    members: tuple[object, ...]
 
     @property
     def is_complete(self) -> bool:
