@@ -32,7 +32,6 @@ from ...layout.text.printing import plain_style, thr_copy_lines, tiled_copy_line
 from ...layout.tiling import tiled_copy as algebra
 from ...layout.tiling.tiled_copy import BY_MMA
 from ...layout.tiling.tiled_copy import make_cotiled_copy as _cotiled
-from ..scalars.operators import Operand
 from ..tracing.state import checked, current, emit
 from . import nvgpu
 from .address_space import AddressSpace
@@ -157,7 +156,7 @@ class ThrCopy:
     """A thread's part of a tiled copy. `str` gives CuTe's text; a run-time index is `?`."""
 
     tiled_copy: TiledCopy
-    thr_idx: Operand
+    thr_idx: Any
 
     def __str__(self) -> str:
         return "\n".join(thr_copy_lines(self.tiled_copy.type.tiled_copy, static_or_unknown(self.thr_idx), plain_style))
@@ -263,7 +262,7 @@ def copy(
     unroll_factor: int | None = None,
     tma_bar_ptr: Any = None,
     mcast_mask: Any = None,
-    cache_policy: Operand = None,
+    cache_policy: Any = None,
     tma_desc_ptr: Any = None,
     mbar_ptr: object = None,
 ) -> None:
@@ -329,7 +328,7 @@ def copy(
         )
 
 
-def prefetch(atom: "TmaAtom | CopyAtom", src: Any, *, cache_policy: Operand = None) -> None:
+def prefetch(atom: "TmaAtom | CopyAtom", src: Any, *, cache_policy: Any = None) -> None:
     """Prefetches the bytes that a TMA copy or `CopyBulkG2SOp` of `src` would load into the L2 cache."""
     if isinstance(atom, CopyAtom) and atom.attribute.atom.is_bulk:
         emit(PrefetchTensorOp(as_tensor(src).ssa, policy_of(cache_policy)))
