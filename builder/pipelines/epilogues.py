@@ -13,6 +13,7 @@ from ...base.errors import Code, TilefoldError
 from ...base.target import WARP
 from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.core import ComposedLayout, Layout, make_layout
+from ...layout.algebra.integers import AnyTuple
 from ...layout.algebra.inttuple import rank
 from ..control.control_functions import if_
 from ..instructions import arch
