@@ -245,7 +245,8 @@ def test_a_fragment_tells_its_type_as_a_vector() -> None:
 def test_the_bits_of_a_number_are_those_of_a_vector() -> None:
     @cute.kernel
     def swap_bytes(x: cute.Tensor) -> None:
-        t, bytes = cute.arch.thread_idx()[0], ir.VectorType.get([4], T.i(8))
+        t = cute.arch.thread_idx()[0]
+        bytes: Any = ir.VectorType.get([4], T.i(8))
         given = llvm.bitcast(bytes, x[t])
         parts = [vector.extract(given, dynamic_position=[], static_position=[3 - i]) for i in range(4)]
         swapped = vector.from_elements(bytes, parts)

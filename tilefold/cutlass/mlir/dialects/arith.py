@@ -2,7 +2,7 @@
 """Arithmetic on numbers, in the form of MLIR's dialect arith."""
 
 from enum import Flag
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute
@@ -49,7 +49,8 @@ def bitcast(out: Any, in_: Operand) -> Operand:
     for a vector that is not as wide as the number.
     """
     if isinstance(out, VectorType):
-        return vector.bitcast(out, in_ if isinstance(in_, Vec) else vector.vector_of([as_value(in_)]))
+        kind = cast("VectorType[Attribute]", out)
+        return vector.bitcast(kind, in_ if isinstance(in_, Vec) else vector.vector_of([as_value(in_)]))
     if not isinstance(in_, Vec):
         return bits_of(in_, _type(out))
     numbers = in_.bitcast(_type(out))
