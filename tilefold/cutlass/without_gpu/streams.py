@@ -217,8 +217,13 @@ def streams_on_host(torch: ModuleType, gpu: MissingGpu, replaced: Replacements) 
     def current_stream(device: object = None) -> Any:
         return stream_of(streams.current)
 
-    def synchronize(device: object = None) -> None:
-        streams.synchronize()
+    def synchronizer() -> Callable[..., None]:
+        """A function for each module, as torch's compiler has a handler for each."""
+
+        def synchronize(device: object = None) -> None:
+            streams.synchronize()
+
+        return synchronize
 
     def within(stream: Any) -> Any:
         return nullcontext() if stream is None else streams.within(stream.cuda_stream)
@@ -232,12 +237,12 @@ def streams_on_host(torch: ModuleType, gpu: MissingGpu, replaced: Replacements) 
         current_stream=current_stream,
         default_stream=_always(stream_of(0)),
         stream=within,
-        synchronize=synchronize,
+        synchronize=synchronizer(),
         device=_Device,
         ExternalStream=external,
     )
     replaced.set(torch.cuda.profiler, start=_always(None), stop=_always(None))
-    replaced.set(torch.accelerator, synchronize=synchronize)
+    replaced.set(torch.accelerator, synchronize=synchronizer())
 
 
 def compiler_on_host(torch: ModuleType, replaced: Replacements) -> None:
