@@ -5,7 +5,7 @@ make_tma_atom_A_sm100 and B), and of a tile that the coordinates of its values d
 
 from math import prod
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from ...base.errors import Code, TilefoldError
 from ...layout.algebra.coalesce import coalesce, filter_zeros
@@ -92,12 +92,15 @@ def _operand(
     )
     placed = by_modes if not isinstance(smem, ComposedLayout) else compose_parts(smem.inner, smem.offset, by_modes)
     of_pair = mma.shape_mnk[_AXES[operand]]  # the instructions of a pair are so far apart, of which a block has half
-    kept, tile = rows.size if more.size == 1 else Layout((rows.size, more.size), (1, of_pair)), extents[_AXES[operand]]
-    if isinstance(tile, tuple) and product(tile) == rows.size * more.size:
-        kept = tile  # of a tensor whose mode M or N is nested
+    extent, tile = (
+        rows.size if more.size == 1 else Layout((rows.size, more.size), (1, of_pair)),
+        extents[_AXES[operand]],
+    )
+    if isinstance(tile, tuple) and product(cast("AnyTuple", tile)) == rows.size * more.size:
+        extent = cast("AnyTuple", tile)  # of a tensor whose mode M or N is nested
     along = 1 if cluster is None else as_layout(tuples(cluster))[_SHARED_ALONG[operand]].size
     shared = along if op.facts.multicast else 1
-    made = make_tiled_tma_atom(op, tensor, placed, (kept, extents[2], *batches), shared, internal_type=internal_type)
+    made = make_tiled_tma_atom(op, tensor, placed, (extent, extents[2], *batches), shared, internal_type=internal_type)
     return TmaInfo(made.atom, made.tma_tensor, smem)
 
 
