@@ -81,7 +81,7 @@ class BoundArguments:
     """
 
     arguments: dict[str, object] = field(default_factory=lambda: {})
-    values: dict[str, object] = field(default_factory=lambda: {})
+    values: dict[str, Any] = field(default_factory=lambda: {})
     key: list[object] = field(default_factory=lambda: [])
     arrays: dict[str, Array] = field(default_factory=lambda: {})
     smem: int | None = None

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from tilefold.compiler.reports.remarks import Remark
     from tilefold.dialects.tile import TensorType
     from tilefold.driver.launches import Changes, Launch
-    from tilefold.runtime.compiled.artifact import Artifact
-    from tilefold.runtime.compiled.build import Build
+    from tilefold.runtime.compiled.artifact import Artifact, Build
     from tilefold.runtime.compiled.store import Store
 
 EXECUTABLE_STAGES = STAGE_NAMES
