@@ -170,11 +170,12 @@ def sizes(shape: Shape) -> list[int]:
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape in which fragments of these shapes are computed together, as in NumPy: modes are aligned at the
-    last one, and a mode of size 1, or none, is repeated. Raises TilefoldError (E5002) where sizes differ.
+    """The shape in which fragments of these shapes are computed together: modes are aligned at the first one, as CuTe
+    appends modes of size 1, and a mode of size 1, or none, is repeated. Raises TilefoldError (E5002) where sizes
+    differ.
     """
     rank = max(map(len, shapes))
-    padded = [(*(1,) * (rank - len(shape)), *shape) for shape in shapes]
+    padded = [(*shape, *(1,) * (rank - len(shape))) for shape in shapes]
     result: list[object] = []
     for modes in zip(*padded, strict=True):
         wide = [mode for mode in modes if product(mode) != 1] or [modes[0]]
@@ -183,35 +184,17 @@ def broadcast(*shapes: Shape) -> Shape:
             raise TilefoldError(
                 Code.BUILD_VALUE,
                 f"fragments of shapes {listed} have no common shape",
-                "modes are aligned at the last one, or at the first one; only those of size 1 are repeated",
+                "modes are aligned at the first one; only those of size 1 are repeated",
             )
         result.append(wide[0])
     return tuple(result)
-
-
-def aligned(shapes: Sequence[Shape]) -> Sequence[Shape]:
-    """Shapes whose last modes align; where these do not fit, but the first ones do, those with fewer modes get modes of
-    one element at the end, as CuTe programs expect.
-    """
-    rank = max(map(len, shapes))
-    if all(len(shape) == rank for shape in shapes) or _have_common(shapes):
-        return shapes
-    padded = [(*shape, *(1,) * (rank - len(shape))) for shape in shapes]
-    return padded if _have_common(padded) else shapes
-
-
-def _have_common(shapes: Sequence[Shape]) -> bool:
-    """Whether there is a shape to which `broadcast` repeats all."""
-    rank = max(map(len, shapes))
-    padded = [[1] * (rank - len(shape)) + sizes(shape) for shape in shapes]
-    return all(len(set(modes) - {1}) <= 1 for modes in zip(*padded, strict=True))
 
 
 def _check_fits(shape: Shape, target: Shape) -> None:
     if sizes(broadcast(shape, target)) != sizes(target):
         message = f"a fragment of shape {show(shape)} does not fit {show(target)}"
         raise TilefoldError(
-            Code.BUILD_VALUE, message, "modes are aligned at the last one; those of size 1 are repeated"
+            Code.BUILD_VALUE, message, "modes are aligned at the first one; those of size 1 are repeated"
         )
 
 
@@ -221,7 +204,7 @@ def _broadcast_view(leaf: Expression, shape: Shape) -> Elements:
     wanted, own = sizes(shape), sizes(leaf.shape)
     if own == wanted:
         return leaf.tensor
-    own = [1] * (len(wanted) - len(own)) + own
+    own += [1] * (len(wanted) - len(own))
     strides: list[int] = []
     step = 1
     for size, whole in zip(own, wanted, strict=True):

@@ -28,7 +28,7 @@ from ..scalars.values import Scalar, binary, compare, is_scalar, unary
 from ..tracing.state import current, emit
 from ..tracing.truth import refuse_truth
 from .coordinates import as_tuple, tuples
-from .expressions import Expression, Shape, aligned, broadcast, holds, repeat_modes, sizes, write
+from .expressions import Expression, Shape, broadcast, holds, repeat_modes, sizes, write
 from .numpy_methods import NumpyMethods
 from .tensor_base import AnyTensor, Elements, registers, tensor_type
 
@@ -36,9 +36,8 @@ from .tensor_base import AnyTensor, Elements, registers, tensor_type
 class Vec(Arithmetic, Bitwise, NumpyMethods):
     """The elements of a fragment in registers, of a static shape and one type.
 
-    Arithmetic, comparisons and the functions of `tilefold.cute` work element by element; shapes are broadcast as NumPy
-    does: modes are aligned at the last one, and those of size 1 are repeated; where they fit only if aligned at the
-    first one, they are. A number takes the type of the elements.
+    Arithmetic, comparisons and the functions of `tilefold.cute` work element by element. Shapes are broadcast: modes
+    are aligned at the first one, and those of size 1 are repeated. A number takes the type of the elements.
     It never changes: it has the tensor's elements at the time of `load`.
     """
 
@@ -211,11 +210,7 @@ def elementwise(function: Callable[..., object], dtype: DType, *operands: Operan
     """A function of values, applied to the elements of fragments and to values, which are the same everywhere."""
     for operand in operands:
         check_operand(operand)
-    shapes = iter(aligned([operand.shape for operand in operands if isinstance(operand, Vec)]))
-    parts = [
-        (o if (wanted := next(shapes)) == o.shape else o.reshape(wanted)).expression if isinstance(o, Vec) else o
-        for o in operands
-    ]
+    parts = [operand.expression if isinstance(operand, Vec) else operand for operand in operands]
     shape = broadcast(*(part.shape for part in parts if isinstance(part, Expression)))
     return Vec(Expression(shape, dtype, function, parts))
 
@@ -268,7 +263,7 @@ def store(tensor: Elements, value: Operand) -> None:
     check_operand(value)
     held, in_registers = tensor_type(tensor).element_type, tensor_type(tensor).space.data is RMEM
     shape = wrap(tensor_type(tensor).layout.data.shape)
-    aligned = [1] * (len(shape) - len(value.shape)) + sizes(value.shape)
+    aligned = sizes(value.shape) + [1] * (len(shape) - len(value.shape))
     if in_registers and value.size == product(shape) and aligned != sizes(shape):
         value = value.reshape(shape)
     if not in_registers:  # a copy from registers is as wide as it can be

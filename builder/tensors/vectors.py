@@ -15,6 +15,7 @@ from ...layout.algebra.inttuple import is_fully_static, product, wrap
 from ..scalars.dtypes import DTYPES, DType, Float32, Int32, Uint32, as_dtype
 from ..scalars.values import Value
 from ..tracing.state import emit
+from .coordinates import as_tuple, tuples
 from .expressions import Shape
 from .fragments import Vec, full, load
 from .tensor_base import Elements, registers, tensor_type
@@ -48,7 +49,8 @@ class Vector(Vec):
 
 def broadcast_to(vector: Vec, shape: object) -> Vec:
     """A vector repeated to a shape, as NumPy broadcasts."""
-    return vector.broadcast_to(shape)
+    missing = len(as_tuple(tuples(shape))) - len(vector.shape)
+    return vector.reshape((*(1,) * missing, *vector.shape)).broadcast_to(shape)
 
 
 def outerproduct(a: Vec, b: Vec) -> Vec:

@@ -59,7 +59,7 @@ def test_a_fragment_like_a_tensor_whose_modes_are_one_element(stage: str) -> Non
 RANDOM = np.random.default_rng(0)
 A = RANDOM.uniform(0.1, 2.0, (4, 8)).astype(np.float32)
 B = RANDOM.uniform(0.1, 2.0, (4, 8)).astype(np.float32)
-ROW = RANDOM.uniform(0.1, 2.0, 8).astype(np.float32)
+ROW = RANDOM.uniform(0.1, 2.0, (1, 8)).astype(np.float32)
 COLUMN = RANDOM.uniform(0.1, 2.0, (4, 1)).astype(np.float32)
 
 
@@ -297,13 +297,15 @@ def test_one_pass_over_the_elements() -> None:
     assert ".local" not in built.ptx("sm_80")
 
 
-def test_broadcasting_is_numpys() -> None:
-    assert broadcast((4, 8), (8,)) == (4, 8)
-    assert broadcast((4, 1), (8,)) == (4, 8)
+def test_broadcasting_appends_modes() -> None:
+    """FlashInfer's gqa_decode subtracts the maxima of columns, (8), from scores of the shapes (8,2) and (8,1)."""
+    assert broadcast((4, 8), (4,)) == (4, 8)
+    assert broadcast((4, 1), (4,)) == (4, 1)
+    assert broadcast((1, 8), (4,)) == (4, 8)
     assert broadcast(((2, 2), 8), (1, 8)) == ((2, 2), 8)
     assert broadcast((1, 8), ((2, 2), 8)) == ((2, 2), 8)
     with pytest.raises(TilefoldError, match="no common shape"):
-        broadcast((4, 8), (4,))
+        broadcast((4, 8), (8,))
 
 
 MISTAKES: Sequence[tuple[Callable[[Any], object], str]] = (
@@ -403,7 +405,7 @@ def test_elements_are_written_as_wide_as_they_are_read() -> None:
     assert ptx.count("st.global.v4.b32") == 2
 
 
-SHAPES_OF_INPUTS = ((2, 3, 4), (3, 4), (4,), (2, 1, 4), (3, 1), (1,))
+SHAPES_OF_INPUTS = ((2, 3, 4), (1, 3, 4), (1, 1, 4), (2, 1, 4), (1, 3, 1), (1,))
 
 
 @st.composite
