@@ -2,7 +2,6 @@
 """The streams of other libraries, as the driver knows them. tilefold has no class of streams of its own."""
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 from ..base.errors import Code
@@ -33,7 +32,7 @@ def handle_of(stream: Any) -> int:
     )
 
 
-def current_stream_of(torch: ModuleType) -> Callable[[int], int]:
+def current_stream_of(torch: Any) -> Callable[[int], int]:
     """The function that reads the handle of torch's current stream on a GPU, by its number.
 
     Every launch on tensors calls it. `torch.cuda.current_stream` makes an object in each call, which takes 1.6 us; the

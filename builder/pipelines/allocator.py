@@ -12,7 +12,7 @@ from ...base.target import Target
 from ...dialects.cute import LayoutAttr
 from ...dialects.ptx import SpaceAttr
 from ...dialects.tile import AllocOp, TensorType
-from ...layout.algebra.core import ComposedLayout, Layout, LayoutLike
+from ...layout.algebra.core import ComposedLayout, Layout
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DTYPES, DType, as_dtype
 from ..tensors.allocation import make_smem_tensor
@@ -58,7 +58,7 @@ class SmemAllocator:
     def allocate_tensor(
         self,
         element_type: object,
-        layout: LayoutLike,
+        layout: object,
         byte_alignment: int = 128,
         swizzle: Any = None,
         *,

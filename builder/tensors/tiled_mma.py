@@ -357,7 +357,7 @@ def partition(op: type[Any], tiling: SSAValue, tensor: Any, thread: Operand) -> 
     return as_tensor(tensor).view_of(op, [tiling, tensor.ssa, [index_of(thread).ssa]], {})
 
 
-def make_mma_atom(op: Any) -> ScaledAtom | WarpgroupAtom | MmaAtomAttr:
+def make_mma_atom(op: Any) -> Any:
     """An MMA atom: of an instruction (of `nvgpu.warp` and `nvgpu.warpgroup`, `nvgpu.MmaOp`), or by CuTe's name."""
     made = atom_of(op)
     if made.atom.has_scales and not isinstance(made.atom.instruction, Umma):

@@ -16,7 +16,7 @@ from .tma_copy import TmaCopy, start_of_part
 
 
 def tma_partition(
-    copy: TmaCopy, coord: Coord, blocks: Layout, smem: LayoutLike, gmem: Layout
+    copy: TmaCopy, coord: Coord, blocks: Layout, smem: LayoutLike, gmem: LayoutLike
 ) -> tuple[tuple[LayoutLike, AnyInt], tuple[LayoutLike, AnyInt]]:
     """Shared memory and the coordinates of global memory by instructions: ((TMA,TMA_Iter),Rest...), each with where it
     begins.

@@ -165,7 +165,7 @@ class Grids:
             grid = self.placed[bisect_right(self._threads, agent - 1) - 1]
             block, thread = divmod(agent - 1 - grid.first_thread, grid.config.threads)
             return grid.first_block + block, thread
-        found: Any = np.searchsorted(self._threads, agent - 1, "right") - 1
+        found: NDArray[np.int64] = np.searchsorted(self._threads, agent - 1, "right") - 1
         sizes = np.array([grid.config.threads for grid in self.placed])
         block, thread = np.divmod(agent - 1 - self._threads[found], sizes[found])
         return self._blocks[found] + block, thread

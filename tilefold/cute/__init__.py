@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tilefold.builder.control.control_functions import for_, if_, while_
     from tilefold.builder.control.loop_range import Range, range_constexpr
     from tilefold.builder.control.loop_range import make_range as range
-    from tilefold.builder.instructions.extremes import maximum as max  # noqa: F401 - not of `import *`, which would hide those of Python
-    from tilefold.builder.instructions.extremes import minimum as min  # noqa: F401
+    from tilefold.builder.instructions.extremes import maximum as max  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    from tilefold.builder.instructions.extremes import minimum as min  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from tilefold.builder.instructions.integers import (
         FastDivmodDivisor,
         FastDivmodDivisorV2,

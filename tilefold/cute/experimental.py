@@ -58,7 +58,7 @@ from tilefold.builder.tensors.tuples import append_ones
 from tilefold.builder.tensors.umma import Field
 from tilefold.builder.tensors.views import composition, flat_divide, inside, zipped_divide
 from tilefold.builder.tracing.state import current
-from tilefold.layout.algebra.core import Layout, LayoutLike
+from tilefold.layout.algebra.core import Layout
 
 from .host.compiled import CompiledFunction
 from .host.compiler import compile
@@ -76,7 +76,7 @@ __all__ = [
 
 
 def allocate(
-    element_type: DType, space: AddressSpace, layout: LayoutLike, alignment: int = 16, is2cta: bool = False
+    element_type: DType, space: AddressSpace, layout: object, alignment: int = 16, is2cta: bool = False
 ) -> Tensor:
     """A new tensor in registers, shared memory or tensor memory, of a pair of blocks with `is2cta`. All threads of the
     block allocate tensor memory, and end together, when it is free again. TilefoldError (E5002) for another memory.

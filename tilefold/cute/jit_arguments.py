@@ -65,12 +65,12 @@ class PointerType:
 class PtrType:
     """The type of a pointer to elements of a type in a memory, at a multiple of some bytes."""
 
-    pointee: Attribute
+    pointee: Any
     memspace: AddressSpace
     alignment: int
 
     @staticmethod
-    def get(pointee: Attribute, address_space: AddressSpace, alignment: int = 1) -> "PtrType":
+    def get(pointee: object, address_space: AddressSpace, alignment: int = 1) -> "PtrType":
         """The type of a pointer."""
         return PtrType(pointee, address_space, alignment)
 

@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Unpack
+from typing import Any, Unpack
 
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.compiler.frontend.params import expand
@@ -29,7 +29,7 @@ class LaunchOutcome:
 
     label: str
     where: str
-    values: Mapping[str, object]
+    values: Mapping[str, Any]
     checks: tuple[CheckResult, ...]
     result: RunResult
 

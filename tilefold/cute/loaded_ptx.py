@@ -95,7 +95,7 @@ class PtxKernelCall:
     """
 
     kernel: PtxKernel
-    arguments: tuple[object, ...]
+    arguments: tuple[Any, ...]
 
     def launch(
         self,
