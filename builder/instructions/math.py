@@ -87,8 +87,8 @@ def div(x: Operand, y: Operand, fastmath: bool = False) -> Operand:
 
 
 def log1p(x: Operand, fastmath: bool = False) -> Operand:
-    """The natural logarithm of 1 + x, of a number, a value or each element of a fragment, accurate also near 0: the
-    error of log(1 + x) is taken back by what the addition loses (Higham, Accuracy and Stability, 1.14.1). With
+    """The natural logarithm of 1 + x, of a number, a value or each element of a fragment, accurate also near 0: that
+    of the rounded sum, and what the sum loses divided by it. With
     `fastmath` it is that of `log` of the sum.
     """
     if is_number(x):
@@ -99,7 +99,7 @@ def log1p(x: Operand, fastmath: bool = False) -> Operand:
     given = x.to(unary_type("log", x.dtype))
     total = given + 1.0
     added = total - 1.0
-    return where(added == 0.0, given, where(added == given, log(total), log(total) * (given / added)))
+    return where(added == 0.0, given, where(added == given, log(total), log(total) + (given - added) / total))
 
 
 def of_number(name: str, function: Callable[..., float], *given: float) -> float:

@@ -44,7 +44,7 @@ _SUBTILES = 5
 
 def transform_partitioned_tensor_layout(tensor: object) -> Any:
     """A part of an MMA, ((ATOM_M,ATOM_N),MMA_M,MMA_N,...), as a matrix of rows and columns: ((ATOM_M,MMA_M),
-    (ATOM_N,MMA_N),...). A tensor, or a layout. Raises TilefoldError (E0308) for one that is no such part.
+    (ATOM_N,MMA_N),...). A tensor, or a layout. Raises TilefoldError (E0201) for one that is not such a part.
     """
 
     def matrix(layout: Layout | ComposedLayout) -> Any:

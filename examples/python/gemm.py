@@ -167,7 +167,8 @@ def gemm_kernel(
     if bias is not None:
         every_row = cute.make_tensor(bias.iterator, cute.make_layout(mD.shape, stride=(0, 1)))
         tCgBias = mma.partition_C(cute.local_tile(every_row, (config.m, config.n), (m, n)))
-        result = result + by_columns(tCgBias)[0, None].load()
+        row = by_columns(tCgBias)[0, None].load()
+        result = result + row.reshape((1, row.size))
     if activation is not None:
         result = activation(result)
 

@@ -16,7 +16,6 @@ _INLINE = _of("inline-calls", "cute_ir/inline_calls", "test_gpu_to_ptx")
 _EXPAND = _of("cute-expand-ops", "cute_ir/cute_expand_ops", "test_cute_expand")
 _STATIC = _of("cute-fold-static", "cute_ir/cute_fold_static", "test_cute_expand")
 _BASE = _of("cute-to-base", "cute_ir/cute_to_base")
-_PRINT = _of("cute-to-base", "cute_ir/writing/printing")
 _GPU = _of("gpu-to-ptx", "cute_ir/gpu_to_ptx")
 _LLVM = _of("one-shot-convert-to-llvm", "cute_ir/writing/llvm_arith")
 _BLOCKS = _of("one-shot-convert-to-llvm", "cute_ir/one_shot_convert_to_llvm")
@@ -54,9 +53,7 @@ CUTE_IR: tuple[Mutant, ...] = (
         "for fields in groups for field",
         _PRINTED,
     ),
-    _PRINT.mutant(
-        "base: 64 bits printed as 32", '"%lld" if match[1] else "%d"', '"%d" if match[1] else "%d"', _PRINTED
-    ),
+    _BASE.mutant("base: 64 bits printed as 32", '"%lld" if match[1] else "%d"', '"%d" if match[1] else "%d"', _PRINTED),
     _GPU.mutant(
         "gpu: size of the block in reverse",
         "x, y, z = (*map(int, sizes.pop()), 1, 1, 1)[:3]",

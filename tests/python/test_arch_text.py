@@ -18,10 +18,11 @@ CALLS = {
     "add_packed_f32x2": "(f, f), (1.0, 2.0)", "add_sat_int": "i, 2**31 - 5", "alloc_smem": "cute.Int32, 32",
     "approx": "'rcp', f", "atomic": "'add', changed.ptr(t), 3", "bfe": "i, 3, 7",
     "bfi": "i, u.to(cute.Int32), 4, 9", "bfind": "i", "bitcast": "f, cute.Int32", "brev": "w", "clz": "i",
+    "cvt_f32_tf32": "f", "log2_of_pow2_int": "i & 64 | 1",
     "dp4a": "i, u, 7", "exp": "f", "exp2": "f", "exp_packed_f32x2": "(f, f)", "fma": "f, 2.0, 1.0",
     "calc_packed_f32x2_op": "(f, f), (1.0, 2.0), None, cute.arch.mul_packed_f32x2",
     "fma_packed_f32x2": "(f, f), (1.0, 2.0), (3.0, 4.0)", "fmax": "f, -2.0, abs=True, nan=True, ftz=True",
-    "fmin": "f, -2.0, abs=True", "inline_ptx": "'add.s32 $0, $1, $2;', '=r,r,r', i, 5, results=cute.Int32",
+    "fmin": "f, -2.0, abs=True", "get_dyn_smem_size": "", "inline_ptx": "'add.s32 $0, $1, $2;', '=r,r,r', i, 5, results=cute.Int32",
     "isfinite": "f", "isinf": "f", "isnan": "f", "load": "words.iterator + t, cute.Int32",
     "load_acquire": "words.ptr(t)", "log": "f", "log2": "f", "lop3": "i, u.to(cute.Int32), 77, 0xCA",
     "mad24": "i, 5, 3", "make_warp_uniform": "i", "match_any": "i & 3", "match_sync": "arch.FULL_MASK, i & 3",
@@ -29,6 +30,7 @@ CALLS = {
     "mulhi": "i, 5", "nanosleep": "10", "normal": "1, i", "pack_float8": "f, 2.0, f, -1.0, cute.Float8E4M3FN",
     "philox": "1, i", "popc": "i", "prmt": "i, u, 0x6034",
     "rcp_approx": "f", "redux_sync": "i, 'add'", "shf": "i, u.to(cute.Int32), 5, 'r'", "shuffle_sync": "i, 3",
+    "sext_unpacked_i4_i8_intrinsic": "cute.full(2, i.to(cute.Int8), cute.Int8), 2",
     "shuffle_sync_bfly": "i, 3", "shuffle_sync_down": "i, 3", "shuffle_sync_up": "i, 3",
     "sub_packed_f32x2": "(f, f), (1.0, 2.0)", "sub_sat_int": "i, 2**31 - 5", "uniform": "1, i",
     "vote_all_sync": "i > 0", "vote_any_sync": "i > 0", "vote_ballot_sync": "i > 0", "vote_uni_sync": "i > 0",
@@ -37,6 +39,7 @@ CALLS = {
 }  # fmt: skip
 """Arguments: `i`, `u`, `w` and `f` are elements of the thread `t`, of Int32, Uint32, Int64 and Float32."""
 EXTRA = {
+    "an element": "arch.sext_unpacked_i4_i8_intrinsic(cute.full(2, i.to(cute.Int8), cute.Int8), 2)[1]",
     "brev of 32 bits": "arch.brev(i)", "bfe of 64 bits": "arch.bfe(w, 30, 20)",
     "bfe of unsigned words": "arch.bfe(u, t, 40)",
     "bfe of a start": "arch.bfe(i, t * 9, t)", "bfi of 64 bits": "arch.bfi(w, w + 1, t, 40)",
@@ -65,6 +68,7 @@ PROTOCOLS = {
             "relinquish_tmem_",
             "clc_",
             "issue_clc_",
+            "get_dyn_smem",
         )
     )
 } - CALLS.keys()

@@ -90,7 +90,7 @@ def values(name: str, *shape: int) -> NDArray[Any]:
 
 def check(name: str, functions: dict[str, Function], to: str | None = None, on_gpu: bool = False) -> None:
     """Each function of fragments, and of their elements, gives in arrays of the type `to` what it gives in NumPy."""
-    a, b, row = values(name, 4, 8), values(name, 4, 8), values(name, 8)
+    a, b, row = values(name, 4, 8), values(name, 4, 8), values(name, 1, 8)
     found = {each: np.zeros((4, 8), dtype_of(to or name)) for each in functions}
     first = {each: np.zeros(1, dtype_of(to or name)) for each in functions}
 
@@ -100,7 +100,7 @@ def check(name: str, functions: dict[str, Function], to: str | None = None, on_g
         assert a.element_type == x.dtype == CUTE[name]
         for each, function in functions.items():
             found[each].store(function(cute, x, y, z))
-            first[each][0] = function(cute, a[1, 2], b[1, 2], row[2])
+            first[each][0] = function(cute, a[1, 2], b[1, 2], row[0, 2])
 
     for stage in (None,) if on_gpu else stages(name):
         for array in (*found.values(), *first.values()):

@@ -23,7 +23,6 @@ EXPRESSIONS = MappingProxyType({
     # functions that are Python's, or methods
     "cute.round(n)": ("E5009", "cute has no 'round'", "Python's round(x)"),
     "cute.sum(x)": ("E5009", "cute has no 'sum'", "x.sum() of a fragment"),
-    "cute.max(x)": ("E5009", "cute has no 'max'", "x.max() of all elements"),
     "cute.mean(x)": ("E5009", "cute has no 'mean'", "x.sum() / x.size"),
     "x.mean()": ("E5009", "a Vec has no 'mean'", "x.sum() / x.size"),
     "x.abs()": ("E5009", "a Vec has no 'abs'", "write abs(x)"),

@@ -48,7 +48,7 @@ def computed(device: str, function: Any, *arguments: Any) -> Any:
         ("asin", np.arcsin, (UNIT,)),
         ("acos", np.arccos, (UNIT,)),
         ("tan", np.tan, (ANGLES,)),
-        ("log1p", np.log1p, (LINE,)),
+        ("log1p", np.log1p, (LINE[np.isfinite(LINE) & (LINE != -1)],)),
         ("atan2", np.arctan2, (np.repeat(LINE[-300:], 300), np.tile(LINE[-300:], 300)[::-1][: 300 * 300])),
     ],
 )

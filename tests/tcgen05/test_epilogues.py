@@ -118,7 +118,7 @@ def test_a_tile_is_stored_by_tma_copies_and_directly() -> None:
 def test_a_part_becomes_a_matrix() -> None:
     part = cute.make_layout(((64, 32), 2, 3, 5), stride=((1, 64), 2048, 4096, 0))
     assert str(transform_partitioned_tensor_layout(part)) == "((64,2),(32,3),5):((1,2048),(64,4096),0)"
-    with pytest.raises(TilefoldError, match="is no part"):
+    with pytest.raises(TilefoldError, match="is not a partition"):
         _ = transform_partitioned_tensor_layout(cute.make_layout((64, 32)))
 
 

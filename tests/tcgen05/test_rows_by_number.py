@@ -156,5 +156,5 @@ def test_python_refuses_other_numbers_of_rows() -> None:
         load, _ = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorGather4G2SOp(), A, laid, (4, 64))
         cpasync.gather4(load, 0, [0, 1, 2], s, s.iterator)
 
-    with pytest.raises(TilefoldError, match="an instruction moves 4 rows, not 3"):
+    with pytest.raises(TilefoldError, match="an instruction moves 4 rows, but 3 are given"):
         wrong(np.zeros((8, 64), np.float32)).build(32)

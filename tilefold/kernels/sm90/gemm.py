@@ -217,7 +217,7 @@ def gemm_kernel(
             loaded.fill(0)
             within = None if whole_columns else cute.bounds(coordinates, (None, mD.shape[1]))
             cute.autovec_copy(part, loaded, pred=within)
-            return loaded.load()
+            return loaded.load().reshape((1, cute.size(loaded)))
 
         def tile_of(matrix: cute.Tensor, row: Int, column: Int, across: bool = True) -> cute.TensorSSA:
             """A part of a matrix like D, in f32; 0 beyond its ends. Where it is not `across`, a column alone."""
