@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,7 +165,7 @@ class Grids:
             grid = self.placed[bisect_right(self._threads, agent - 1) - 1]
             block, thread = divmod(agent - 1 - grid.first_thread, grid.config.threads)
             return grid.first_block + block, thread
-        found: NDArray[np.int64] = np.searchsorted(self._threads, agent - 1, "right") - 1
+        found = cast("NDArray[np.int64]", np.searchsorted(self._threads, agent - 1, "right")) - 1
         sizes = np.array([grid.config.threads for grid in self.placed])
         block, thread = np.divmod(agent - 1 - self._threads[found], sizes[found])
         return self._blocks[found] + block, thread

@@ -96,7 +96,7 @@ def sent_by_an_atom(Out: cute.Tensor, bits: cute.Constexpr):
     for i in cute.range_constexpr(4):
         own[i] = 100.0 * rank + t + 0.25 * i
     atom = cute.make_copy_atom(cute.nvgpu.cpasync.CopyDsmemStoreOp(), cute.Float32, bits)
-    row: Any = received[t, None]
+    row: cute.Tensor = received[t, None]
     place = cute.make_tensor(cute.arch.mapa(row.iterator, rank ^ 1), cute.make_layout(4))
     cute.copy(atom, own, place, mbar_ptr=cute.arch.mapa(bar.iterator, rank ^ 1))
     cute.arch.mbarrier_wait(bar.ptr(0), 0, scope="cluster")

@@ -241,8 +241,8 @@ def remedy(warp: Warp, lane: int, conflict: Conflict, access: Access) -> str:
 def _other_barrier(warp: Warp, conflict: Conflict) -> str:
     """A hint where a thread of the block has been at another barrier than this warp, or too early for its access."""
     agent = conflict.agent
-    other: Warp = warp.block.warps[warp.launch.grids.place_of(agent)[1] // WARP]
-    who = warp.block.describe(agent)
+    _, thread = warp.launch.grids.place_of(agent)
+    other, who = warp.block.warps[int(thread) // WARP], warp.block.describe(agent)
     until = int(times_of(known(warp), warp, np.array([conflict.time << 32 | agent]))[0])
     if until in other.arrivals and not conflict.with_write:
         return f"{other.arrivals[until][0]} lets this thread go on before {who} reads: put it after the read"
