@@ -54,6 +54,13 @@ _LABELS = re.compile(
 _VOLATILE = re.compile(r"^(\t(?:@!?%p\d+ )?(?:ld|st))\.volatile", re.MULTILINE)
 
 
+_UNDEFINED = re.compile(r"^ *store volatile (?:<[^>]*>|\S+) (?:undef|poison), .*\n", re.MULTILINE)
+"""Stores of values that the program never defined, such as an element beyond the end of a fragment. LLVM leaves out
+those that are not volatile, which public programs rely on; here all stores are volatile until the PTX is there. The
+simulator reports the read (E3202).
+"""
+
+
 class LlvmError(TilefoldError):
     """LLVM refused its input, did not survive it, or took too long. `llvm_ir` is the text it was given."""
 
@@ -147,7 +154,13 @@ def _compile_here(llvm_ir: str, target: Target) -> tuple[str, bool]:
     """The PTX; or False, and the text after LLVM's passes, if it has too many sums."""
     with optimise(llvm_ir, target) as module:
         optimised = str(module)
-        return (optimised, False) if _sums(optimised) > MAX_SUMS else (_ptx_of(module, target), True)
+        defined = _UNDEFINED.sub("", optimised)
+        if _sums(defined) > MAX_SUMS:
+            return defined, False
+        if defined == optimised:
+            return _ptx_of(module, target), True
+    with _parse(bindings(), defined) as module:
+        return _ptx_of(module, target), True
 
 
 def _sums(llvm_ir: str) -> int:

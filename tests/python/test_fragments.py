@@ -405,6 +405,23 @@ def test_elements_are_written_as_wide_as_they_are_read() -> None:
     assert ptx.count("st.global.v4.b32") == 2
 
 
+def test_elements_beyond_a_fragment_are_not_stored() -> None:
+    """FlashAttention's sm_90 kernel stores so many elements of the sums of its rows that most are beyond them."""
+
+    @cute.kernel
+    def beyond(A: cute.Tensor):
+        t, _, _ = cute.arch.thread_idx()
+        r = cute.make_rmem_tensor(2, cute.Float32)
+        r[0], r[1] = A[t] + 1.0, A[t] + 2.0
+        for m in cute.range(4, unroll_full=True):
+            A[m % 2 * 32 + t] = r[m]
+
+    built = beyond(np.zeros(64, np.float32)).build(32)
+    assert built.ptx("sm_90a").count("st.global.b32") == 2
+    with pytest.raises(TilefoldError, match="coordinate 2 is out of range for extent 2"):
+        beyond(np.zeros(64, np.float32)).launch(grid=1, block=32, device="sim")
+
+
 SHAPES_OF_INPUTS = ((2, 3, 4), (1, 3, 4), (1, 1, 4), (2, 1, 4), (1, 3, 1), (1,))
 
 
