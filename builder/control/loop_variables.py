@@ -71,9 +71,7 @@ class _Carried:
         self.lost: tuple[str, str] | None = None  # why it has no value when an iteration begins
         self.is_same_container = True  # the body changes the container and makes no new one
         self.before = self.tree
-        self.whole: tuple[str, str] | None = (
-            None  # why views are taken decomposed: how they differ as a whole, and a hint
-        )
+        self.whole: tuple[str, str] | None = None  # why views are decomposed: how they differ as a whole, and a hint
         self.strategies: list[Strategy] = [roots, "distance", "coordinates"]  # not tried yet, the last one first
         self.strategy: Strategy = "coordinates"
         self.slots = self._slots()
@@ -130,7 +128,7 @@ class _Carried:
         for slot, leaf in zip(slots, now.leaves, strict=True):
             right &= self._learn_leaf(slot, leaf)
             if self.slots is not slots:
-                break  # its views are taken decomposed from now on
+                break  # its views are decomposed from now on
         return right
 
     def _learn_leaf(self, slot: _Slot, leaf: object) -> bool:
@@ -177,7 +175,7 @@ class _Carried:
         return now.decompose(self.strategy) if self.whole else now
 
     def _lose(self, problem: str, hint: str = _ONE_TYPE) -> bool:
-        """Leaves the variable without a value, unless its views, taken decomposed, have one."""
+        """Leaves the variable without a value, unless its views, decomposed, have one."""
         assert self.before is not None
         problem, hint = self.whole = self.whole or (problem, hint)
         while self.strategies:

@@ -189,7 +189,7 @@ class _Node:
 
 @dataclass(frozen=True)
 class Tree:
-    """The value of a variable, taken decomposed into containers and leaves."""
+    """The value of a variable, decomposed into containers and leaves."""
 
     node: _Node | None
     leaves: tuple[object, ...]
@@ -215,7 +215,7 @@ class Tree:
         return _named(self.node, list(reversed(self.leaves)))
 
     def decompose(self, strategy: Strategy = "coordinates") -> "Tree":
-        """The same with views, layouts and parts of threads taken decomposed too (`Decomposed.of`)."""
+        """The same with views, layouts and parts of threads decomposed too (`Decomposed.of`)."""
         leaves: list[object] = []
         return Tree(_decompose(self.node, list(reversed(self.leaves)), leaves, strategy), tuple(leaves))
 
@@ -264,7 +264,7 @@ def _decompose(node: _Node | None, given: list[object], leaves: list[object], st
 
 
 def _split(value: object, leaves: list[object], strategy: Strategy) -> _Node | None:
-    """A leaf taken decomposed, with all that it holds."""
+    """A leaf decomposed, with all that it holds."""
     decomposed = Decomposed.of(value, strategy)
     if decomposed is None and not isinstance(value, tuple):
         leaves.append(value)
@@ -275,7 +275,7 @@ def _split(value: object, leaves: list[object], strategy: Strategy) -> _Node | N
 
 
 def tree_of(value: object) -> Tree:
-    """Takes decomposed the value of a variable. Raises TilefoldError (E5006) for containers that nest too deeply."""
+    """Decomposes the value of a variable. Raises TilefoldError (E5006) for containers that nest too deeply."""
     leaves: list[object] = []
     return Tree(_node(value, leaves, 0, []), tuple(leaves))
 

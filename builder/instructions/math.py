@@ -88,8 +88,7 @@ def div(x: Operand, y: Operand, fastmath: bool = False) -> Operand:
 
 def log1p(x: Operand, fastmath: bool = False) -> Operand:
     """The natural logarithm of 1 + x, of a number, a value or each element of a fragment, accurate also near 0: that
-    of the rounded sum, and what the sum loses divided by it. With
-    `fastmath` it is that of `log` of the sum.
+    of the rounded sum, and what the sum loses divided by it. With `fastmath` it is that of `log` of the sum.
     """
     if is_number(x):
         return of_number("log1p", python.log1p, x)

@@ -37,7 +37,7 @@ def uniform(seed: object, counter: object) -> Operand:
 
 
 def normal(seed: object, counter: object) -> Operand:
-    """A random Float32 of the standard normal distribution, for a seed and a counter (Temporary and Muller)."""
+    """A random Float32 of the standard normal distribution, for a seed and a counter (Box and Muller)."""
     first, second, _, _ = philox(seed, counter)
     radius = sqrt(-2.0 * log(1.0 - _unit(first)))
     return radius * cos(_unit(second) * 6.283185307179586)

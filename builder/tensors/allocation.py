@@ -86,14 +86,12 @@ def emit_copy(src: Tensor, dst: Tensor, pred: "Tensor | Vec | None", **by: Any) 
     predicates = None if pred is None else _predicates(pred)
     if source is not src:
         store(source, load(src))
-    bytes_of_target = target
     if target is not dst and pred is not None:
         store(target, load(dst))  # where nothing is copied, it stays
-    if not by:
-        source, target, predicates = of_one_rank(source, target, predicates)
-    emit(CopyOp(source.ssa, target.ssa, pred=None if predicates is None else predicates.ssa, **by))
-    if bytes_of_target is not dst:
-        store(dst, load(bytes_of_target))
+    read, written, where = (source, target, predicates) if by else of_one_rank(source, target, predicates)
+    emit(CopyOp(read.ssa, written.ssa, pred=None if where is None else where.ssa, **by))
+    if target is not dst:
+        store(dst, load(target))
 
 
 def of_one_rank(src: Tensor, dst: Tensor, pred: Any) -> tuple[Tensor, Tensor, Any]:

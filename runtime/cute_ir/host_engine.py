@@ -19,7 +19,7 @@ from ..sim.called_functions import function
 from ..sim.events import Pause
 from ..sim.faults import deep_stack, site_of
 from ..sim.grids import Grids
-from ..sim.host_warp import HostWarp
+from ..sim.host_values import HostWarp
 from ..sim.launch import LaunchState
 from ..sim.memory.memories import Memories
 from ..sim.rules import COMMON, rule_of

@@ -2,7 +2,7 @@
 """The numbers that a host function computes from its arguments: the simulator's rules, for a single thread."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from xdsl.ir import Operation, SSAValue
@@ -11,15 +11,23 @@ from ...base.errors import Code
 from ...base.limits import Limits
 from ..engine import LaunchConfig
 from .events import Suspending
-from .faults import SimulationError
+from .faults import SimulationError, Site
 from .grids import Grids
-from .host_warp import HostWarp
 from .launch import LaunchState
 from .memory.memories import Memories
 from .rules import rule_of
 from .translate import Translator
 from .values import TensorValue
-from .warp import Block, Cluster
+from .warp import Block, Cluster, Warp
+
+
+class HostWarp(Warp):
+    """The host's only thread, which has no place in a grid: its faults name only the operation."""
+
+    def fault(
+        self, code: Code, site: Site, lane: int | None, message: str, hint: str = "", *_: object, **__: object
+    ) -> NoReturn:
+        raise SimulationError(code, message, hint, site=site)
 
 
 class HostValues:

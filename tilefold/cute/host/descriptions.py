@@ -49,9 +49,6 @@ class SymInt:
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, divisor: int) -> "SymInt":
-        return self.rounded_up_quotient(divisor)
-
     def _with(self, divisibility: int, other: "SymInt | int") -> "SymInt":
         width = max(self.width, other.width) if isinstance(other, SymInt) else self.width
         return SymInt(width, max(divisibility, 1))
@@ -60,6 +57,8 @@ class SymInt:
         """The integer that it is after `ceil_div` by a number of at least 1."""
         exact = self.divisibility % divisor == 0
         return SymInt(self.width, self.divisibility // divisor if exact else 1)
+
+    __floordiv__ = rounded_up_quotient  # an inexact quotient has no known divisor, however it is rounded
 
 
 def _divisor(x: SymInt | int) -> int:
