@@ -49,8 +49,9 @@ help:
 	@echo "make conformance SUITE=DIR   the lit tests of the public CuTe IR in DIR (cutlass_compiler/ of NVIDIA/cutlass)"
 	@echo "make programs DIR=DIR  public CuTe programs in DIR (examples/python/CuTeDSL of NVIDIA/cutlass), as they are; needs torch"
 	@echo "make suites DIR=DIR    public suites of kernels in CUDA C++, from checkouts in DIR, at stage ptx; hours"
-	@echo "make public DIR=DIR    CuTe programs of 66 public repositories, from checkouts below DIR; needs torch"
+	@echo "make public DIR=DIR    CuTe programs of 80 public repositories, from checkouts below DIR; needs torch"
 	@echo "make libraries DIR=DIR  tests of quack and FlashAttention in the checkouts below DIR, on the simulator; needs torch"
+	@echo "                       JSON=FILE writes the results of programs, public and libraries, ONLY=TEXT runs the rows that have it"
 	@echo "make docs      write docs/reference/ and the picture of the folders from the code"
 	@echo "make docs-site  the site of docs/, in build/site/html; fails on a broken link or a block that does not run"
 	@echo "make coverage  the tests without a GPU, and the lines of the product that they do not execute"
@@ -139,14 +140,16 @@ oracle: $(READY)
 conformance: $(READY)
 	$(RUN) -m tests.conformance $(SUITE)
 
+ROWS = $(if $(JSON),--json $(JSON)) $(if $(ONLY),--only "$(ONLY)")
+
 programs: $(READY)
-	$(RUN) -m tests.programs $(DIR) $(if $(JSON),--json $(JSON))
+	$(RUN) -m tests.programs $(DIR) $(ROWS)
 
 public: $(READY)
-	$(RUN) -m tests.programs.public $(DIR) $(if $(JSON),--json $(JSON))
+	$(RUN) -m tests.programs.public $(DIR) $(ROWS)
 
 libraries: $(READY)
-	$(RUN) -m tests.programs.libraries $(DIR) $(if $(JSON),--json $(JSON))
+	$(RUN) -m tests.programs.libraries $(DIR) $(ROWS)
 
 suites: $(READY)
 	$(RUN) -m tests.suites $(DIR)

@@ -3,24 +3,23 @@
 
 DIR is `examples/python/CuTeDSL` of a checkout of NVIDIA/cutlass. Each program runs in a process of its own and compares
 its results with its own reference; torch must be installed. Without a GPU kernels are simulated, at the sizes of the
-table. Prints for each program `runs`, `stops` with the reason, or `known` where it ends as the table says that it must,
-and then the programs that are left out, with the reason; exits with 1 if a program stops, or if the folder has one that
-is neither in the table nor left out. `--json FILE` writes the same, as a list of objects.
+table. Prints for each program `runs`, `stops` with the reason, or `known` where it ends as the table says that it must
+(`changed` where it ends well instead), and then the programs that are left out, with the reason. Exits with 1 if a
+program is not as the table says, or if the folder has one that is neither in the table nor left out. `--json FILE`
+writes the same, as a list of objects.
 """
 
 import os
 import shlex
 import subprocess
 import sys
-import time
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tilefold.runtime.cuda import is_available
 
-from .command_line import finish, parser_of
+from .command_line import Row, options_of, run_rows, state_of
 from .left_out import LEFT_OUT
 from .table import PROGRAMS, Program
 
@@ -82,9 +81,8 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
             done = start(file, program.on_gpu if on_gpu else program.arguments)
         except subprocess.TimeoutExpired:
             return "stops", f"it did not end within {seconds} s"
-    if done.returncode and program.ends and (program.anywhere or not on_gpu) and program.ends in done.stderr:
-        return "known", program.reason
-    return ("runs", "") if done.returncode == 0 else ("stops", reason_of(done.stderr or done.stdout))
+    ends = program.ends if program.anywhere or not on_gpu else ""
+    return state_of(done.returncode == 0, done.stderr or done.stdout, ends, program.reason)
 
 
 def _hides_modules(folder: Path) -> bool:
@@ -116,37 +114,26 @@ def not_run(folder: Path, only: str) -> Iterator[tuple[str, int, str]]:
     yield from ((path, 1, "") for path in sorted(files))
 
 
-def reason_of(output: str) -> str:
-    """The last error in what a program has written: of one of tilefold's, the line with its code."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    coded = [line for line in lines if "error[" in line]
-    return (coded or lines or ["it wrote nothing"])[-1][:400]
+def row_of(program: Program, folder: Path, on_gpu: bool) -> Row:
+    """A program of the table."""
+    sizes = [program.on_gpu] if on_gpu else [program.arguments, *(f"({new})" for _, new in program.sizes)]
+    size = " ".join(filter(None, sizes))
+    facts = {"path": program.path, "size": size, "target": "" if on_gpu else program.target}
+    return Row(f"{program.path} {size}".rstrip(), facts, lambda seconds: run(program, folder, on_gpu, seconds))
 
 
 def main(argv: list[str]) -> int:
     """Runs the programs and prints the table; returns the exit status."""
     about = (__doc__ or "").splitlines()[0]
-    options = parser_of("tests.programs", "the folder of the programs", "program", 600, about).parse_args(argv)
-    chosen = [program for program in PROGRAMS if options.only in program.path]
-    on_gpu, counts = is_available(), Counter[str]()
-    results: list[dict[str, object]] = []
-    print(f"{len(chosen)} programs, on {'the GPU' if on_gpu else 'the simulator'}")
-    for program in chosen:
-        began = time.monotonic()
-        state, reason = run(program, options.folder, on_gpu, options.seconds)
-        counts[state] += 1
-        size = program.on_gpu if on_gpu else " ".join([program.arguments, *(f"({new})" for _, new in program.sizes)])
-        seconds = time.monotonic() - began
-        results.append({"path": program.path, "size": size.strip(), "state": state, "reason": reason})
-        print(f"{state:8}{seconds:6.1f} s  {program.path} {size.strip()}".rstrip(), flush=True)
-        if reason:
-            print(f"          {reason}", flush=True)
-    for path, count, reason in not_run(options.folder, options.only):
-        state = "left out" if reason else "unlisted"
-        counts[state] += count
-        results.append({"path": path, "files": count, "state": state, "reason": reason})
-        print(f"{state} {path}" + (f" ({count} files)" if count > 1 else "") + (f": {reason}" if reason else ""))
-    return finish(results, counts, options.json, {"runs", "known", "left out"})
+    options = options_of("tests.programs", "examples/python/CuTeDSL of NVIDIA/cutlass", "program", 600, argv, about)
+    on_gpu = is_available()
+    others = [
+        {"path": path, "files": count, "state": "left out" if reason else "unlisted", "reason": reason}
+        | {"text": f"{path} ({count} files)" if count > 1 else path}
+        for path, count, reason in not_run(options.folder, options.only)
+    ]
+    rows = [row_of(program, options.folder, on_gpu) for program in PROGRAMS]
+    return run_rows(rows, options, others, "GPU" if on_gpu else "simulator")
 
 
 if __name__ == "__main__":

@@ -6,21 +6,19 @@ of `libraries.json` calls one function of the library's own tests, which compare
 of its own. The libraries need torch, einops and apache-tvm-ffi. FlashAttention's folder has only `flash_attn/cute`, as
 its package does, and quack's package beside it. Some cases tell functions of packages by the folder of their file, so
 tilefold must be installed, not a checkout. Prints a line for each case, with `--json FILE` writes them, and exits with
-1 if one stops.
+1 if one does not end as the table says.
 """
 
 import json
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import environ
 from pathlib import Path
 from typing import Any
 
-from .__main__ import reason_of
-from .command_line import finish, parser_of
+from .command_line import Row, checkout_of, options_of, run_rows, state_of
 
 TABLE = Path(__file__).with_name("libraries.json")
 
@@ -71,13 +69,13 @@ def cases() -> Iterator[Case]:
 
 
 def run(case: Case, folder: Path, seconds: int) -> tuple[str, str]:
-    """Runs a case; how it went (`runs`, `known`, `stops`, `missing`), and the reason."""
-    file = folder / f"{case.library}-{case.commit}" / case.file
-    if not file.is_file():
-        return "missing", f"there is no {file}"
+    """Runs a case; how it went, and the reason."""
+    checkout = folder / f"{case.library}-{case.commit}"
+    if lacking := checkout_of(checkout, case.repository, case.commit, case.file):
+        return "missing", lacking
     sizes = [text for size in case.sizes for text in ("--size", *size)]
     called = [case.call] if case.call.startswith("(") else case.call.split()
-    call = [str(Path(__file__).with_name("call.py")), "--", *sizes, str(file), *called]
+    call = [str(Path(__file__).with_name("call.py")), "--", *sizes, str(checkout / case.file), *called]
     env = {**environ, "TILEFOLD_SIM_RACES": "1" if case.races else "0", "QUACK_CACHE_ENABLED": "0"}
     env |= {"CUTE_DSL_ARCH": case.target} if case.target else {}
     env |= {} if case.fences else {"TILEFOLD_SIM_TCGEN05_FENCES": "0"}
@@ -86,21 +84,21 @@ def run(case: Case, folder: Path, seconds: int) -> tuple[str, str]:
         done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         return "stops", f"it did not end within {seconds} s"
-    if done.returncode and case.ends and case.ends in done.stderr:
-        return "known", case.reason
-    return ("runs", case.reason) if done.returncode == 0 else ("stops", reason_of(done.stderr or done.stdout))
+    state, reason = state_of(done.returncode == 0, done.stderr or done.stdout, case.ends, case.reason)
+    return state, reason or case.reason
+
+
+def row_of(case: Case, folder: Path) -> Row:
+    """A case of the table."""
+    facts = {"library": case.library, "repository": case.repository, "commit": case.commit, "path": case.file}
+    facts |= {"call": case.call, "target": case.target}
+    return Row(case.text, facts, lambda seconds: run(case, folder, seconds))
 
 
 def main(argv: list[str]) -> int:
     """Runs the cases and prints them; returns the exit status."""
-    options = parser_of("tests.programs.libraries", "the folder of the checkouts", "case", 900).parse_args(argv)
-    results: list[dict[str, str]] = []
-    for case in cases():
-        if options.only in case.text:
-            state, reason = run(case, options.folder, options.seconds)
-            results.append({"case": case.text, "state": state, "reason": reason})
-            print(f"{state:8}{case.text}" + (f"\n          {reason}" if reason else ""), flush=True)
-    return finish(results, Counter(result["state"] for result in results), options.json, {"runs", "known"})
+    options = options_of("tests.programs.libraries", "the folder of the checkouts", "case", 900, argv)
+    return run_rows([row_of(case, options.folder) for case in cases()], options)
 
 
 if __name__ == "__main__":

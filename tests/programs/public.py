@@ -5,20 +5,18 @@
 checkout of each repository at its commit, `DIR/OWNER+NAME-COMMIT`; those that are missing are reported. A program
 either `runs`, or is `known` to end with the text `ends` for the reason in the table: a fault of its own, or something
 that tilefold refuses. Needs torch, and what the programs import. Prints a line for each, with `--json FILE` writes
-them, and exits with 1 if one ends otherwise.
+them, and exits with 1 if one ends otherwise, also if it ends well (`changed`).
 """
 
 import json
 import sys
-import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .__main__ import execute
-from .command_line import finish, parser_of
+from .command_line import Row, checkout_of, options_of, run_rows
 from .table import Program
 
 TABLE = Path(__file__).with_name("public.json")
@@ -38,10 +36,15 @@ class Public:
         return f"{self.repository.replace('/', '+')}-{self.commit}"
 
     @property
+    def size(self) -> str:
+        """Its arguments, and the texts that stand for those of its file."""
+        return " ".join(filter(None, [self.program.arguments, *(f"({new})" for _, new in self.program.sizes)]))
+
+    @property
     def text(self) -> str:
-        """Its place and its size."""
-        sizes = [self.program.arguments, *(f"({new})" for _, new in self.program.sizes)]
-        return " ".join([f"{self.repository}@{self.commit} {self.program.path}", *filter(None, sizes)])
+        """Its place, what is called there, and its size."""
+        place = f"{self.repository}@{self.commit} {self.program.path}"
+        return " ".join(filter(None, [f"{place}::{self.program.call}" if self.program.call else place, self.size]))
 
 
 def programs() -> Iterator[Public]:
@@ -53,23 +56,26 @@ def programs() -> Iterator[Public]:
             yield Public(entry["repository"], entry["commit"], Program(**fields, anywhere=True))
 
 
+def run(public: Public, folder: Path, seconds: int) -> tuple[str, str]:
+    """Runs a program from the checkouts in a folder; how it went, and the reason."""
+    checkout = folder / public.checkout
+    if lacking := checkout_of(checkout, public.repository, public.commit, public.program.path):
+        return "missing", lacking
+    return execute(public.program, checkout, on_gpu=False, seconds=seconds)
+
+
+def row_of(public: Public, folder: Path) -> Row:
+    """A program of the table."""
+    program = public.program
+    facts = {"repository": public.repository, "commit": public.commit, "path": program.path, "call": program.call}
+    facts |= {"size": public.size, "target": program.target}
+    return Row(public.text, facts, lambda seconds: run(public, folder, seconds))
+
+
 def main(argv: list[str]) -> int:
     """Runs the programs and prints how they end; returns the exit status."""
-    options = parser_of("tests.programs.public", "the folder of the checkouts", "program", 600).parse_args(argv)
-    results: list[dict[str, str]] = []
-    for public in programs():
-        if options.only not in public.text:
-            continue
-        began, folder = time.monotonic(), options.folder / public.checkout
-        if (folder / public.program.path).is_file():
-            state, reason = execute(public.program, folder, on_gpu=False, seconds=options.seconds)
-        else:
-            state, reason = "missing", f"there is no {folder / public.program.path}"
-        results.append({"program": public.text, "state": state, "reason": reason})
-        print(f"{state:8}{time.monotonic() - began:6.1f} s  {public.text}", flush=True)
-        if reason:
-            print(f"          {reason}", flush=True)
-    return finish(results, Counter(result["state"] for result in results), options.json, {"runs", "known"})
+    options = options_of("tests.programs.public", "the folder of the checkouts", "program", 600, argv)
+    return run_rows([row_of(public, options.folder) for public in programs()], options)
 
 
 if __name__ == "__main__":

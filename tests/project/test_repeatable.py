@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.project.tree import ROOT, parsed, walk
 
 CLOCKS = {"perf_counter", "perf_counter_ns", "process_time", "monotonic", "thread_time", "getrusage"}
-SCRIPTS = {"__main__.py", "fuzz.py", "work.py", "policies.py", "public.py", "conftest.py"}
+SCRIPTS = {"__main__.py", "fuzz.py", "work.py", "policies.py", "command_line.py", "conftest.py"}
 """Programs that tell their users how long they took, the module that compares times within one run, and the alarm for
 tests that hang.
 """
