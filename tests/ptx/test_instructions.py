@@ -301,3 +301,10 @@ def test_lanes_of_one_store_race_also_where_others_store_halves() -> None:
         st.shared.u16 [s+128], 0; st.shared.u32 [s], %r2; ret;"""
     with pytest.raises(TilefoldError, match="E3205"):
         tilefold.load_ptx(kernel(body))["k"](np.zeros(32, np.uint32)).launch(grid=1, block=32)
+
+
+def test_all_bits_of_a_register_that_is_never_written_are_undefined() -> None:
+    """Added to a number, an undefined one whose lowest bits alone differed would be lost."""
+    body = f"{STORE_LANE} mov.b32 %r2, 0f40A00000; add.f32 %r2, %r2, %r3; st.global.b32 [%d4], %r2; ret;"
+    with pytest.raises(TilefoldError, match="stores a value that depends on undefined bytes"):
+        tilefold.load_ptx(kernel(body))["k"](np.zeros(32, np.uint32)).launch(grid=1, block=32)

@@ -22,11 +22,11 @@ def _poison(op: ub.PoisonOp, t: Translator) -> Step | None:
     if kind is None or kind.count is not None or kernel_of(op) is None:
         t.constant(op.result, _make_undefined(op, op.result.type))
         return None
-    result, site, dtype = t.slot(op.result), site_of(op), kind.dtype
+    result, site, dtype, is_bit = t.slot(op.result), site_of(op), kind.dtype, kind.bits == 1
 
     def step(warp: Warp) -> None:
-        byte = warp.undefined(site, 0, "a register")
-        warp.registers[result] = np.full(warp.lanes, byte, np.uint8).astype(dtype)
+        content = np.full(warp.lanes * dtype.itemsize, warp.undefined(site, 0, "a register"), np.uint8)
+        warp.registers[result] = content.astype(bool) if is_bit else content.view(dtype)
 
     return step
 
