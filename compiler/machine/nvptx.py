@@ -57,7 +57,7 @@ _VOLATILE = re.compile(r"^(\t(?:@!?%p\d+ )?(?:ld|st))\.volatile", re.MULTILINE)
 _UNDEFINED = re.compile(r"^ *store volatile (?:<[^>]*>|\S+) (?:undef|poison), .*\n", re.MULTILINE)
 """Stores of values that the program never defined, such as an element beyond the end of a fragment. LLVM leaves out
 those that are not volatile, which public programs rely on; here all stores are volatile until the PTX is there. The
-simulator reports the read (E3202).
+simulator reports the read (E3202), or the store at stage `ptx` (E3204), whose text keeps these stores.
 """
 
 
@@ -137,24 +137,24 @@ def _parse(llvm: Any, llvm_ir: str) -> Any:
         raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from cause
 
 
-def compile_llvm(llvm_ir: str, target: Target, timeout: float = TIMEOUT) -> str:
+def compile_llvm(llvm_ir: str, target: Target, timeout: float = TIMEOUT, *, keeps_undefined: bool = False) -> str:
     """Optimises LLVM IR text and returns PTX. The same text gives the same PTX, in every process.
 
     Safe to call from several threads. A function of more than MAX_SUMS is translated in a process of its own, which may
-    take `timeout` seconds. LlvmError if LLVM's parser or verifier refuses the text; on text that is not from
-    `compiler.emit` LLVM may end the process.
+    take `timeout` seconds. With `keeps_undefined` the PTX has the stores of `_UNDEFINED`. LlvmError if LLVM's parser or
+    verifier refuses the text; on text that is not from `compiler.emit` LLVM may end the process.
     """
     check_deadline("before LLVM")
-    text, done = _compile_here(llvm_ir, target)
+    text, done = _compile_here(llvm_ir, target, keeps_undefined)
     return text if done else _in_process(_TRANSLATE, text, llvm_ir, target, timeout)
 
 
 @holding_signals
-def _compile_here(llvm_ir: str, target: Target) -> tuple[str, bool]:
+def _compile_here(llvm_ir: str, target: Target, keeps_undefined: bool = False) -> tuple[str, bool]:
     """The PTX; or False, and the text after LLVM's passes, if it has too many sums."""
     with optimise(llvm_ir, target) as module:
         optimised = str(module)
-        defined = _UNDEFINED.sub("", optimised)
+        defined = optimised if keeps_undefined else _UNDEFINED.sub("", optimised)
         if _sums(defined) > MAX_SUMS:
             return defined, False
         if defined == optimised:

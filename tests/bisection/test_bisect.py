@@ -344,8 +344,8 @@ def test_dropped_instructions_of_the_text_are_found(
 
     right = module.compile_llvm
 
-    def without_barrier(llvm: str, target: Target) -> str:
-        return right(llvm, target).replace("bar.sync", "// bar.sync", 1)
+    def without_barrier(llvm: str, target: Target, *, keeps_undefined: bool) -> str:
+        return right(llvm, target, keeps_undefined=keeps_undefined).replace("bar.sync", "// bar.sync", 1)
 
     monkeypatch.setattr(module, "compile_llvm", without_barrier)
     assert main(["bisect", str(ROOT / "examples" / "transpose.cute"), "--launch", "padded_f32"]) == 1

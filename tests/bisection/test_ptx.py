@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tilefold.base.target import Target
 
 from tests.project.tree import ROOT
 from tilefold.commands.cli import main
@@ -17,8 +18,8 @@ def _bisect(monkeypatch: pytest.MonkeyPatch, example: str, change: Callable[[str
     """`tilefold bisect` of an example whose PTX is changed."""
     right = search.compile_llvm
 
-    def compile_llvm(*args: object) -> str:
-        text = right(*args)  # pyright: ignore[reportArgumentType]
+    def compile_llvm(llvm: str, target: Target, *, keeps_undefined: bool) -> str:
+        text = right(llvm, target, keeps_undefined=keeps_undefined)
         changed = change(text)
         assert changed != text
         return changed

@@ -90,7 +90,7 @@ class Program:
     _stages: "dict[tuple[str, str], _Lowered]" = field(default_factory=lambda: {})
     _devices: "dict[tuple[str, str], Program]" = field(default_factory=lambda: {})
     _builds: "dict[_Code, Build]" = field(default_factory=lambda: {})
-    _ptx: "dict[_Code, str]" = field(default_factory=lambda: {})
+    _ptx: "dict[tuple[_Code, bool], str]" = field(default_factory=lambda: {})
     simulated_stage: ClassVar[str] = "instr"
     """The stage that the simulator runs by default."""
 
@@ -155,7 +155,8 @@ class Program:
 
         key = PTX_STAGE, target.arch
         if key not in self._stages:
-            module = read_back(self.reached("instr", target), self.ptx(target, lines=True), f"{self.source.name}.ptx")
+            text = self.ptx(target, lines=True, keeps_undefined=True)
+            module = read_back(self.reached("instr", target), text, f"{self.source.name}.ptx")
             self._stages[key] = module, ()
         return self._stages[key][0]
 
@@ -229,14 +230,14 @@ class Program:
         module = self.reached("instr", target)
         return emit_llvm(module, target, lineinfo=lineinfo, assertions=self.keeps_assertions())
 
-    def ptx(self, target: Target, *, lines: bool | None = None) -> str:
+    def ptx(self, target: Target, *, lines: bool | None = None, keeps_undefined: bool = False) -> str:
         """The program as PTX, with `.loc` directives if `lines` says so, by default as compiled code."""
         from tilefold.compiler.machine.nvptx import compile_llvm
 
-        code = self._code(target, lines)
-        if code not in self._ptx:
-            self._ptx[code] = compile_llvm(self.llvm(target, lines=lines), target)
-        return self._ptx[code]
+        key = self._code(target, lines), keeps_undefined
+        if key not in self._ptx:
+            self._ptx[key] = compile_llvm(self.llvm(target, lines=lines), target, keeps_undefined=keeps_undefined)
+        return self._ptx[key]
 
     def _code(self, target: Target, lines: bool | None = None) -> _Code:
         return target.arch, self.writes_lines() if lines is None else lines, self.keeps_assertions()

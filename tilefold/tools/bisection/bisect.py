@@ -170,7 +170,7 @@ def bisect(
     if stage != "instr":
         return Verdict(reference, stage)
     target = program.simulated_target("instr")
-    ptx = compile_llvm(emit_llvm(last.module, target), target)
+    ptx = compile_llvm(emit_llvm(last.module, target), target, keeps_undefined=True)
     discrepancy = wrong_emission(last.module, trial.kernel, target, executed, ptx)
     emitted = None if reference.fault is not None else run_ptx(last, ptx, trial, reference, observe)
     if discrepancy or emitted is not None or reference.fault is not None:
@@ -205,7 +205,7 @@ def wrong_emission(
     """How the PTX of a kernel, compiled unless it is given, differs from its operations, of which a launch has
     `executed` some.
     """
-    ptx = ptx or compile_llvm(emit_llvm(module, target), target)
+    ptx = ptx or compile_llvm(emit_llvm(module, target), target, keeps_undefined=True)
     name = kernel.rpartition("::")[2]
     entries = [op for op in module.walk() if isinstance(op, EntryOp) and op.sym_name.data == name]
     return tuple(discrepancy for entry in entries for discrepancy in discrepancies(entry, ptx, target, executed))
