@@ -25,8 +25,6 @@ from ...layout.algebra.core import ComposedLayout, Layout
 from ...layout.algebra.display import Displayed
 from ...layout.algebra.inttuple import wrap
 from ...layout.algebra.swizzle import Swizzle
-from ...layout.atoms.bulk_copy import cp_async
-from ...layout.atoms.instructions import CpAsync
 from ...layout.atoms.universal import auto_vectorizing_copy
 from ...layout.text.printing import plain_style, thr_copy_lines, tiled_copy_lines
 from ...layout.tiling import tiled_copy as algebra
@@ -37,7 +35,7 @@ from . import nvgpu
 from .address_space import AddressSpace
 from .allocation import emit_copy, of_one_rank
 from .coordinates import as_layout, as_tuple, check_static, tuples
-from .copy_atoms import CopyAtom, for_operand, make_copy_atom
+from .copy_atoms import CopyAtom, for_operand, make_copy_atom, of_same_width, zero_filling
 from .fragments import Vec
 from .memory_attributes import AccessOrder, CacheEvictionPriority, PeerStores
 from .modes import prepend, relaid
@@ -173,15 +171,15 @@ class ThrCopy:
         """The thread's part of a destination: ((AtomV,RestV),RestM,RestN,...)."""
         return partition(PartitionDOp, self.tiled_copy.value(), dst, self.thr_idx)
 
-    def retile_S(self, fragment: Tensor) -> Tensor:
-        """A fragment of another tiling of the same tile, such as an accumulator, nested like the source."""
-        tensor_type(fragment)
-        return fragment.view_of(RetileSOp, [self.tiled_copy.value(), fragment.ssa], {})
+    def retile_S(self, fragment: Any) -> Any:
+        """A fragment of another tiling of the same tile, such as an accumulator, nested like the source; or the
+        coordinates of its elements.
+        """
+        return as_tensor(fragment).view_of(RetileSOp, [self.tiled_copy.value(), fragment.ssa], {})
 
-    def retile_D(self, fragment: Tensor) -> Tensor:
+    def retile_D(self, fragment: Any) -> Any:
         """Like `retile_S`, nested like the destination."""
-        tensor_type(fragment)
-        return fragment.view_of(RetileDOp, [self.tiled_copy.value(), fragment.ssa], {})
+        return as_tensor(fragment).view_of(RetileDOp, [self.tiled_copy.value(), fragment.ssa], {})
 
     retile = retile_S
 
@@ -189,15 +187,6 @@ class ThrCopy:
 def as_tiled_copy(copy: TiledCopy | ThrCopy) -> TiledCopy:
     """The tiled copy of a thread's part, which stands for it where another copy is made from it."""
     return copy.tiled_copy if isinstance(copy, ThrCopy) else copy
-
-
-def _zero_filling_atom(atom: CopyAtomAttr) -> CopyAtomAttr:
-    """The atom of cp.async that writes zeros where predicates do not hold."""
-    record = atom.data.record
-    assert isinstance(record.instruction, CpAsync)
-    with checked():
-        filling = cp_async(record.instruction.cache, record.ref_bits[1].size // 8, zfill=True)
-        return CopyAtomAttr.of(filling, atom.value_type, atom.load, atom.store)
 
 
 def make_tiled_copy(atom: CopyAtom, layout_tv: object, tiler_mn: object) -> TiledCopy:
@@ -304,16 +293,14 @@ def copy(
         copy_ordered(attribute, tiled.order, as_tensor(src), as_tensor(dst), pred, mbar_ptr)
         return
     if pred is not None and getattr(tiled, "fills", False):
-        filling = _zero_filling_atom(tiled.attribute if isinstance(tiled, CopyAtom) else tiled.type.atom)
-        tiled = (
-            CopyAtom(filling)
-            if isinstance(tiled, CopyAtom)
-            else TiledCopy(TiledCopyType(filling, tiled.type.layout_tv, tiled.type.tiler))
-        )
-    if isinstance(tiled, TiledCopy) and tiled.type.atom.atom.max_bits is not None:
-        held = as_tensor(src)
-        if tensor_type(held).element_type != tiled.type.atom.value_type:  # moves of any width move any type
-            tiled = make_copy_atom(nvgpu.CopyUniversalOp(), held.element_type)
+        tiled = _with_atom(tiled, zero_filling(tiled.attribute if isinstance(tiled, CopyAtom) else tiled.type.atom))
+    if isinstance(tiled, TiledCopy | CopyAtom):  # pyright: ignore[reportUnnecessaryIsInstance]
+        given, held = tiled.attribute if isinstance(tiled, CopyAtom) else tiled.type.atom, as_tensor(src)
+        if isinstance(tiled, TiledCopy) and given.atom.max_bits is not None:
+            if tensor_type(held).element_type != given.value_type:  # moves of any width move any type
+                tiled = make_copy_atom(nvgpu.CopyUniversalOp(), held.element_type)
+        elif (moved := of_same_width(given, held, dst)) is not given:
+            tiled = _with_atom(tiled, moved)
     if isinstance(tiled, CopyAtom) and pred is None and _copies_any(tiled, src, dst):
         emit_copy(src, dst, None)
     elif isinstance(tiled, CopyAtom):
@@ -355,6 +342,13 @@ def autovec_copy(
 
 
 basic_copy = autovec_copy
+
+
+def _with_atom(tiled: TiledCopy | CopyAtom, atom: CopyAtomAttr) -> TiledCopy | CopyAtom:
+    """A tiled copy, or an atom, with another atom in its place."""
+    if isinstance(tiled, CopyAtom):
+        return CopyAtom(atom)
+    return TiledCopy(TiledCopyType(atom, tiled.type.layout_tv, tiled.type.tiler))
 
 
 def _copies_any(atom: CopyAtom, src: object, dst: object) -> bool:

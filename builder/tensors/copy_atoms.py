@@ -7,15 +7,17 @@ from ...base.errors import Code, TilefoldError
 from ...dialects.tile import CopyAtomAttr
 from ...layout.algebra.core import Layout
 from ...layout.algebra.display import Displayed
+from ...layout.atoms.bulk_copy import cp_async
 from ...layout.atoms.copy_atom import CopyAtom as _CopyAtom
 from ...layout.atoms.copy_names import copy_atom
-from ...layout.atoms.instructions import LdMatrix
+from ...layout.atoms.instructions import CpAsync, LdMatrix, Move, MovMatrix, StMatrix
 from ...layout.atoms.ldmatrix import ldmatrix
 from ...layout.tiling.tiled_mma import TiledMma
 from ..scalars.dtypes import DType, as_dtype, dtype_of
 from ..tracing.state import checked
 from . import nvgpu
 from .memory_attributes import AccessOrder, PeerStores, access_order, cache_hints
+from .tensor_base import AnyTensor, tensor_type
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,3 +122,31 @@ def for_operand(atom: CopyAtom, role: str, mma: TiledMma) -> CopyAtom:
         return atom
     data = atom.attribute.data
     return replace(atom, attribute=CopyAtomAttr.of(ldmatrix(matrices, instruction.trans), data.value_type))
+
+
+_MOVES = (Move, CpAsync, LdMatrix, StMatrix, MovMatrix)
+"""The instructions to which the type of the elements is only a width."""
+
+
+def zero_filling(atom: CopyAtomAttr) -> CopyAtomAttr:
+    """The atom of cp.async that writes zeros where predicates do not hold."""
+    record = atom.data.record
+    assert isinstance(record.instruction, CpAsync)
+    with checked():
+        filling = cp_async(record.instruction.cache, record.ref_bits[1].size // 8, zfill=True)
+        return CopyAtomAttr.of(filling, atom.value_type, atom.load, atom.store)
+
+
+def of_same_width(atom: CopyAtomAttr, src: object, dst: object) -> CopyAtomAttr:
+    """The atom for the elements of two tensors: where both have another type than the atom, and one as wide, an atom of
+    that type, since loads, stores and moves of matrices move bits (copy_unpack in CuTe's copy_traits.hpp recasts the
+    registers). Other atoms stay as they are.
+    """
+    types = {tensor_type(part).element_type for part in (src, dst) if isinstance(part, AnyTensor)}
+    if len(types) != 1 or atom.value_type in types or not isinstance(atom.atom.instruction, _MOVES):
+        return atom
+    (type,) = types
+    if dtype_of(type).bits != dtype_of(atom.value_type).bits:
+        return atom
+    with checked():
+        return CopyAtomAttr.of(atom.data.record, type, atom.load, atom.store)

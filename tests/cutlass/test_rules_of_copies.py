@@ -5,13 +5,14 @@ Copy_Atom::call and make_tiled_copy) for forms that public programs have.
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
 
 from tilefold import cute
 from tilefold.cute import utils
-from tilefold.cute.nvgpu import CopyUniversalOp, cpasync
+from tilefold.cute.nvgpu import CopyUniversalOp, cpasync, warp
 
 THREE, NESTED = (4, 2, 4), ((4, 2), 4)
 TAKEN: tuple[tuple[Any, Any, Any, list[int]], ...] = (
@@ -134,3 +135,32 @@ def test_a_tile_wider_than_its_swizzle_is_copied_by_several_boxes(bits: int, col
     a, b = np.arange(8 * columns, dtype=np.float16).reshape(8, columns), np.zeros((8, columns), np.float16)
     loading(a, b, bits, columns).launch(grid=1, block=32, device="sim")
     assert np.array_equal(a, b)
+
+
+@cute.kernel
+def through_matrices(A: cute.Tensor, B: cute.Tensor, places: cute.Tensor):
+    """Stores a fragment of BFloat16 by an atom that is made for Float16, with the coordinates of its values."""
+    t = cute.arch.thread_idx()[0]
+    mma = cute.make_tiled_mma(warp.MmaF16BF16Op(cute.BFloat16, cute.Float32, (16, 8, 16)))
+    atom = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(num_matrices=2), cute.Float16)
+    copy = cute.make_tiled_copy_C(atom, mma).get_slice(t)
+    tile = cute.make_smem_tensor(cute.make_layout((16, 8), stride=(8, 1)), cute.BFloat16)
+    for i in cute.range_constexpr(4):
+        tile[t // 8 + i * 4, t % 8] = A[t // 8 + i * 4, t % 8]
+    cute.arch.sync_warp()
+    part = mma.get_slice(t).partition_C(cute.make_identity_tensor((16, 8)))
+    fragment = cute.make_rmem_tensor(part.shape, cute.BFloat16)
+    cute.copy(copy, copy.partition_S(tile), copy.retile(fragment))
+    at = copy.retile(part)
+    for i in cute.range_constexpr(cute.size(at)):
+        m, n = at[i]
+        B[m, n] = copy.retile(fragment)[i]
+        places[t, i] = m * 8 + n
+
+
+def test_a_copy_moves_elements_of_another_type_as_wide_and_their_coordinates() -> None:
+    a = np.arange(128, dtype=np.float32).astype(ml_dtypes.bfloat16).reshape(16, 8)
+    b, places = np.zeros_like(a), np.zeros((32, 4), np.int32)
+    through_matrices(a, b, places).launch(grid=1, block=32, device="sim")
+    assert (a == b).all()
+    assert sorted(places.ravel().tolist()) == list(range(128))
