@@ -89,6 +89,11 @@ def sub_packed_f32x2(src_a: Pair, src_b: Pair, *, rnd: object = None, ftz: bool 
     return _by_parts("sub", operator.sub, (src_a, src_b), rnd, ftz)
 
 
+def mul_bf16x2(a: Scalar, b: Scalar) -> Int:
+    """The products of the pairs of BFloat16 in two Int32, as such a pair (PTX ISA, mul.bf16x2, sm_90)."""
+    return inline_ptx("mul.bf16x2 $0, $1, $2;", "=r,r,r", convert(a, Int32), convert(b, Int32), results=Int32)
+
+
 def pack_float8(a: Scalar, b: Scalar, c: Scalar, d: Scalar, dtype: object) -> Int:
     """Four numbers as 8-bit floats of type `dtype` in an Int32, `a` in its lowest byte, by two conversions of pairs
     (PTX ISA, cvt). Numbers beyond the greatest become the greatest. TilefoldError (E5002) for another type.

@@ -211,6 +211,23 @@ def tuples(x: AnyTuple) -> AnyTuple:
     raise TilefoldError(Code.BUILD_VALUE, f"expected integers, or a tuple or a layout of them, got {given}")
 
 
+class PackedShape(tuple[Any, ...]):
+    """A shape as a value of another compiler's IR: the attribute of its type is the shape."""
+
+    @property
+    def type(self) -> "PackedShape":
+        """The type, which is the shape."""
+        return self
+
+    attribute = type
+
+
+def pack_shape(shape: AnyTuple) -> AnyTuple:
+    """A shape of `tuples`, from whose type programs take it as an attribute."""
+    given = tuples(shape)
+    return PackedShape(given) if isinstance(given, tuple) else given
+
+
 def _within_64_bits(x: int) -> int:
     """The integer; `ceil_div` takes unsigned ones, too. TilefoldError (E0103) for any other."""
     if not -(1 << 63) <= x < 1 << 64:

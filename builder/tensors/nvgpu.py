@@ -312,6 +312,30 @@ class MmaTF32Op(MmaOp):
         super().__init__(DTYPES["TFloat32"], DTYPES["Float32"], shape_mnk)
 
 
+class WarpMmaOp(MatrixOp):
+    """The base of a program's own matrix instructions of a warp. Its `_make_trait()` returns the `Trait` of an atom
+    that `make_atom` has made.
+    """
+
+    def _make_trait(self) -> "Trait":
+        raise NotImplementedError
+
+    def atom(self) -> MmaAtom:
+        return self._make_trait().value.atom()
+
+
+@dataclass
+class Trait:
+    """An atom of a program's own instruction: `value` is what `make_atom` has made."""
+
+    value: MatrixOp
+
+
+def make_atom(ty: MatrixOp) -> MatrixOp:
+    """An atom of a type, `MmaAtomSM80Type.get(...)`: the instruction itself."""
+    return ty
+
+
 @dataclass(frozen=True, slots=True)
 class MmaUniversalOp(MatrixOp):
     """One multiplication and addition of each thread, A * B + C in the type of D (CuTe's UniversalFMA).

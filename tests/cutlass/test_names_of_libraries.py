@@ -23,7 +23,7 @@ from tilefold.cute.utils import SmemAllocator, SmemPartition, block_copy
 from tilefold.cutlass import architectures, iket
 from tilefold.cutlass.architectures import Arch, BaseDSL
 from tilefold.cutlass.base_typing import get_c_pointers, get_mlir_types
-from tilefold.cutlass.cutlass_dsl import and_, is_dynamic_expression
+from tilefold.cutlass.cutlass_dsl import and_, extract_mlir_attributes, is_dynamic_expression
 from tilefold.cutlass.experimental import primitives
 from tilefold.cutlass.mlir import ir, types
 from tilefold.cutlass.mlir.dialects import arith, llvm, nvvm
@@ -191,7 +191,11 @@ def test_types_in_objects() -> None:
         def __c_pointers__(self) -> list[int]:
             return [4096]
 
+        def __extract_mlir_attributes__(self) -> list[str]:
+            return ["grid_constant"]
+
     assert get_mlir_types(Argument()) == [cute.Int32.mlir_type]
+    assert [*extract_mlir_attributes(Argument()), *extract_mlir_attributes(3)] == ["grid_constant"]
     assert get_c_pointers((Argument(), 3, [Argument()])) == [4096, 4096]
 
 

@@ -282,3 +282,41 @@ def test_elements_and_slices_of_vectors() -> None:
     with pytest.raises(TilefoldError, match="a slice must have one offset and the stride 1") as caught:
         vector.extract_strided_slice(None, None, [0], [1], [2])  # pyright: ignore[reportArgumentType]
     assert caught.value.code == "E5002"
+
+
+@cute.kernel
+def by_constraints(A: cute.Tensor, out: cute.Tensor) -> None:
+    wide = cute.Int64(A[0]) + (cute.Int64(7) << 32)
+    out[0] = llvm.inline_asm(T.i32(), [wide, A[1]], "add.s32 $0, $1, $2;", "=r,r,r")
+    out[1] = llvm.inline_asm(T.i32(), [A[1].ir_value()], "", "=r,0", has_side_effects=True)
+    text, pair = "add.s32 $0, $2, $4; sub.s32 $1, $3, $4;", ir.Type.parse("!llvm.struct<(i32, i32)>")
+    made = llvm.inline_asm(pair, [A[0], A[1], A[2]], text, "=r,=&r,0,1,r")
+    out[2], out[3] = (llvm.extractvalue(T.i32(), made, [place]) for place in (0, 1))
+    threes = prims.inline_ptx_hl("mov.b32 {$w0}, 0x40404040;", write_only_types=[cute.Int32])
+    out[4] = prims.mul_bf16x2(0x40003FC0, threes)
+
+
+def test_registers_by_the_constraints_of_llvm() -> None:
+    a, out = np.array([5, 11, 100], np.int32), np.zeros(5, np.int32)
+    by_constraints(a, out).launch(grid=1, block=1, device="sim")
+    assert out.tolist() == [16, 11, 105, -89, 0x40C04090]
+
+    @cute.kernel
+    def beyond(A: cute.Tensor) -> None:
+        A[0] = llvm.inline_asm(T.i32(), [A[0]], "", "=r,1")
+
+    with pytest.raises(TilefoldError, match="the constraint 1 names no result"):
+        beyond(a).launch(grid=1, block=1, device="sim")
+
+
+class OwnMma(cute.nvgpu.warp.WarpMmaOp):
+    """As a program defines an instruction that it needs."""
+
+    def _make_trait(self) -> Any:
+        shape = cute._pack_shape((16, 8, 8)).type.attribute  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage]
+        types = cute.TFloat32.mlir_type, cute.TFloat32.mlir_type, cute.Float32.mlir_type
+        return cute.Trait(cute.make_atom(cute_nvgpu.MmaAtomSM80Type.get(shape, *types)))
+
+
+def test_a_matrix_instruction_that_a_program_defines() -> None:
+    assert cute.make_mma_atom(OwnMma()) == cute.make_mma_atom(cute.nvgpu.warp.MmaTF32Op((16, 8, 8)))

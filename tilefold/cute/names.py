@@ -22,7 +22,7 @@ HOMES: Mapping[str, str] = MappingProxyType(
         "tilefold.builder.scalars.dtypes": "DType",
         "tilefold.builder.scalars.values": "Bool Float Int Value",
         "tilefold.builder.tensors.address_space": "AddressSpace",
-        "tilefold.builder.tensors.coordinates": "_pack_shape=tuples _pack_tile=tuples",
+        "tilefold.builder.tensors.coordinates": "_pack_shape=pack_shape _pack_tile=tuples",
         "tilefold.builder.tensors.copies": (
             "ThrCopy TiledCopy autovec_copy basic_copy copy make_cotiled_copy make_tiled_copy make_tiled_copy_A "
             "make_tiled_copy_B make_tiled_copy_C make_tiled_copy_C_atom make_tiled_copy_D make_tiled_copy_S "
@@ -47,6 +47,7 @@ HOMES: Mapping[str, str] = MappingProxyType(
             "basic_copy_if clear fill make_fragment_like make_rmem_tensor make_rmem_tensor_like "
             "make_smem_tensor make_fragment=make_rmem_tensor"
         ),
+        "tilefold.builder.tensors.nvgpu": "Trait make_atom",
         "tilefold.builder.tensors.tiled_mma": "ThrMma TiledMma make_mma_atom make_tiled_mma MmaAtom=TiledMma",
         "tilefold.builder.tensors.modes": (
             "append coalesce dice domain_offset filter filter_zeros flatten get group_modes prepend select slice_ take"

@@ -41,7 +41,15 @@ from tilefold.cute.typing import Float, Integer, Numeric
 from tilefold.runtime.cuda.driver import CudaError as DSLCudaRuntimeError
 
 from .architectures import Arch, BaseDSL, target_version
-from .value_trees import debug_print_mlir_values, extract_mlir_values, new_from_mlir_values, set_dynamic_debug
+from .value_trees import (
+    debug_print_mlir_values,
+    extract_mlir_attributes,
+    extract_mlir_values,
+    get_c_pointers,
+    get_mlir_types,
+    new_from_mlir_values,
+    set_dynamic_debug,
+)
 
 load_cubin_module_data = MissingName(
     "load_cubin_module_data",
@@ -75,9 +83,9 @@ __all__ = [
     "Arch", "BFloat16", "BaseDSL", "Boolean", "Constexpr", "DSLCudaRuntimeError", "DSLPreprocessor", "DSLRuntimeError",
     "Float", "Float16", "Float32", "Float64", "Int16", "Int32", "Int64", "Int8", "Integer", "JitCompiledFunction",
     "Numeric", "NumericMeta", "T", "Uint16", "Uint32", "Uint64", "Uint8", "and_", "checkCudaErrors", "const_expr",
-    "debug_print_mlir_values", "dsl_user_op", "extract_mlir_values", "if_generate", "is_dynamic_expression",
-    "load_cubin_module_data", "max", "min", "new_from_mlir_values", "not_", "set_dynamic_debug", "target_version",
-    "while_generate", "yield_out",
+    "debug_print_mlir_values", "dsl_user_op", "extract_mlir_attributes", "extract_mlir_values", "get_c_pointers",
+    "get_mlir_types", "if_generate", "is_dynamic_expression", "load_cubin_module_data", "max", "min",
+    "new_from_mlir_values", "not_", "set_dynamic_debug", "target_version", "while_generate", "yield_out",
 ]  # fmt: skip
 
 

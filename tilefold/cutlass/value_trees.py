@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 from weakref import ref
 
-from xdsl.dialects.builtin import FileLineColLoc
+from xdsl.dialects.builtin import DictionaryAttr, FileLineColLoc
+from xdsl.ir import Attribute
 
 from tilefold.builder.control.loops import WATCHER
 from tilefold.builder.control.variables import Variable, tree_of
@@ -29,6 +30,33 @@ def new_from_mlir_values(obj: Any, values: Any, structured: bool = False) -> Any
         return obj.__new_from_mlir_values__(values)
     tree, rest = tree_of(obj), _leaves(values)
     return tree.rebuilt([next(rest) if isinstance(leaf, Value) else leaf for leaf in tree.leaves], fresh=True)
+
+
+def get_mlir_types(obj: Any) -> list[Attribute]:
+    """The types of the values in an object: those that its `__get_mlir_types__` names, or of `extract_mlir_values`."""
+    if hasattr(obj, "__get_mlir_types__"):
+        return list(obj.__get_mlir_types__())
+    return [value.dtype.mlir_type for value in extract_mlir_values(obj)]
+
+
+def get_c_pointers(obj: Any) -> list[Any]:
+    """The pointers to the values in an object: those that its `__c_pointers__` names, of a container those of its
+    parts. Other objects have none.
+    """
+    if hasattr(obj, "__c_pointers__"):
+        return list(obj.__c_pointers__())
+    if isinstance(obj, tuple | list):
+        return [pointer for part in obj for pointer in get_c_pointers(part)]  # pyright: ignore[reportUnknownVariableType]
+    return []
+
+
+def extract_mlir_attributes(obj: Any) -> list[Any]:
+    """The attributes of the parameters that an object becomes, one for each of its values: those that its
+    `__extract_mlir_attributes__` names, of other objects empty ones.
+    """
+    if hasattr(obj, "__extract_mlir_attributes__"):
+        return list(obj.__extract_mlir_attributes__())
+    return [DictionaryAttr({}) for _ in get_mlir_types(obj)]
 
 
 def debug_print_mlir_values(obj: object) -> str:

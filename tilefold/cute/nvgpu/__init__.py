@@ -21,6 +21,7 @@ from tilefold.builder.tensors.nvgpu import (
     MmaUniversalOp,
     MovMatrixOp,
 )
+from tilefold.builder.tensors.nvgpu import CopyR2GOp as CopyStgOp
 from tilefold.builder.tensors.operand_copies import make_tiled_tma_atom_A, make_tiled_tma_atom_B
 from tilefold.builder.tensors.warpgroup import OperandMajorMode
 
@@ -28,10 +29,10 @@ from ..public import publish
 from . import cpasync, tcgen05, warp, warpgroup
 
 __all__ = [
-    "CacheEvictionPriority", "CopyG2ROp", "CopyR2GOp", "CopyR2SOp", "CopyS2ROp", "CopyUniversalOp", "L2PrefetchSize",
-    "LoadCacheMode", "MemoryOrder", "MemoryScope", "MmaOp", "MmaUniversalOp", "MovMatrixOp", "OpError",
-    "OperandMajorMode", "cpasync", "make_tiled_tma_atom_A",
-    "make_tiled_tma_atom_B", "tcgen05", "warp", "warpgroup",
+    "CacheEvictionPriority", "CopyG2ROp", "CopyR2GOp", "CopyR2SOp", "CopyS2ROp", "CopyStgOp", "CopyUniversalOp",
+    "L2PrefetchSize", "LoadCacheMode", "MemoryOrder", "MemoryScope", "MmaOp", "MmaUniversalOp", "MovMatrixOp",
+    "OpError", "OperandMajorMode", "cpasync", "make_tiled_tma_atom_A", "make_tiled_tma_atom_B", "tcgen05", "warp",
+    "warpgroup",
 ]  # fmt: skip
 
 publish(__name__)

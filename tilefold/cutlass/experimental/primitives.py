@@ -7,9 +7,11 @@ Each argument that is an address is a pointer, an array, or where a tensor begin
 from tilefold.builder.control.dispatch import exit
 from tilefold.builder.instructions.arch import barrier
 from tilefold.builder.instructions.inline import inline_ptx
+from tilefold.builder.instructions.inline import inline_ptx as inline_ptx_hl
 from tilefold.builder.instructions.pairs import (
     add_packed_f32x2,
     fma_packed_f32x2,
+    mul_bf16x2,
     mul_packed_f32x2,
     sub_packed_f32x2,
 )
@@ -163,11 +165,11 @@ __all__ = [
     "cp_reduce_async_bulk_global_shared_cta", "create_tensor_map_tiled", "create_tensor_map_tiled_from_view",
     "cvt_packfloat", "cvt_packfloat_f32", "elect_sync", "exit", "fence_mbarrier_init", "fence_proxy",
     "fence_proxy_acquire", "fence_proxy_release", "fence_sync_restrict", "fma_packed_f32x2", "griddepcontrol",
-    "inline_ptx", "ldmatrix", "make_tmem_ptr", "make_tmem_ptr_from_warp_row_col", "mapa", "mbarrier_arrive",
-    "mbarrier_arrive_expect_tx", "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init", "mbarrier_inval",
-    "mbarrier_try_wait_parity", "mbarrier_try_wait_timelimit", "mbarrier_wait_parity", "mov_b32", "mul_packed_f32x2",
-    "prefetch_tensormap", "print_runtime", "prmt", "red", "redux_sync", "setmaxregister", "shfl_sync", "stmatrix",
-    "sub_packed_f32x2", "tcgen05_alloc", "tcgen05_commit", "tcgen05_cp", "tcgen05_dealloc", "tcgen05_fence",
-    "tcgen05_ld", "tcgen05_mma", "tcgen05_mma_block_scale", "tcgen05_relinquish_alloc_permit", "tcgen05_st",
-    "tcgen05_wait", "tensormap_replace", "vote_sync",
+    "inline_ptx", "inline_ptx_hl", "ldmatrix", "make_tmem_ptr", "make_tmem_ptr_from_warp_row_col", "mapa",
+    "mbarrier_arrive", "mbarrier_arrive_expect_tx", "mbarrier_complete_tx", "mbarrier_expect_tx", "mbarrier_init",
+    "mbarrier_inval", "mbarrier_try_wait_parity", "mbarrier_try_wait_timelimit", "mbarrier_wait_parity", "mov_b32",
+    "mul_bf16x2", "mul_packed_f32x2", "prefetch_tensormap", "print_runtime", "prmt", "red", "redux_sync",
+    "setmaxregister", "shfl_sync", "stmatrix", "sub_packed_f32x2", "tcgen05_alloc", "tcgen05_commit", "tcgen05_cp",
+    "tcgen05_dealloc", "tcgen05_fence", "tcgen05_ld", "tcgen05_mma", "tcgen05_mma_block_scale",
+    "tcgen05_relinquish_alloc_permit", "tcgen05_st", "tcgen05_wait", "tensormap_replace", "vote_sync",
 ]  # fmt: skip

@@ -4,16 +4,19 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import VectorType
+from xdsl.dialects.builtin import VectorType, f32
 from xdsl.ir import Attribute
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.builder.scalars.dtypes import DTYPES, dtype_of
 from tilefold.builder.tensors.fragments import Vec
+from tilefold.builder.tensors.nvgpu import MmaOp
 from tilefold.builder.tensors.operand_copies import make_tma_atom_of_values
 from tilefold.builder.tensors.tma import TmaDescriptor, TmaTrait
 
 __all__ = [
-    "TmaDescriptorTiledType", "atom_get_value", "atom_make_non_exec_tiled_tma_load", "unrealized_conversion_cast",
+    "MmaAtomSM80Type", "TmaDescriptorTiledType", "atom_get_value", "atom_make_non_exec_tiled_tma_load",
+    "unrealized_conversion_cast",
 ]  # fmt: skip
 
 
@@ -24,6 +27,18 @@ class TmaDescriptorTiledType:
     def get() -> "TmaDescriptorTiledType":
         """The type."""
         return TmaDescriptorTiledType()
+
+
+class MmaAtomSM80Type:
+    """The type of atoms of mma.sync."""
+
+    @staticmethod
+    def get(shape: tuple[int, int, int], a: Attribute, b: Attribute, c: Attribute) -> MmaOp:
+        """The instruction that multiplies an A and a B of these types and adds a C of the type of D. A and B of f32 are
+        TFloat32, whose type in the IR that is: mma.sync multiplies no others (PTX ISA, mma).
+        """
+        a_type, b_type = (DTYPES["TFloat32"] if type == f32 else dtype_of(type) for type in (a, b))
+        return MmaOp(a_type, dtype_of(c), shape, b_type)
 
 
 def atom_make_non_exec_tiled_tma_load(

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """PTX as text, and addresses of other memories, in the form of MLIR's dialect llvm."""
 
+import re
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any, cast
@@ -15,7 +16,7 @@ from tilefold.builder.pipelines.tensor_map_manager import copy_tensormap
 from tilefold.builder.primitives.barriers import raw_pointer
 from tilefold.builder.scalars.dtypes import Boolean, Int32, dtype_of
 from tilefold.builder.scalars.operators import Operand
-from tilefold.builder.scalars.values import Bool, convert
+from tilefold.builder.scalars.values import Bool, Int, convert
 from tilefold.builder.tensors.fragments import Vec, full
 from tilefold.builder.tensors.raw_pointers import RawPointer
 from tilefold.builder.tensors.tma import TmaDescriptor
@@ -126,16 +127,40 @@ def intr_ctlz(in_: object, is_zero_poison: bool = False) -> Operand:
 def inline_asm(res: object, operands_: Sequence[object], asm_string: str, constraints: str, **flags: object) -> Any:
     """Instructions as text; see `cute.arch.inline_ptx`. `res` is the type of the result, None for none, a structure for
     several; a predicate is an integer of 32 bits to the text, 0 where it does not hold, and a constant by the
-    constraint `i` is in a register of 32 bits. An operand for which there is no constraint, and which the text cannot
-    name, is left out, as LLVM does.
+    constraint `i` is in a register of 32 bits. As LLVM has it, an operand by the number of a result begins in the
+    result's register, a register of 32 bits holds the lower half of an integer of 64, and an operand for which there
+    is no constraint, and which the text cannot name, is left out.
     """
     each = [letter.strip() for letter in constraints.split(",") if letter.strip()]
-    letters = ",".join("r" if letter in ("i", "n") else letter for letter in each)
-    constrained = sum(not letter.startswith(("=", "~")) for letter in each)
-    given = [convert(x, Int32) if isinstance(x, Bool) else x for x in operands_[:constrained]]
+    results = [letter.replace("&", "") for letter in each if letter.startswith("=")]
+    reads = [letter for letter in each if not letter.startswith(("=", "~"))]
+    text = _tied(asm_string, results, reads)
+    of_operands = ["r" if x in ("i", "n") else results[int(x)].lstrip("=") if x.isdigit() else x for x in reads]
+    given = [_in_register(x, letter) for x, letter in zip(operands_, of_operands, strict=False)]
+    letters = ",".join([*results, *of_operands, *(letter for letter in each if letter.startswith("~"))])
     if isinstance(res, StructType):
-        made = inline_ptx(asm_string, letters, *given, results=res.members)
+        made = inline_ptx(text, letters, *given, results=res.members)
         return StructValue(made)
     decides = res == Boolean.mlir_type
-    made = inline_ptx(asm_string, letters, *given, results=() if res is None else Int32.mlir_type if decides else res)
+    made = inline_ptx(text, letters, *given, results=() if res is None else Int32.mlir_type if decides else res)
     return made != 0 if decides else made
+
+
+def _tied(text: str, results: Sequence[str], reads: Sequence[str]) -> str:
+    """A text that first moves each operand which is tied to a result into the result's register, and then names that.
+    TilefoldError (E5002) for the number of a result that there is not.
+    """
+    for number, tie in [(len(results) + at, int(letter)) for at, letter in enumerate(reads) if letter.isdigit()]:
+        if tie >= len(results):
+            message = f"the constraint {tie} names no result: there are {len(results)}"
+            raise TilefoldError(Code.BUILD_VALUE, message, "results come first, with = before their letter")
+        bits = 64 if results[tie][-1] in "ld" else 16 if results[tie][-1] == "h" else 32
+        text = re.sub(rf"(?<!\$)\${number}\b", f"${tie}", text)
+        text = f"mov.b{bits} ${tie}, ${number};{text}"
+    return text
+
+
+def _in_register(x: object, letter: str) -> object:
+    """An operand as the register of its constraint holds it."""
+    is_narrowed = letter == "r" and isinstance(x, Int) and x.dtype.bits == 64
+    return convert(x, Int32) if isinstance(x, Bool) or is_narrowed else x
