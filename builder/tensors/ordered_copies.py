@@ -12,7 +12,7 @@ from xdsl.ir import SSAValue
 
 from ...base import spaces
 from ...base.errors import Code, TilefoldError
-from ...base.spaces import DSMEM, GMEM, RMEM
+from ...base.spaces import DSMEM, GMEM, RMEM, Space
 from ...dialects.ptx import LoadAcquireOp, StAsyncOp, StoreReleaseOp, TensorLoadReducedOp
 from ...dialects.tile import CopyAtomAttr
 from ...dialects.tile.copy_rules import check_tiled_operands
@@ -58,16 +58,10 @@ def copy_ordered(
     if isinstance(order, PeerStores):
         _store_to_peer(atom, src, dst, mbarrier)
         return
-    memory = src if order.loads else dst
-    spaces = tuple(tensor_type(side).space.data for side in (src, dst))
-    if spaces != ((GMEM, RMEM) if order.loads else (RMEM, GMEM)):
-        way = "global memory to registers" if order.loads else "registers to global memory"
-        text = f"a copy with the order {order.word} moves from {way}, not from {spaces[0].name} to {spaces[1].name}"
-        raise TilefoldError(Code.BUILD_VALUE, text, "an atom of CopyG2ROp loads, one of CopyR2GOp stores")
-    with checked():
-        check_tiled_operands(atom, tensor_type(src), tensor_type(dst))
-    element = tensor_type(memory).element_bits
-    bits = _bits(atom, element)
+    sides = (GMEM, RMEM) if order.loads else (RMEM, GMEM)
+    way = "global memory to registers" if order.loads else "registers to global memory"
+    hint = "an atom of CopyG2ROp loads, one of CopyR2GOp stores"
+    bits, element = _access_bits(atom, src, dst, sides, f"a copy with the order {order.word} moves from {way}", hint)
     if bits < _LEAST:
         text = f"a copy with a memory order accesses {_LEAST} bits or more at once, not {bits}"
         raise TilefoldError(Code.BUILD_VALUE, text, "give make_copy_atom num_bits_per_copy")
@@ -94,14 +88,9 @@ def _store_to_peer(atom: CopyAtomAttr, src: Tensor, dst: Tensor, mbarrier: objec
     if mbarrier is None:
         hint = "give copy mbar_ptr=cute.arch.mapa(mbarrier, rank)"
         raise TilefoldError(Code.BUILD_VALUE, "an mbarrier of the other block counts the bytes of the stores", hint)
-    spaces = tuple(tensor_type(side).space.data for side in (src, dst))
-    if spaces != (RMEM, DSMEM):
-        text = f"the stores go from registers to another block, not from {spaces[0].name} to {spaces[1].name}"
-        raise TilefoldError(Code.BUILD_VALUE, text, "cute.arch.mapa maps a tensor to a block of the cluster")
-    with checked():
-        check_tiled_operands(atom, tensor_type(src), tensor_type(dst))
-    element = tensor_type(dst).element_bits
-    bits = _bits(atom, element)
+    hint = "cute.arch.mapa maps a tensor to a block of the cluster"
+    way = "the stores go from registers to another block"
+    bits, element = _access_bits(atom, src, dst, (RMEM, DSMEM), way, hint)
     if bits not in (32, 64, 128):
         hint = "give make_copy_atom num_bits_per_copy"
         raise TilefoldError(Code.BUILD_VALUE, f"st.async stores 32, 64 or 128 bits at once, not {bits}", hint)
@@ -110,9 +99,21 @@ def _store_to_peer(atom: CopyAtomAttr, src: Tensor, dst: Tensor, mbarrier: objec
         emit(StAsyncOp(whole, at, remote(mbarrier).ssa))
 
 
-def _bits(atom: CopyAtomAttr, element: int) -> int:
-    """The bits of an execution, those of an element by an atom without a width."""
-    return atom.atom.ref_bits[1].size if atom.atom.max_bits is None else element
+def _access_bits(
+    atom: CopyAtomAttr, src: Tensor, dst: Tensor, sides: tuple[Space, Space], way: str, hint: str
+) -> tuple[int, int]:
+    """The bits of an execution, those of an element by an atom without a width, and the bits of an element in memory.
+    TilefoldError (E5002), which says the `way` that such copies go, for other memories than the two `sides`; also for
+    tensors that the atom does not fit.
+    """
+    given = [tensor_type(side).space.data for side in (src, dst)]
+    if tuple(given) != sides:
+        text = f"{way}, not from {given[0].name} to {given[1].name}"
+        raise TilefoldError(Code.BUILD_VALUE, text, hint)
+    with checked():
+        check_tiled_operands(atom, tensor_type(src), tensor_type(dst))
+    element = tensor_type(dst if sides[0] is RMEM else src).element_bits
+    return atom.atom.ref_bits[1].size if atom.atom.max_bits is None else element, element
 
 
 def _places(memory: Tensor, width: int, at_once: int) -> Iterator[tuple[int, SSAValue]]:

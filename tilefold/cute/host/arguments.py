@@ -36,7 +36,18 @@ _MAPS = FakeTensor(_BYTE, Layout((Unknown(64),), (1,)), MAP_BYTES)
 
 
 @dataclass
-class HostArguments(BoundArguments):
+class _PointerArguments(BoundArguments):
+    """Arguments of a host function: pointers in the memory of C are pointers, which kernels take as integers."""
+
+    def _at(self, name: str, kind: CType, address: int) -> object:
+        if not isinstance(kind, PtrType):
+            return super()._at(name, kind, address)
+        number, _ = number_at(name, kind, address)
+        return self._leaf(name, Pointer(dtype_of(kind.pointee), int(number), kind.alignment), None)
+
+
+@dataclass
+class HostArguments(_PointerArguments):
     """The arguments of a call of a host function; see `BoundArguments`.
 
     `fixed` leaves numbers as they are, as a call does that executes the function at once; else they are arguments of
@@ -122,11 +133,6 @@ class HostArguments(BoundArguments):
             raise misfit(name, type, array)
         return None
 
-    def _at(self, name: str, kind: CType, address: int) -> object:
-        if isinstance(kind, PtrType):
-            return self._leaf(name, _pointer_at(name, kind, address), None)
-        return super()._at(name, kind, address)
-
     def _foreign(self, name: str, value: JitArgument) -> Any:
         made = super()._foreign(name, value)
         return made.make(list(made.values))
@@ -204,7 +210,7 @@ def _address(name: str, value: object, dtype: DType) -> int | None:
 
 
 @dataclass
-class KernelArguments(BoundArguments):
+class KernelArguments(_PointerArguments):
     """The arguments of a call of a host function that is executed as a kernel: its numbers are known, as they
     are to the host, but for those of an annotated type. `memory` is the memory of its pointers, by their names.
     """
@@ -216,9 +222,7 @@ class KernelArguments(BoundArguments):
         return super().add(name, value, Constexpr if is_known else annotation)
 
     def _at(self, name: str, kind: CType, address: int) -> object:
-        if isinstance(kind, PtrType):
-            return self._leaf(name, _pointer_at(name, kind, address), None)
-        if isinstance(kind, StructType):
+        if isinstance(kind, PtrType | StructType):
             return super()._at(name, kind, address)
         return self._constant(name, number_at(name, kind, address)[0])
 
@@ -228,12 +232,6 @@ class KernelArguments(BoundArguments):
             return super()._leaf(name, value, annotation)
         marked = Marked(self.memory[self._unique(name)], described.rule)
         return replace(cast("Parameter", super()._leaf(name, marked, None)), view=_beginning)
-
-
-def _pointer_at(name: str, kind: PtrType, address: int) -> Pointer:
-    """The pointer in the memory of C at an address."""
-    number, _ = number_at(name, kind, address)
-    return Pointer(dtype_of(kind.pointee), int(number), kind.alignment)
 
 
 def _beginning(tensor: Tensor) -> object:
