@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from types import MappingProxyType
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
 
 import ml_dtypes
 import numpy as np
@@ -21,6 +21,9 @@ from ..base.target import MAX_CLUSTER, PORTABLE_CLUSTER, Target
 from ..layout.algebra.core import ComposedLayout, Layout
 from .errors import Dim3, LaunchError, argument_error
 from .options import Cluster, LaunchAttributes
+
+if TYPE_CHECKING:
+    from .accesses import Accesses
 
 NumPyArray: TypeAlias = NDArray[Any]
 """An array of NumPy, of elements of any type."""
@@ -268,13 +271,15 @@ class Counters:
 class RunResult:
     """The result of a launch: `seconds` it took, `output` the text that the kernel printed, as far as the
     engine sees it, and `counters`, empty on an engine that does not count. `exact` has the tensors afterwards, by their
-    names, as arrays of exact numbers, where the launch ran in exact arithmetic.
+    names, as arrays of exact numbers, where the launch ran in exact arithmetic. `accesses` are its bytes of the host's
+    memory, where the engine keeps them.
     """
 
     seconds: float
     output: str = ""
     counters: Counters = field(default_factory=Counters)
     exact: Mapping[str, object] = field(default_factory=dict[str, Any])
+    accesses: "Accesses | None" = None
 
     def __repr__(self) -> str:
         """One line, as a notebook shows the result of a launch."""

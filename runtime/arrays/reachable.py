@@ -38,6 +38,11 @@ class Reachable:
                 return first + piece.size - address
         return 0
 
+    def owners(self, start: int, end: int) -> list[object]:
+        """The objects that own memory in a range of addresses."""
+        inside = [owner for address, (owner, size) in self._owners.items() if address < end and start < address + size]
+        return [owner for reference in inside if (owner := reference()) is not None]
+
     def memory(self) -> "list[NDArray[np.uint8]]":
         """The memory that still exists, by address; pieces that overlap are one. They keep their owners alive."""
         import numpy as np

@@ -31,6 +31,7 @@ from .preparation import Binding, Grid, SimProgram, bind_all, bodies_of, numbere
 from .translate import InlineMeanings, RuleOf, Translator
 
 if TYPE_CHECKING:
+    from ..accesses import Accesses
     from .exact.patterns import Table
     from .memory.journal import Journal
     from .memory.undefined import Trace
@@ -80,9 +81,9 @@ class SimEngine:
     of operations that do not end a launch. Products of matrix instructions are summed as the tensor cores of
     `tensor_cores` do, if it is known and the options say so. Kernels that make pointers of numbers reach the host
     memory that `memory` returns, by its addresses. With `any_fault`, the first fault of warps in step ends a launch by
-    an OutOfStepError, and is not looked for again for its report. `loads` is an unusual way of atomic loads, `stream`
-    the one that the launch is in, `multicasts` memory of several devices, and `display` where a long launch shows its
-    `progress`.
+    an OutOfStepError, and is not looked for again for its report. `loads` is an unusual way of atomic loads. Results
+    have the accessed bytes with `keeps_accesses`. `stream` is the one that the launch is in, `multicasts` memory of
+    several devices, and `display` where a long launch shows its `progress`.
     """
 
     options: SimOptions = field(default_factory=SimOptions)
@@ -99,6 +100,7 @@ class SimEngine:
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
     any_fault: bool = False
     loads: Loads | None = None
+    keeps_accesses: bool = False
     stream: Stream | None = None
     multicasts: Sequence[Multicast] = ()
     display: "Display | None" = field(default_factory=_display_of_process)
@@ -171,7 +173,14 @@ class SimEngine:
             run.spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
         seconds = time.perf_counter() - began
         exact = {} if run.table is None else run.table.tensors(grids[0].args)
-        return RunResult(seconds, "".join(printed), run.counters, exact)
+        return RunResult(seconds, "".join(printed), run.counters, exact, self._accesses(grids, run))
+
+    def _accesses(self, grids: Sequence[Grid], run: "_Run") -> "Accesses | None":
+        if not self.keeps_accesses:
+            return None
+        from .ordering.stream import accessed_by
+
+        return accessed_by(grids, run.spaces, run.bindings)
 
     def attempt(self, program: SimProgram, config: LaunchConfig, args: Mapping[str, Argument]) -> RunResult | None:
         """As `launch`, but None for a launch with a fault, which takes less time than to tell the fault."""
@@ -272,7 +281,8 @@ class SimEngine:
         spaces = Memories.make(races=races, global_base=GLOBAL_BASE, shared_base=SHARED_BASE, guard=GLOBAL_GUARD)
         launch.races = races
         spaces.keep_versions(self.loads)
-        launch.shares = races and not (trace or chance or self._is_observed or self._is_together(grids))
+        apart = trace or chance or self.keeps_accesses or self._is_observed or self._is_together(grids)
+        launch.shares = races and not apart
         placing = Placing.of([grid.args for grid in grids], self.multicasts)
         translators = [self._translator(launch, spaces, grid) for grid in grids]
         bindings = bind_all(grids, translators, placing, self.multicasts, self.memory)

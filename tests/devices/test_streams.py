@@ -16,7 +16,7 @@ from tilefold.cute.utils import distributed
 from tilefold.cutlass.replacements import Replacements
 from tilefold.cutlass.without_gpu.device_calls import MissingGpu, take_the_place_of_gpus
 from tilefold.cutlass.without_gpu.streams import streams_on_host
-from tilefold.cutlass.without_gpu.work import Capture, Streams
+from tilefold.cutlass.without_gpu.work import Capture, Copy, Streams
 
 N = 32
 
@@ -58,9 +58,9 @@ class Exchange:
 
     def __init__(self, order: str = "release") -> None:
         self.data, self.out = np.zeros(N, np.float32), np.zeros(2 * N, np.float32)
-        there, back = np.zeros(1, np.int32), np.zeros(1, np.int32)
-        self.send = partial(send(self.data, there, back, order).launch, grid=1, block=N)
-        self.receive = partial(receive(self.data, there, back, self.out).launch, grid=1, block=N)
+        there, self.back = np.zeros(1, np.int32), np.zeros(1, np.int32)
+        self.send = partial(send(self.data, there, self.back, order).launch, grid=1, block=N)
+        self.receive = partial(receive(self.data, there, self.back, self.out).launch, grid=1, block=N)
         self.increment = partial(increment(self.out).launch, grid=2, block=N)
 
     def result(self, more: int = 0) -> NDArray[Any]:
@@ -127,10 +127,10 @@ def test_races_of_launches_that_run_together_are_found(cuda: Any) -> None:
 
 def test_a_copy_of_a_graph_comes_behind_launches_that_do_not_wait_for_it(cuda: Any) -> None:
     launched, copied, order = Streams(), Streams(), list[str]()
-    for streams, second in ((launched, False), (copied, True)):
+    for streams, copy in ((launched, None), (copied, Copy("copy", list))):
         first, other = streams.create(), streams.create()
         streams.capture = capture = Capture()
-        streams.do(partial(order.append, "work"), other, is_copy=second)
+        streams.do(partial(order.append, "work"), other, copy)
         streams.do(partial(order.append, "launch"), first)
         streams.follow(other, streams.mark(first))
         streams.do(partial(order.append, "behind"), other)

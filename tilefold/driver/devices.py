@@ -92,9 +92,10 @@ def simulated(program: Program, kernel: str, stage: str, engine: "SimEngine") ->
 
     with program.explaining():
         module = program.reached(stage, program.simulated_target(stage))
-    engine = replace(engine, tensor_cores=program.tensor_cores)
+    devices = devices_of_process()
+    engine = replace(engine, tensor_cores=program.tensor_cores, keeps_accesses=devices.keeps_accesses)
     registers = partial(_registers, program, kernel, stage)
-    world, code = devices_of_process().world, SimProgram(module, kernel, program.module, registers)
+    world, code = devices.world, SimProgram(module, kernel, program.module, registers)
     if world is None:
         return Executable(program, engine, code, f"stage {stage}")
     from .world import DeviceEngine
@@ -226,13 +227,14 @@ class CudaDevice:
 class Devices:
     """The devices of a process: the simulator, and the GPUs unless the simulator stands for them. `on_launch` is called
     before a launch on the simulator: with the kernel, its arguments, the grid, the request and the options. `world` has
-    several simulated devices, while their programs run.
+    several simulated devices, while their programs run. Simulated launches keep their accesses, if it `keeps_accesses`.
     """
 
     simulator: Device = field(default_factory=Simulator)
     stands_for_gpus: bool = False
     on_launch: Callable[..., None] | None = None
     world: "World | None" = None
+    keeps_accesses: bool = False
     _stream: "Stream | None" = None
 
     def stream(self, handle: object) -> "Stream | None":

@@ -107,6 +107,11 @@ class RaceShadow:
         written, read = self._writes >= time << 32, (self._reads >= time << 32).any(axis=0)
         return self._granule, np.flatnonzero(written), np.flatnonzero(read)
 
+    def entries(self, first: int, end: int) -> tuple[int, Entries, Entries]:
+        """The bytes of a granule, and the last writes and reads of the granules that have the bytes of a range."""
+        rows = slice(first // self._granule, -(-end // self._granule))
+        return self._granule, self._writes[rows], self._reads[:, rows]
+
     def by_async(self, rows: NumPyArray, width: int) -> NDArray[np.bool_]:
         """Which rows the async proxy has written last."""
         return (self.write_rows[width][rows] & PROXIED != 0).all(axis=1)

@@ -3,6 +3,8 @@
 Dependent Launch). A simulated launch begins when the one before has ended. But results of a launch that executes
 griddepcontrol.launch_dependents count as written by it while the next one runs, until griddepcontrol.wait (PTX ISA,
 griddepcontrol): only threads that know such a wait know the writes.
+
+Launches of different streams that end one after the other are compared by the bytes that each has accessed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,11 +12,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ...accesses import READ, READ_ATOMICALLY, WRITTEN, WRITTEN_ATOMICALLY, Accesses, Flags, Piece
 from ..launch import LaunchState, Left, Stream
 from ..memory.arena import WIDTHS
 from ..memory.memories import Memories
-from ..preparation import Binding
-from .clocks import PROXIED
+from ..preparation import Binding, Grid
+from .clocks import ATOMIC, PROXIED, Entries
 from .races import RaceShadow
 
 
@@ -56,3 +59,32 @@ def left_by(launch: LaunchState, spaces: Memories, bindings: Sequence[Binding]) 
         if chosen.any():
             content = spaces.global_.arena.data[1][binding.offset :][: raw.size, 0]
             yield Left(binding.argument.storage, content.copy(), chosen.copy())
+
+
+def accessed_by(grids: Sequence[Grid], spaces: Memories, bindings: Sequence[Binding]) -> Accesses | None:
+    """The bytes of the host's memory that launches have accessed; None where they were not looked at."""
+    shadow = spaces.global_.shadow
+    if shadow is None:
+        return None
+    names = {id(value): name for grid in grids for name, value in grid.args.items()}
+    pieces: dict[tuple[int, int], Piece] = {}
+    for binding in bindings:
+        raw, name = binding.argument.storage.view(np.uint8), names.get(id(binding.argument), "memory")
+        place = raw.ctypes.data, raw.size
+        if place not in pieces:
+            pieces[place] = Piece(name, raw.ctypes.data, _flags(shadow, binding.offset, raw.size))
+    return Accesses.of(pieces.values())
+
+
+def _flags(shadow: RaceShadow, start: int, size: int) -> Flags:
+    """How each byte of an allocation has been accessed since the launch began."""
+    granule, writes, reads = shadow.entries(start, start + size)
+    flags = np.zeros(len(writes), np.uint8)
+    kinds = (writes, WRITTEN, WRITTEN_ATOMICALLY), *((table, READ, READ_ATOMICALLY) for table in reads)
+    for entries, plain, atomic in kinds:
+        flags |= _of_entries(entries, plain, atomic)
+    return np.repeat(flags, granule)[start % granule :][:size]
+
+
+def _of_entries(entries: Entries, plain: int, atomic: int) -> Flags:
+    return np.where(entries >> 32 > 0, np.where(entries & ATOMIC, atomic, plain), 0).astype(np.uint8)

@@ -19,6 +19,7 @@ from ..replacements import Replacements
 from .device_calls import MissingGpu, device_on_host, take_the_place_of_gpus
 from .host_memory import memory_on_host
 from .streams import compiler_on_host, streams_on_host
+from .tensor_accesses import tensor_accesses_on_host
 from .tensors import tensors_on_host
 
 
@@ -47,5 +48,6 @@ def stay_on_host() -> Replacements:
             torch = torch_module()
             tensors_on_host(torch, replaced)
             streams_on_host(torch, gpu, replaced)
+            tensor_accesses_on_host(torch, gpu.streams, replaced)
             compiler_on_host(torch, replaced)
         return replaced.pop_all()

@@ -51,7 +51,7 @@ class MissingGpu(Simulator):
 
 def take_the_place_of_gpus(gpu: MissingGpu, replaced: Replacements) -> None:
     """Lets programs of this process find the simulator where they ask for a GPU."""
-    replaced.set(devices_of_process(), simulator=gpu, stands_for_gpus=True, world=None)
+    replaced.set(devices_of_process(), simulator=gpu, stands_for_gpus=True, world=None, keeps_accesses=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class _Events:
         self.streams.follow(stream, self.recorded[int(event)][1])
 
     def synchronize(self, event: Any) -> None:
-        self.streams.wait(self.recorded[int(event)][1].work)
+        self.streams.reach(self.recorded[int(event)][1])
 
     def elapsed(self, start: Any, end: Any) -> float:
         """The milliseconds between two events."""

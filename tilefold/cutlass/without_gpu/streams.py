@@ -44,7 +44,7 @@ class Event:
 
     def synchronize(self) -> None:
         """Waits for the work before it."""
-        self.streams.wait(self._mark.work)
+        self.streams.reach(self._mark)
 
     def query(self) -> bool:
         """Whether the work before it is done; it waits for that."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """torch's tensors on a GPU that there is not: they are in the host's memory."""
 
+import ctypes
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -53,8 +54,9 @@ def _aligned(tensor: TorchTensor, torch: ModuleType) -> TorchTensor:
         return tensor
     room = np.empty(storage.nbytes() + ALIGN, np.uint8)
     begin = -room.ctypes.data % ALIGN
-    memory = torch.from_numpy(room[begin : begin + storage.nbytes()])  # its storage begins there
-    memory.copy_(torch.empty(0, dtype=torch.uint8).set_(storage))
+    bytes = room[begin : begin + storage.nbytes()]
+    ctypes.memmove(bytes.ctypes.data, storage.data_ptr(), bytes.size)
+    memory = torch.from_numpy(bytes)  # its storage begins there
     return memory.view(tensor.dtype).as_strided(tensor.size(), tensor.stride())
 
 
