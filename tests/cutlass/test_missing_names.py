@@ -4,6 +4,7 @@
 import json
 import sys
 from pathlib import Path
+from runpy import run_module
 from subprocess import run
 
 import pytest
@@ -45,11 +46,15 @@ def test_names_by_the_files_that_they_stop(tmp_path: Path) -> None:
     for folder in ("third_party/quack", ".venv", "lib/cutlass/cute"):  # of others, and the package itself
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "__init__.py").write_text("import cutlass.cute as cute\ncute.unheard_of()\n")
-    assert [(missing.name, missing.files) for missing in missing_names(tmp_path)] == [
+    (tmp_path / "no_notebook.ipynb").write_text("cutlass")
+    survey = missing_names(tmp_path)
+    assert [(missing.name, missing.files) for missing in survey.missing] == [
         ("cutlass.cute.arch.thread_indx", ("notebook.ipynb:2", "program.py:12")),
         ("cutlass.cute.copy: got an unexpected keyword argument 'predicate'", ("program.py:14",)),
         ("cutlass.cute.nvgpu.tcgen06", ("program.py:13",)),
     ]
+    assert survey.programs == 2
+    assert survey.unread == ("no_notebook.ipynb: it is not a notebook", "no_program.py:2: '(' was never closed")
 
 
 @pytest.mark.parametrize(
@@ -62,3 +67,16 @@ def test_command(tmp_path: Path, arguments: tuple[str, ...], printed: str) -> No
     command = [sys.executable, "-m", "tilefold.cutlass", "--missing", str(tmp_path), *arguments]
     done = run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, printed), done.stderr
+
+
+def test_a_folder_without_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "program.py").write_text("import numpy\n")
+    module = "tilefold.cutlass"
+    for arguments, message in (
+        ([tmp_path], "no program in"),
+        ([tmp_path, tmp_path], "one folder, not 2"),
+        ([], "which"),
+    ):
+        monkeypatch.setattr(sys, "argv", [module, "--missing", *map(str, arguments)])
+        with pytest.raises(SystemExit, match=message):
+            run_module(module, run_name="__main__")

@@ -5,7 +5,7 @@ one of Python or a notebook, whose code cells run in order. `-m MODULE` in place
 `--devices N` before FILE runs a program of several GPUs, which `torchrun` would start N times, on N simulated devices.
 
 `python -m tilefold.cutlass --missing DIR` runs nothing: it lists the names that the programs below a folder use and
-tilefold lacks, with the number of files that each stops; `--json` after it lists all these files.
+tilefold lacks, with the number of files that each stops; `--json` lists all these files.
 
 On a machine without a GPU tensors that the program puts on one stay in the host's memory, and kernels are simulated:
 see `without_gpu`.
@@ -34,19 +34,28 @@ MAX_DEVICES = 64
 
 
 def list_missing(arguments: list[str]) -> None:
-    """Prints the names that programs below a folder use and tilefold lacks."""
+    """Prints the names that programs below a folder use and tilefold lacks, and to the standard error the files that
+    could not be read. Exits with 1 if there is no program.
+    """
     from tilefold.cutlass.missing_names import missing_names
 
     folders = [argument for argument in arguments if argument != "--json"]
-    if len(folders) != 1 or not Path(folders[0]).exists():
-        sys.exit(f"there is no folder {' '.join(folders)}".rstrip() if folders else "which folder? --missing DIR")
-    found = missing_names(Path(folders[0]))
+    if len(folders) != 1:
+        sys.exit("which folder? --missing DIR" if not folders else f"one folder, not {len(folders)}: --missing DIR")
+    folder = Path(folders[0])
+    if not folder.exists():
+        sys.exit(f"there is no folder {folder}")
+    survey = missing_names(folder)
+    for unread in survey.unread:
+        print(f"left out: {unread}", file=sys.stderr)
+    if not survey.programs:
+        sys.exit(f"no program in {folder} names cutlass")
     if "--json" in arguments:
-        print(json.dumps([{"name": missing.name, "files": missing.files} for missing in found], indent=1))
-    elif found:
-        print(*found, sep="\n")
+        print(json.dumps([{"name": missing.name, "files": missing.files} for missing in survey.missing], indent=1))
+    elif survey.missing:
+        print(*survey.missing, sep="\n")
     else:
-        print("tilefold has every name that they use")
+        print(f"tilefold has every name that they use ({survey.programs} read)")
 
 
 def file_of(name: str) -> str:

@@ -3,7 +3,7 @@
 
 `python -m tilefold.cutlass --missing DIR` lists them with the number of files that each stops, the most first.
 Programs are read, not run, so a name that is reached through a variable is not found. Folders in which a code base
-keeps other projects, and a copy of the package itself, are left out.
+keeps other projects, and a copy of the package itself, are left out. Files that cannot be read are listed, too.
 """
 
 import ast
@@ -114,16 +114,32 @@ class Missing:
         return f"{len(self.files):6}  {self.name}  ({self.files[0]})"
 
 
-def missing_names(folder: Path) -> list[Missing]:
-    """The names and calls that programs and notebooks below a folder use and tilefold lacks, those first that most
-    files use. A file that is not text of Python is left out.
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What programs and notebooks below a folder use and tilefold lacks, that first which most files use; the number of
+    programs that have been read; and those that are not text of Python, or no notebook, each with the reason.
     """
+
+    missing: tuple[Missing, ...]
+    programs: int
+    unread: tuple[str, ...]
+
+
+def missing_names(folder: Path) -> Survey:
+    """Reads the programs and notebooks below a folder that name `cutlass`."""
     found: dict[str, dict[str, None]] = {}
-    for file, text in _sources(folder):
+    unread, programs = list[str](), 0
+    for file, path in _programs(folder):
         try:
+            text = _text(path)
+            if text is None:
+                continue
             uses = _uses(text)
-        except (SyntaxError, ValueError, RecursionError):
+        except (SyntaxError, ValueError, RecursionError) as error:
+            line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+            unread.append(f"{file}{line}: {error.msg if isinstance(error, SyntaxError) else error}")
             continue
+        programs += 1
         for name, line in uses.names.items():
             if lacking := _first_missing(name):
                 found.setdefault(lacking, {})[f"{file}:{line}"] = None
@@ -131,7 +147,8 @@ def missing_names(folder: Path) -> list[Missing]:
             if _first_missing(name) is None and (reason := _refusal(name, places, keywords)):
                 found.setdefault(f"{name}: {reason}", {})[f"{file}:{uses.names[name]}"] = None
     every = [Missing(name, tuple(_one_a_file(places))) for name, places in found.items()]
-    return sorted(every, key=lambda missing: (-len(missing.files), missing.name))
+    every.sort(key=lambda missing: (-len(missing.files), missing.name))
+    return Survey(tuple(every), programs, tuple(unread))
 
 
 def _one_a_file(places: Sequence[str] | dict[str, None]) -> Iterator[str]:
@@ -143,10 +160,10 @@ def _one_a_file(places: Sequence[str] | dict[str, None]) -> Iterator[str]:
             yield place
 
 
-def _programs(folder: Path) -> Iterator[Path]:
-    """The programs and notebooks below a folder, in the order of their paths, or one file."""
+def _programs(folder: Path) -> Iterator[tuple[str, Path]]:
+    """The programs and notebooks below a folder, or one file, each after its path there, in the order of these."""
     if not folder.is_dir():
-        yield folder
+        yield folder.name, folder
         return
     found: list[Path] = []
     for place, inner, files in os.walk(folder):
@@ -154,25 +171,24 @@ def _programs(folder: Path) -> Iterator[Path]:
         if "cutlass" in inner and Path(place, "cutlass", "cute", "__init__.py").is_file():
             inner.remove("cutlass")  # the package itself
         found += [Path(place, name) for name in files if name.endswith((".py", ".ipynb"))]
-    yield from sorted(found)
+    yield from ((file.relative_to(folder).as_posix(), file) for file in sorted(found))
 
 
-def _sources(folder: Path) -> Iterator[tuple[str, str]]:
-    """The paths and texts of the programs, and of the code of notebooks, below a folder, that name `cutlass`."""
-    for file in _programs(folder):
-        text = file.read_text(encoding="utf-8", errors="replace")
-        if "cutlass" not in text:
-            continue
-        name = file.relative_to(folder).as_posix() if folder.is_dir() else file.name
-        if file.suffix == ".py":
-            yield name, text
-            continue
-        try:
-            cells = json.loads(text)["cells"]
-        except (ValueError, KeyError, TypeError):
-            continue
+def _text(file: Path) -> str | None:
+    """The text of a program, or the code of a notebook; None if it does not name `cutlass`. ValueError if it is no
+    notebook.
+    """
+    text = file.read_text(encoding="utf-8", errors="replace")
+    if "cutlass" not in text:
+        return None
+    if file.suffix == ".py":
+        return text
+    try:
+        cells = json.loads(text)["cells"]
         lines = [line for cell in cells if cell["cell_type"] == "code" for line in [*cell["source"], "\n"]]
-        yield name, "".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
+    except (ValueError, KeyError, TypeError):
+        raise ValueError("it is not a notebook") from None
+    return "".join(line for line in lines if not line.lstrip().startswith(("%", "!")))
 
 
 def _uses(text: str) -> _Uses:
