@@ -283,13 +283,11 @@ class PipelineTmaAsync(CountedStages):
         `enable_multicast_signaling`. Lanes are chosen for that whatever `tidx`; with a constant in its place each
         thread of the group arrives.
 
-        Raises TilefoldError (E5011) for producers of more warps than the block has, for another layout of a cluster,
-        and for a number of bytes that no copies have.
+        Raises TilefoldError (E5011) for another layout of a cluster, and for a number of bytes that no copies have.
         """
         peers = peers_of(cta_layout_vmnk, mcast_mode_mn)
         if enable_multicast_signaling and peers is not None:
             consumer_group = consumer_group.times(peers.told_blocks)
-        producer_group.check_warps("producer")
         each_thread = type(tidx) is int and peers is None
         if each_thread:
             consumer_group.check_threads("consumer")
@@ -307,7 +305,12 @@ class PipelineTmaAsync(CountedStages):
         return (0, arch.lane_idx() == 0) if peers is None else (peers.lane, peers.tells)
 
     def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
-        """Waits until the consumer has emptied the stage; then one thread arrives there and expects the bytes."""
+        """Waits until the consumer has emptied the stage; then one thread arrives there and expects the bytes. A program
+        whose `cp.async` fill the stage, too, arrives at `sync_object_full` by itself, and may have a group of more
+        arrivals: one for each of their threads (PTX ISA, cp.async.mbarrier.arrive). Raises TilefoldError (E5011) for a
+        group of more warps than the block has.
+        """
+        self.sync_object_full.agent[1].check_warps("producer")
         super().producer_acquire(state, try_acquire_token)
         full, bytes = self._full(state), self.sync_object_full.tx_count
         if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, bytes))

@@ -353,6 +353,12 @@ def refusal(function: Any, *args: Any, **options: Any) -> TilefoldError:
         ),
         (
             lambda: pipeline.PipelineTmaAsync.create(
+                num_stages=2, producer_group=group(65), consumer_group=group(), tx_count=16
+            ).producer_acquire(pipeline.make_pipeline_state(PRODUCER, 2)),
+            "the producer group has 65 arrivals, but the block has only 2 warps",
+        ),
+        (
+            lambda: pipeline.PipelineTmaAsync.create(
                 num_stages=2, producer_group=group(), consumer_group=group(), tx_count=24
             ),
             "tx_count is 24",
@@ -445,6 +451,40 @@ def test_copies_whose_bytes_are_known_later_are_not_compared() -> None:
         A, B = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
         kernel(A, B, parts).launch(1, 64, device="sim")
         np.testing.assert_array_equal(B, A)
+
+
+class CopiedTwice(pipeline.PipelineTmaAsync):
+    """A bulk copy fills one half of a stage, and `cp.async` of a warp the other one: 32 arrivals and one."""
+
+    def producer_acquire(self, state: Any, try_acquire_token: object = None) -> None:
+        self.sync_object_empty.wait(state.index, state.phase)
+        self.sync_object_full.arrive(state.index)
+
+
+def test_stages_that_a_bulk_copy_and_copies_of_threads_fill() -> None:
+    @cute.kernel
+    def kernel(A, B):
+        t, _, _ = cute.arch.thread_idx()
+        sA = cute.make_smem_tensor((TILE, 2), cute.Float32)
+        pipe = CopiedTwice.create(num_stages=2, producer_group=group(33), consumer_group=group(2), tx_count=2 * TILE)
+        producer, consumer = pipe.make_participants()
+        atom = cute.make_copy_atom(cute.nvgpu.cpasync.CopyG2SOp(), cute.Float32, num_bits_per_copy=32)
+        part = cute.make_tiled_copy_tv(atom, cute.make_layout(32), cute.make_layout(1)).get_slice(t)
+        if t < 32:
+            for i in cute.range(A.shape[1]):
+                stage = producer.acquire_and_advance()
+                with cute.arch.elect_one():
+                    cute.arch.cp_async_bulk_load(sA.ptr(0, stage.index), A.ptr(0, i), 2 * TILE, stage.barrier)
+                source, target = cute.local_tile(A, (32, 1), (1, i)), cute.local_tile(sA, (32, 1), (1, stage.index))
+                cute.copy(part, part.partition_S(source[None, 0]), part.partition_D(target[None, 0]))
+                cute.arch.cp_async_mbarrier_arrive_noinc(stage.barrier)
+        else:
+            for i in cute.range(A.shape[1]):
+                stage = consumer.wait_and_advance()
+                B[t - 32, i] = sA[t - 32, stage.index] * 2.0
+                stage.release()
+
+    check(kernel)
 
 
 @pytest.mark.parametrize("warps", [1, 3])
