@@ -60,8 +60,12 @@ class WarpgroupOp(MatrixOp):
 
     def _atom(self, types: tuple[DType, DType, DType], shape: tuple[int, int, int], source: OperandSource,
               majors: tuple[OperandMajorMode, OperandMajorMode]) -> MmaAtom:  # fmt: skip
-        """The record of the instruction with `types` of A, B and the accumulator."""
+        """The record of the instruction with `types` of A, B and the accumulator. Registers have no contiguous mode, so
+        A in them has that of any fragment (PTX ISA, wgmma.mma_async, has imm-trans-a for A in shared memory only).
+        """
         m, n, k = shape
+        if source is OperandSource.RMEM:
+            majors = (OperandMajorMode.K, majors[1])
         if m != 64:
             hint = "take more of them by the atom layout of the tiled MMA, such as (2, 1, 1)"
             raise TilefoldError(Code.ATOM_OPERAND, f"matrix instructions of a warpgroup have M = 64, not {m}", hint)
@@ -84,7 +88,7 @@ class WarpgroupOp(MatrixOp):
 class MmaF16BF16Op(WarpgroupOp):
     """Multiplies Float16 or BFloat16: `MmaF16BF16Op(Float16, Float32, (64, 128, 16), OperandSource.SMEM, K, K)`.
 
-    A in registers is K-major.
+    The mode of A has a meaning in shared memory only.
     """
 
     ab_dtype: DType

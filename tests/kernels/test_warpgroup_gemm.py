@@ -21,7 +21,7 @@ CASES = [
     Case("tf32", n=40, k=32),
     Case("s8", n=208, k=128),
     *(Case(orders=orders) for orders in ((COL, COL), (ROW, COL), (COL, ROW))),
-    Case("bf16", source=RMEM, orders=(ROW, COL)),
+    Case("bf16", source=RMEM, orders=(COL, COL)),
     *(Case(mode=mode, k=128) for mode in ("INTER", "SW32", "SW64", "SW128")),
     *(Case(mode=mode, orders=(COL, COL), n=128) for mode in ("INTER", "SW32", "SW64", "SW128")),
     *(Case(types, mode=mode) for types in ("e4m3", "tf32") for mode in ("INTER", "SW32")),
