@@ -104,15 +104,8 @@ class TiledCopy(Displayed):
         """(thread, value) to a place of the destination tile."""
         return self.type.tiled_copy.get_layoutD_TV()
 
-    @property
-    def layout_src_tv_tiled(self) -> Layout:
-        """The layout that `get_layoutS_TV()` gives."""
-        return self.get_layoutS_TV()
-
-    @property
-    def layout_dst_tv_tiled(self) -> Layout:
-        """The layout that `get_layoutD_TV()` gives."""
-        return self.get_layoutD_TV()
+    layout_src_tv_tiled = property(get_layoutS_TV)
+    layout_dst_tv_tiled = property(get_layoutD_TV)
 
     def tidfrg_S(self, target: object) -> Any:
         """A source layout or tensor: (Thr,(FrgV,FrgX),(RestM,RestN,...)), all threads' parts at once."""
@@ -155,6 +148,11 @@ class ThrCopy:
 
     tiled_copy: TiledCopy
     thr_idx: Any
+
+    @property
+    def tiler_mn(self) -> tuple[Any, ...]:
+        """The tiler of the tiled copy with a layout for each mode."""
+        return self.tiled_copy.tiler_mn
 
     def __str__(self) -> str:
         return "\n".join(thr_copy_lines(self.tiled_copy.type.tiled_copy, static_or_unknown(self.thr_idx), plain_style))

@@ -219,7 +219,7 @@ def test_layouts_of_tiled_objects() -> None:
     copy = cute.make_tiled_copy_tv(atom, cute.make_layout((4, 8), stride=(8, 1)), cute.make_layout((1, 4)))
     assert str(copy.layout_tv_tiled) == "((8,4),4):((16,1),4)"
     assert (copy.layout_src_tv_tiled, copy.layout_dst_tv_tiled) == (copy.get_layoutS_TV(), copy.get_layoutD_TV())
-    assert [mode.shape for mode in copy.tiler_mn] == [4, 32]
+    assert [mode.shape for mode in copy.get_slice(3).tiler_mn] == [mode.shape for mode in copy.tiler_mn] == [4, 32]
     assert copy.get_slice(3).get_slice(1).thr_idx == 1
 
 
