@@ -70,11 +70,15 @@ class PipelineState(Stateful):
 
 def make_pipeline_state(type: PipelineUserType, stages: int) -> PipelineState:
     """The first state of a side, at stage 0. The consumer waits for its first phase, and the producer for the phase
-    before, which counts as complete. Raises TilefoldError (E5011) for a number of stages below 1.
+    before, which counts as complete. Raises TilefoldError (E5011) for a number of stages below 0.
     """
-    if stages == 0:
-        raise _no_stages(stages)
     return PipelineState(stages, phase=int(type is not PipelineUserType.Consumer))
+
+
+def check_stages(stages: int) -> None:
+    """Raises TilefoldError (E5011) for a number of stages that no pipeline has."""
+    if type(stages) is not int or stages < 1:
+        raise _no_stages(stages)
 
 
 def _no_stages(stages: object) -> TilefoldError:

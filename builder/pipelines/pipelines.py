@@ -28,7 +28,7 @@ from ..tensors.tensors import Address, Pointer, Tensor
 from . import barriers
 from .groups import CooperativeGroup, Peers, PipelineOp, PipelineUserType, peers_of, pipeline_error
 from .mbarrier_array import MbarrierArray
-from .participants import PipelineConsumer, PipelineProducer, PipelineState, make_pipeline_state
+from .participants import PipelineConsumer, PipelineProducer, PipelineState, check_stages, make_pipeline_state
 from .transactions import Transactions
 
 
@@ -79,7 +79,7 @@ class Stages(Nameable):
         tx_count: int = 0,
         fields: tuple[object, ...] = (),
     ) -> Self:
-        make_pipeline_state(PipelineUserType.Producer, stages)  # which checks their number
+        check_stages(stages)
         bars = barriers.mbarriers(storage, 2 * stages)
         sizes = [producers.size] * stages + [consumers.size] * stages
         labels = [f"{side}[{stage}]" for side in ("full", "empty") for stage in range(stages)]
@@ -305,10 +305,10 @@ class PipelineTmaAsync(CountedStages):
         return (0, arch.lane_idx() == 0) if peers is None else (peers.lane, peers.tells)
 
     def producer_acquire(self, state: PipelineState, try_acquire_token: object = None) -> None:
-        """Waits until the consumer has emptied the stage; then one thread arrives there and expects the bytes. A program
-        whose `cp.async` fill the stage, too, arrives at `sync_object_full` by itself, and may have a group of more
-        arrivals: one for each of their threads (PTX ISA, cp.async.mbarrier.arrive). Raises TilefoldError (E5011) for a
-        group of more warps than the block has.
+        """Waits until the consumer has emptied the stage; then one thread arrives there and expects the bytes. A
+        program whose `cp.async` fill the stage, too, arrives at `sync_object_full` by itself, and may have a group of
+        more arrivals: one for each of their threads (PTX ISA, cp.async.mbarrier.arrive). Raises TilefoldError (E5011)
+        for a group of more warps than the block has.
         """
         self.sync_object_full.agent[1].check_warps("producer")
         super().producer_acquire(state, try_acquire_token)
@@ -344,7 +344,7 @@ class PipelineTmaStore:
     @classmethod
     def create(cls, *, num_stages: int, producer_group: CooperativeGroup) -> Self:
         """A pipeline for the threads that fill the stages; only the copying threads call its methods."""
-        make_pipeline_state(PipelineUserType.Producer, num_stages)
+        check_stages(num_stages)
         producer_group.check_threads("producer")
         return cls(num_stages)
 
