@@ -261,7 +261,10 @@ assert all(isinstance(torch.Generator(device), torch.Generator) for device in (g
 x.record_stream(None)
 for kind in (None, torch.bfloat16):
     with torch.autocast(x.device.type, kind):
-        assert (x[None] @ x[:, None]).dtype == (kind or torch.float16)
+        assert (x[None] @ x[:, None]).dtype == torch.get_autocast_dtype("cuda") == (kind or torch.float16)
+        assert torch.is_autocast_enabled()
+        with torch.amp.autocast("cuda", enabled=False):
+            assert not torch.is_autocast_enabled("cuda")
 torch.testing.assert_close(x, torch.tensor([1.0, 10, 100, 1000], device=x.device))
 """
 

@@ -92,9 +92,8 @@ def tensors_on_host(torch: ModuleType, replaced: Replacements) -> None:
         pin_memory=_itself,
         record_stream=_itself,
     )
-    autocast = _autocast_on_host(torch)
-    replaced.set(torch, Generator=_generator_on_host(torch), autocast=autocast)
-    replaced.set(torch.amp, autocast=autocast)
+    replaced.set(torch, Generator=_generator_on_host(torch))
+    _autocast_on_host(torch, replaced)
     _products_on_host(torch, replaced)
     scaled_products_on_host(torch, replaced)
     replaced.set(torch.profiler, profile=_profile_on_host(torch))
@@ -135,19 +134,28 @@ def _generator_on_host(torch: ModuleType) -> Any:
     return Generator
 
 
-def _autocast_on_host(torch: ModuleType) -> Any:
-    """The class of contexts with automatic types, of the host's operations where a program names a GPU; their type is
-    that of a GPU.
-    """
-    of_torch = torch.autocast
+def _autocast_on_host(torch: ModuleType, replaced: Replacements) -> None:
+    """Automatic types: those of the host's operations where a program names a GPU, by default in the type of a GPU."""
+    enter, is_enabled, dtype_of = torch.autocast.__init__, torch.is_autocast_enabled, torch.get_autocast_dtype
 
-    class Autocast(of_torch):
-        def __init__(self, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any):
-            if _is_gpu(device_type):
-                device_type, dtype = "cpu", dtype or torch.get_autocast_dtype("cuda")
-            of_torch.__init__(self, device_type, dtype, *args, **kwargs)
+    @wraps(enter)
+    def autocast(self: Any, device_type: str, dtype: Any = None, *args: Any, **kwargs: Any) -> None:
+        if _is_gpu(device_type):
+            device_type, dtype = "cpu", dtype or dtype_of("cuda")
+        enter(self, device_type, dtype, *args, **kwargs)
 
-    return Autocast
+    def is_autocast_enabled(device_type: str = "cuda") -> bool:
+        return is_enabled("cpu" if _is_gpu(device_type) else device_type)
+
+    def get_autocast_dtype(device_type: str) -> Any:
+        return dtype_of("cpu" if _is_gpu(device_type) and is_enabled("cpu") else device_type)
+
+    for function in (is_autocast_enabled, get_autocast_dtype):
+        vars(function)["_dynamo_marked_constant"] = (
+            True  # torch.compile asks within the context
+        )
+    replaced.set(torch, is_autocast_enabled=is_autocast_enabled, get_autocast_dtype=get_autocast_dtype)
+    replaced.set(torch.autocast, __init__=autocast)
 
 
 def _products_on_host(torch: ModuleType, replaced: Replacements) -> None:
