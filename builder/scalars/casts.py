@@ -18,7 +18,7 @@ from ...base.printable import shown
 from ...dialects.gpu import CoordinateOp
 from ...dialects.ptx import CvtOp
 from ..tracing.state import insert_value
-from .dtypes import Boolean, DType, Float32, Int32, Int64, promote
+from .dtypes import Boolean, DType, Float32, Int32, Int64, number_on_host, promote
 from .operators import Comparable, Operand
 
 Number: TypeAlias = "int | float | bool"
@@ -30,9 +30,11 @@ def is_number(x: object) -> TypeGuard[Number]:
 
 
 def number_of(x: Operand) -> Operand:
-    """A NumPy scalar as a Python number; anything else as it is."""
+    """A NumPy scalar, or a number of a type that was made outside the kernel, as a Python number; anything else as it
+    is.
+    """
     if isinstance(x, int | float | Comparable) or not hasattr(x, "__array_interface__"):
-        return x
+        return number_on_host(x)
     return x.item() if x.shape == () else x
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The types of elements and values, as Python objects: `Float16`, `Int32`, ..., and their promotion."""
 
-from collections.abc import Mapping
+import ctypes
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Union
@@ -11,17 +13,122 @@ from xdsl.ir import Attribute
 
 from ...base.element_types import ELEMENT_TYPES, ElementKind
 from ...base.errors import Code, TilefoldError
+from ...base.parameters import SCALARS
 from ...dialects.arith.integer_range import Range, limits
-from ...dialects.element_types import ir_type
+from ...dialects.element_types import element_of, ir_type
 from ..tracing.state import current, is_building
 
 
-class HostFloat(float):
-    """A number that a program makes outside kernels, such as `Float32(42)`."""
+def _operators(name: str) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]:
+    """An operator of `HostNumber`, with it on the left and on the right."""
+    apply: Callable[[Any, Any], Any] = getattr(operator, name)
+
+    def of(a: Any, b: Any) -> Any:
+        made = apply(number_on_host(a), number_on_host(b))
+        if not isinstance(made, int | float):  # with an array, or a value of a kernel
+            return made
+        first, *others = [x.dtype for x in (a, b) if isinstance(x, HostNumber)]
+        common = promote(first, *others) if others else first
+        return HostNumber(made, Float32 if isinstance(made, float) and common.kind == "int" else common)
+
+    return of, lambda self, other: of(other, self)
+
+
+def _comparison(name: str) -> Callable[[Any, Any], Any]:
+    apply: Callable[[Any, Any], Any] = getattr(operator, name)
+    return lambda self, other: apply(self.value, number_on_host(other))
+
+
+class HostNumber:
+    """An integer or a float of a type that a program makes outside kernels, such as `Float32(42)`.
+
+    It computes as the Python number `value`. But it is none: functions compiled for it take any other one of the type,
+    also in an object of the program's own that tells the constants among its parts from the rest.
+    """
+
+    __slots__ = ("_memory", "dtype", "value")
+    __array_ufunc__ = None  # an array of NumPy on the left leaves the operation to this class
+
+    def __init__(self, value: float, dtype: "DType") -> None:
+        self.value = value
+        self.dtype = dtype
+        self._memory: Any = None
+
+    @property
+    def __tilefold_number__(self) -> float:
+        return self.value
 
     def to(self, dtype: "DType") -> Any:
         """The number as one of another type."""
-        return dtype(float(self))
+        return dtype(self)
+
+    def ir_value(self) -> Any:
+        """The number as a value of the kernel that is being built."""
+        return self.dtype(self)
+
+    def __get_mlir_types__(self) -> Sequence[Attribute]:
+        return [self.dtype.ir]
+
+    def __c_pointers__(self) -> Sequence[int]:
+        element = element_of(self.dtype.ir)
+        assert element is not None, "it is a type of numbers"
+        kind = SCALARS[element.mlir]
+        self._memory = ctypes.create_string_buffer(kind.pack(self.value), kind.size)
+        return [ctypes.addressof(self._memory)]
+
+    def __new_from_mlir_values__(self, values: Sequence[Any]) -> Any:
+        return values[0]
+
+    def __index__(self) -> int:
+        return operator.index(self.value)  # pyright: ignore[reportArgumentType] - which refuses floats
+
+    def __int__(self) -> int:
+        return int(self.value)
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __hash__(self) -> int:
+        return hash(self.value)
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}({self.value})"
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec)
+
+    def __neg__(self) -> "HostNumber":
+        return HostNumber(-self.value, self.dtype)
+
+    def __abs__(self) -> "HostNumber":
+        return HostNumber(abs(self.value), self.dtype)
+
+    __add__, __radd__ = _operators("add")
+    __sub__, __rsub__ = _operators("sub")
+    __mul__, __rmul__ = _operators("mul")
+    __truediv__, __rtruediv__ = _operators("truediv")
+    __floordiv__, __rfloordiv__ = _operators("floordiv")
+    __mod__, __rmod__ = _operators("mod")
+    __pow__, __rpow__ = _operators("pow")
+    __lshift__, __rlshift__ = _operators("lshift")
+    __rshift__, __rrshift__ = _operators("rshift")
+    __and__, __rand__ = _operators("and_")
+    __or__, __ror__ = _operators("or_")
+    __xor__, __rxor__ = _operators("xor")
+    __eq__, __ne__ = _comparison("eq"), _comparison("ne")  # pyright: ignore[reportAssignmentType]
+    __lt__, __le__ = _comparison("lt"), _comparison("le")
+    __gt__, __ge__ = _comparison("gt"), _comparison("ge")
+
+
+def number_on_host(x: object) -> Any:
+    """The Python number of one with a type; anything else as it is."""
+    return x.value if isinstance(x, HostNumber) else x
 
 
 @dataclass(frozen=True)
@@ -41,14 +148,17 @@ class DType:
     unsigned: bool = False
 
     def __call__(self, x: object) -> Any:
-        if not is_building() and isinstance(x, int | float):
-            return bool(x) if self.kind == "bool" else HostFloat(x) if self.kind == "float" else int(x)
-        return current().convert(x, self)
+        number = number_on_host(x)
+        if not is_building() and isinstance(number, int | float):
+            if self.kind == "bool":
+                return bool(number)
+            return HostNumber(float(number) if self.kind == "float" else int(number), self)
+        return current().convert(number, self)
 
     def __instancecheck__(self, x: object) -> bool:
         dtype = getattr(x, "dtype", None)  # of values, which are defined above types
         is_own = dtype == self or (self.name == "Int32" and getattr(dtype, "name", "") == "Index")  # as programs see it
-        return is_own and hasattr(x, "ssa")
+        return is_own and (hasattr(x, "ssa") or isinstance(x, HostNumber))
 
     def __subclasscheck__(self, kind: object) -> bool:
         return kind == self

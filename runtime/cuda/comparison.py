@@ -120,6 +120,8 @@ class Comparison:
             self.arguments[number] = Exact(None)
         elif isinstance(value, int | float) or is_numpy_scalar(value):
             return self._number(number, value)
+        elif hasattr(value, "__tilefold_number__"):
+            return self._typed_number(number, value)
         else:
             return self._array(number, name, value)
         return True
@@ -152,6 +154,17 @@ class Comparison:
             self.arguments[number] = Number(kind, len(self.values), least, greatest)
         self.values.append(f"{argument if type(value) is int else f'int({argument})'} & {(1 << bits) - 1}")
         return True
+
+    def _typed_number(self, number: int, value: Any) -> bool:
+        """A number of a type that the program made, which is read out of it in each call."""
+        argument = f"a{number}"
+        self._require(
+            f"{argument}.__class__ is {self.name(type(value))} and {argument}.dtype is {self.name(value.dtype)}"
+        )
+        self._flush(f"{argument} = {argument}.value")
+        is_compared = self._number(number, value.value)
+        self.arguments.pop(number, None)
+        return is_compared
 
     @property
     def has_torch(self) -> bool:

@@ -2,6 +2,7 @@
 """Objects of other libraries as arguments: by their own methods, by adapters, and as structures of C."""
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from xdsl.dialects.builtin import IndexType
 
 import tilefold.cutlass as cutlass
 from tilefold import cute
+from tilefold.cutlass.base_typing import JitArgument
 from tilefold.cutlass.mlir import ir
 from tilefold.cutlass.mlir.dialects import llvm
 from tilefold.cutlass.mlir.dialects.cute import PtrType
@@ -231,6 +233,66 @@ def test_pointers_of_a_derived_class() -> None:
     compiled(pointer, 4)
     compiled(b.ctypes.data, 4)
     assert [*a, *b] == [3] * 8
+
+
+class Scaled(JitArgument):
+    """Fields of which those that are Python's numbers are constants, as the base of a library's arguments has it."""
+
+    def __init__(self, alpha: Any, count: Any, power: int) -> None:
+        self.alpha, self.count, self.power = alpha, count, power
+
+    def _dynamic(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if not isinstance(part, int | float)}
+
+    def __c_pointers__(self) -> list[Any]:
+        return [pointer for part in self._dynamic().values() for pointer in part.__c_pointers__()]
+
+    def __get_mlir_types__(self) -> list[Any]:
+        return [type for part in self._dynamic().values() for type in part.__get_mlir_types__()]
+
+    def __new_from_mlir_values__(self, values: Sequence[Any]) -> "Scaled":
+        parts = zip(self._dynamic().items(), values, strict=True)
+        return Scaled(**{**vars(self), **{name: cutlass.new_from_mlir_values(x, [v]) for (name, x), v in parts}})
+
+
+@cute.kernel
+def scale_kernel(a: cute.Tensor, scaled: Scaled) -> None:
+    assert isinstance(scaled.alpha, cutlass.Float32)
+    assert isinstance(scaled.count, cutlass.Int32)
+    t = cute.arch.thread_idx()[0]
+    if t < scaled.count:
+        a[t] = a[t] * scaled.alpha**scaled.power * TWO
+
+
+@cute.jit
+def scale(a: cute.Tensor, scaled: Scaled) -> None:
+    scale_kernel(a, scaled).launch(grid=1, block=4)
+
+
+TWO = cutlass.Float32(2)
+
+
+def test_numbers_with_types_are_no_constants() -> None:
+    a = np.ones(4, np.float32)
+    compiled = cute.compile(scale, a, Scaled(cutlass.Float32(3), cutlass.Int32(4), 2))
+    for function in (compiled, scale):
+        for alpha, count in ((3, 2), (5, 3)):
+            a[:] = 1
+            function(a, Scaled(cutlass.Float32(alpha), cutlass.Int32(count), 2))
+            assert a.tolist() == [2 * alpha**2] * count + [1] * (4 - count)
+    assert len(compiled.kernels) == 1
+
+
+def test_numbers_with_types_compute_as_python_does() -> None:
+    x, n = cutlass.Float32(1.5), cutlass.Int32(7)
+    results = [x + 1, 2 - x, n // 2, -n, n * x, 1 << cutlass.Int32(3), n / 2, abs(cutlass.Int64(-1)) + n]
+    assert [str(result) for result in results] == ["2.5", "0.5", "3", "-7", "10.5", "8", "3.5", "8"]
+    assert [result.dtype.name for result in results[4:]] == ["Float32", "Int32", "Float32", "Int64"]
+    assert (n == 7, n < x, int(x), [*range(cutlass.Int32(2))], f"{x:.2f}") == (True, False, 1, [0, 1], "1.50")
+    assert (cutlass.Int32(x), repr(x)) == (1, "Float32(1.5)")
+    assert (np.ones(2, np.float32) * x).dtype == np.float32
+    with pytest.raises(TypeError):
+        range(x)  # pyright: ignore[reportArgumentType]
 
 
 class Faulty:

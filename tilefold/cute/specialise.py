@@ -20,7 +20,7 @@ from tilefold.base.printable import shown
 from tilefold.base.spaces import GMEM
 from tilefold.builder.control.objects import is_ours
 from tilefold.builder.primitives import arrays
-from tilefold.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Int64
+from tilefold.builder.scalars.dtypes import DTYPES, Boolean, DType, Float32, HostNumber, Int32, Int64
 from tilefold.builder.tensors.tensors import Tensor
 from tilefold.builder.trace import DeferredArgument, Parameter
 from tilefold.dialects.cute import LayoutAttr
@@ -88,6 +88,9 @@ class BoundArguments:
 
     def add(self, name: str, value: Any, annotation: object) -> object:
         """The stand-in for an argument while the kernel is built. Raises LaunchError (E3106)."""
+        if isinstance(value, HostNumber):
+            is_own = is_constexpr(annotation) or isinstance(annotation, DType)
+            value, annotation = value.value, annotation if is_own else value.dtype
         _check_kind(name, value, annotation)
         if isinstance(value, memoryview) and not is_constexpr(annotation):
             hint = "pass an array of torch, CuPy, JAX or NumPy"

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from xdsl.ir import Block, SSAValue
 
-from tilefold.builder.scalars.dtypes import DType, dtype_of
+from tilefold.builder.scalars.dtypes import DType, HostNumber, dtype_of
 from tilefold.builder.scalars.values import wrap
 from tilefold.builder.tensors.tensors import Tensor
 from tilefold.builder.trace import Parameter
@@ -50,15 +50,15 @@ class _PointerArguments(BoundArguments):
 class HostArguments(_PointerArguments):
     """The arguments of a call of a host function; see `BoundArguments`.
 
-    `fixed` leaves numbers as they are, as a call does that executes the function at once; else they are arguments of
-    the compiled function. `types` are those of the tensors that the function is compiled for: an array that fits its
-    type there has it. `block` has the tensors, pointers and numbers as arguments, `slots` these by name, and `streams`
-    the streams by name. Some extents or strides of the tensors in `open` are unknown, and all extents
-    of `pointers`. An array that does not fit its type in `types` has another type, or is refused where these
-    are `strict`. `symbols` are the integers of described tensors that are `SymInt`, by the tensor and their places.
-    The arguments named `given` are not those of later calls, so their numbers are fixed: an object whose method is
-    compiled may be a NamedTuple. `described` are pointers by name; a number given for one is its address, and an array
-    stands for the address of its first element.
+    `fixed` leaves numbers as they are, those in objects with their types, as a call does that executes the function at
+    once; else they are arguments of the compiled function. `types` are those of the tensors that the function is
+    compiled for: an array that fits its type there has it. `block` has the tensors, pointers and numbers as arguments,
+    `slots` these by name, and `streams` the streams by name. Some extents or strides of the tensors in `open` are
+    unknown, and all extents of `pointers`. An array that does not fit its type in `types` has another type, or is
+    refused where these are `strict`. `symbols` are the integers of described tensors that are `SymInt`, by the tensor
+    and their places. The arguments named `given` are not those of later calls, so their numbers are fixed: an object
+    whose method is compiled may be a NamedTuple. `described` are pointers by name; a number given for one is its
+    address, and an array stands for the address of its first element.
     """
 
     fixed: bool = False
@@ -76,6 +76,8 @@ class HostArguments(_PointerArguments):
     def add(self, name: str, value: object, annotation: object) -> object:
         if name in self.given and not self.fixed:
             return replace(self, fixed=True).add(name, value, annotation)
+        if self.fixed and isinstance(value, HostNumber):
+            return value
         return super().add(name, value, None if isinstance(value, FakeTensor) else annotation)
 
     def _leaf(self, name: str, value: object, annotation: object) -> object:
@@ -132,6 +134,11 @@ class HostArguments(_PointerArguments):
         if self.strict:
             raise misfit(name, type, array)
         return None
+
+    def _at(self, name: str, kind: CType, address: int) -> object:
+        if self.fixed and not isinstance(kind, PtrType | StructType):
+            return HostNumber(*number_at(name, kind, address))
+        return super()._at(name, kind, address)
 
     def _foreign(self, name: str, value: JitArgument) -> Any:
         made = super()._foreign(name, value)

@@ -13,7 +13,7 @@ from tilefold.base.element_types import ELEMENTS
 from tilefold.base.errors import Code
 from tilefold.builder.control.variables import tree_of
 from tilefold.builder.primitives.arrays import Array
-from tilefold.builder.scalars.dtypes import Boolean, DType, Float32, Int32, Int64
+from tilefold.builder.scalars.dtypes import Boolean, DType, Float32, HostNumber, Int32, Int64
 from tilefold.builder.scalars.values import Int, Value, convert
 from tilefold.builder.tensors.coordinates import as_tuple
 from tilefold.builder.tensors.tensors import Pointer, Tensor
@@ -307,6 +307,8 @@ def _argument(host: HostTrace, value: object, annotation: object) -> Any:
         return convert(value, annotation) if isinstance(annotation, DType) else value
     if annotation is Array and isinstance(value, Tensor):
         return Array.of(value)
+    if isinstance(value, HostNumber):
+        value, annotation = value.value, annotation if isinstance(annotation, DType) else value.dtype
     if isinstance(value, int | float):
         dtype = annotation if isinstance(annotation, DType) else None
         if dtype is None:
