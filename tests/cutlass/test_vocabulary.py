@@ -325,6 +325,23 @@ def test_a_predicate_is_an_integer_of_text() -> None:
     assert "setp.ne.b32 p, %r" in voted(np.zeros(32, np.int32)).build(32).ptx("sm_80")
 
 
+@cute.kernel
+def increased(A: cute.Tensor):
+    t = cute.arch.thread_idx()[0]
+    given = [A[t].ir_value(), (A[t] > 3).ir_value(), cute.Int32(10)]
+    made = llvm.inline_asm(T.i32(), given, "@$2 add.u32 $0, $1, $3;", "=r,0,b,r", has_side_effects=False)
+    if llvm.inline_asm(T.bool(), [made, cute.Int32(15)], "setp.lt.s32 $0, $1, $2;", "=b,r,r"):
+        A[t] = made
+
+
+def test_predicates_of_text() -> None:
+    A = np.arange(8, dtype=np.int32)
+    call = increased(A)
+    call.launch(grid=1, block=8, device="sim")
+    assert A.tolist() == [0, 1, 2, 3, 14, 5, 6, 7]
+    assert "@holds2 add.u32" in call.build(8).ptx("sm_80")
+
+
 def of_floats(dtype: Any) -> str:
     return "float" if issubclass(dtype, cutlass.Float) else "none"
 

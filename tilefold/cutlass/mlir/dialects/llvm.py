@@ -126,10 +126,10 @@ def intr_ctlz(in_: object, is_zero_poison: bool = False) -> Operand:
 
 def inline_asm(res: object, operands_: Sequence[object], asm_string: str, constraints: str, **flags: object) -> Any:
     """Instructions as text; see `cute.arch.inline_ptx`. `res` is the type of the result, None for none, a structure for
-    several; a predicate is an integer of 32 bits to the text, 0 where it does not hold, and a constant by the
-    constraint `i` is in a register of 32 bits. As LLVM has it, an operand by the number of a result begins in the
-    result's register, a register of 32 bits holds the lower half of an integer of 64, and an operand for which there
-    is no constraint, and which the text cannot name, is left out.
+    several; a predicate is an integer of 32 bits to the text, 0 where it does not hold, or a predicate by the
+    constraint `b`, and a constant by the constraint `i` is in a register of 32 bits. As LLVM has it, an operand by the
+    number of a result begins in the result's register, a register of 32 bits holds the lower half of an integer of 64,
+    and an operand for which there is no constraint, and which the text cannot name, is left out.
     """
     each = [letter.strip() for letter in constraints.split(",") if letter.strip()]
     results = [letter.replace("&", "") for letter in each if letter.startswith("=")]
@@ -137,7 +137,9 @@ def inline_asm(res: object, operands_: Sequence[object], asm_string: str, constr
     text = _tied(asm_string, results, reads)
     of_operands = ["r" if x in ("i", "n") else results[int(x)].lstrip("=") if x.isdigit() else x for x in reads]
     given = [_in_register(x, letter) for x, letter in zip(operands_, of_operands, strict=False)]
-    letters = ",".join([*results, *of_operands, *(letter for letter in each if letter.startswith("~"))])
+    text = _with_predicates(text, [*results, *of_operands])
+    every = [*(letter.replace("b", "r") for letter in (*results, *of_operands)), *each[len(results) + len(reads) :]]
+    letters = ",".join(every)
     if isinstance(res, StructType):
         made = inline_ptx(text, letters, *given, results=res.members)
         return StructValue(made)
@@ -158,6 +160,18 @@ def _tied(text: str, results: Sequence[str], reads: Sequence[str]) -> str:
         text = re.sub(rf"(?<!\$)\${number}\b", f"${tie}", text)
         text = f"mov.b{bits} ${tie}, ${number};{text}"
     return text
+
+
+def _with_predicates(text: str, letters: Sequence[str]) -> str:
+    """A text with predicates that it declares in place of registers by the constraint `b`, which hold 0 or 1."""
+    before, after = list[str](), list[str]()
+    for place, letter in enumerate(letters):
+        if letter in ("b", "=b"):
+            name = f"holds{place}"
+            text = re.sub(rf"(?<!\$)\${place}\b", name, text)
+            before.append(f".reg .pred {name};" + (f" setp.ne.b32 {name}, ${place}, 0;" if letter == "b" else ""))
+            after += [f"selp.b32 ${place}, 1, 0, {name};"] if letter == "=b" else []
+    return f"{{{' '.join([*before, text.rstrip().rstrip(';') + ';', *after])}}}" if before else text
 
 
 def _in_register(x: object, letter: str) -> object:
