@@ -151,9 +151,7 @@ def _autocast_on_host(torch: ModuleType, replaced: Replacements) -> None:
         return dtype_of("cpu" if _is_gpu(device_type) and is_enabled("cpu") else device_type)
 
     for function in (is_autocast_enabled, get_autocast_dtype):
-        vars(function)["_dynamo_marked_constant"] = (
-            True  # torch.compile asks within the context
-        )
+        vars(function)["_dynamo_marked_constant"] = True  # torch.compile asks within the context
     replaced.set(torch, is_autocast_enabled=is_autocast_enabled, get_autocast_dtype=get_autocast_dtype)
     replaced.set(torch.autocast, __init__=autocast)
 
