@@ -3,8 +3,7 @@
 tests, whose own parameters are too large for the simulator. Values are expressions of Python in the names of the file.
 FUNCTION may be the method of a class, `CLASS.METHOD`; pytest's `monkeypatch` and `tmp_path` are given to those that
 take them. In place of FUNCTION there may be an expression, whose value must be true or None; it may name torch. `-m
-MODULE` in place of FILE names a module of a package; `--size OLD NEW` before FILE replaces a text of the file, which
-has the sizes of arrays that are no parameters.
+MODULE` in place of FILE names a module of a package.
 """
 
 import inspect
@@ -16,15 +15,15 @@ from importlib.util import module_from_spec, spec_from_file_location
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
-from tilefold.cutlass.programs import ProgramFinder, compile_file
+from tilefold.cutlass.programs import ProgramFinder
 
 
-def load(path: str, sizes: Sequence[tuple[str, str]] = ()) -> ModuleType:
+def load(path: str) -> ModuleType:
     """Imports a file as its tests are, with the library's folder first on the path, and `src` in it; and as a program
-    imports its modules. Exits if the file has not the first text of one of `sizes`, for which the second stands.
+    imports its modules.
     """
     file = Path(path).resolve()
     library = next((at for at in file.parents if (at / "tests").is_dir() or (at / "test").is_dir()), file.parent)
@@ -32,18 +31,6 @@ def load(path: str, sizes: Sequence[tuple[str, str]] = ()) -> ModuleType:
     spec = ProgramFinder().find_spec(file.stem, [str(file.parent)], None) or spec_from_file_location(file.stem, file)
     assert spec is not None
     assert spec.loader is not None
-    if sizes:
-        text = file.read_text(encoding="utf-8")
-        for old, new in sizes:
-            if old not in text:
-                sys.exit(f"{file.name} has no '{old}'")
-            text = text.replace(old, new)
-        code = compile_file(text.encode(), str(file))
-
-        def get_code(_name: str) -> CodeType:
-            return code
-
-        vars(spec.loader)["get_code"] = get_code
     module = module_from_spec(spec)
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
@@ -78,11 +65,8 @@ def _fixtures(called: Callable[..., None], stack: ExitStack) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    given, sizes = sys.argv[1:], list[tuple[str, str]]()
-    while given[0] == "--size":
-        sizes.append((given[1], given[2]))
-        del given[:3]
+    given = sys.argv[1:]
     if given[0] == "-m":
         main(import_module(given[1]), given[2], given[3:])
     else:
-        main(load(given[0], sizes), given[1], given[2:])
+        main(load(given[0]), given[1], given[2:])
