@@ -64,6 +64,9 @@ def mbarrier_arrive_and_expect_tx(
     emit(ptx.MbarrierArriveExpectTxOp(_of_peer(mbar_ptr, peer_cta_rank_in_cluster), convert(bytes, Int32).ssa))
 
 
+mbarrier_init_arrive_cnt, mbarrier_init_tx_bytes = mbarrier_init, mbarrier_arrive_and_expect_tx  # the names of before
+
+
 def mbarrier_complete_tx(
     mbar_ptr: Place, bytes: "Int | int", peer_cta_rank_in_cluster: "Int | int | None" = None
 ) -> None:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Shared memory by the names of the public programs: an allocator, the memory of the launch, and how much there is."""
 
+from collections.abc import Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
 from xdsl.dialects.builtin import IntAttr, StringAttr
@@ -143,3 +145,9 @@ def get_smem_capacity_in_bytes(compute_capability: str = "sm_90") -> int:
     unknown one.
     """
     return Target(compute_capability).max_shared_bytes
+
+
+SMEM_CAPACITY: Mapping[str, int] = MappingProxyType(
+    {name: get_smem_capacity_in_bytes(f"sm_{name[2:]}") for name in ("sm80", "sm86", "sm89", "sm90", "sm100", "sm120")}
+)
+"""What `get_smem_capacity_in_bytes` returns, by the names of before."""

@@ -302,9 +302,9 @@ def building(
     except ProgramError:
         raise
     except (TilefoldError, VerifyException) as fault:
-        if builder.block is getattr(host, "block", None) and not _is_of_line(fault):
-            raise  # an error of a launch, which names the place that matters
         error = fault if isinstance(fault, TilefoldError) else _as_tilefold_error(fault)
+        if builder.block is getattr(host, "block", None) and not _is_of_line(error):
+            raise error from fault.__cause__  # of a launch: it names the place that matters
         raise _shown(error, fault.__traceback__, builder.line) from fault
     except RecursionError as fault:
         error = TilefoldError(

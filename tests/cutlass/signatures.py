@@ -102,7 +102,9 @@ cute.arch.mbarrier_arrive_and_expect_tx mbar_ptr bytes peer_cta_rank_in_cluster
 cute.arch.mbarrier_conditional_try_wait cond mbar_ptr phase
 cute.arch.mbarrier_expect_tx mbar_ptr bytes peer_cta_rank_in_cluster
 cute.arch.mbarrier_init mbar_ptr cnt
+cute.arch.mbarrier_init_arrive_cnt mbar_ptr cnt
 cute.arch.mbarrier_init_fence
+cute.arch.mbarrier_init_tx_bytes mbar_ptr bytes peer_cta_rank_in_cluster
 cute.arch.mbarrier_test_wait mbar_ptr phase
 cute.arch.mbarrier_try_wait mbar_ptr phase
 cute.arch.mbarrier_wait mbar_ptr phase

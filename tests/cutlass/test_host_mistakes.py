@@ -58,6 +58,11 @@ IN_HOST = {
     "cute.arch.alloc_smem(cute.Float32, 32)": ("E5001", OPERATION, "@cute.kernel"),
     "cute.arch.thread_idx()": ("E5001", OPERATION, "@cute.kernel"),
     "cute.local_tile(a, (4, 8), (0, 0, 0))": ("E0202", "has 3 modes", ""),
+    "cute.make_fragment_like(cute.make_tensor(a.iterator, cute.make_layout((cute.Int32(4), 2))))": (
+        "E1003",
+        "needs static extents",
+        "",
+    ),
     "a.shapes[0]": ("E5009", "a Tensor has no 'shapes'", "did you mean shape"),
     "a.shape[2]": ("E5002", "index out of range", ""),
     "a.shape[0] + None": ("E5002", "unsupported operand", ""),

@@ -19,7 +19,7 @@ from tilefold import cute
 from tilefold.cute import nvgpu, pipeline
 from tilefold.cute.math import absi
 from tilefold.cute.nvgpu import cpasync, warpgroup
-from tilefold.cute.utils import SmemAllocator, SmemPartition, block_copy
+from tilefold.cute.utils import SmemAllocator, SmemPartition, block_copy, hopper_helpers
 from tilefold.cutlass import architectures, iket
 from tilefold.cutlass.architectures import Arch, BaseDSL
 from tilefold.cutlass.base_typing import get_c_pointers, get_mlir_types
@@ -399,6 +399,7 @@ def test_functions_that_are_taken_as_they_are() -> None:
     compiled.to()(out)
     assert out[0] == 16 % 6
     assert architectures.SMEM_CAPACITY["sm80"] == 163 * 1024
+    assert hopper_helpers.SMEM_CAPACITY["sm90"] == 227 * 1024
 
 
 def test_what_libraries_of_2026_call() -> None:

@@ -5,13 +5,11 @@ kernel.
 The state of CUDA in the process is `cutlass.cuda`.
 """
 
-from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
-from types import MappingProxyType
 from typing import NamedTuple
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.base.target import Target
+from tilefold.builder.pipelines.allocator import SMEM_CAPACITY
 from tilefold.cute.arch import Arch
 from tilefold.driver import devices
 from tilefold.driver.devices import gpu_engine
@@ -75,12 +73,6 @@ def target_version(*, min_version: str | None = None, max_version: str | None = 
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
-
-
-SMEM_CAPACITY: Mapping[str, int] = MappingProxyType(
-    {name: Target(f"sm_{name[2:]}").max_shared_bytes for name in ("sm80", "sm86", "sm89", "sm90")}
-)
-"""The bytes of shared memory that a block can have."""
 
 
 def initialize_cuda_context(device_id: int = 0) -> None:

@@ -23,6 +23,8 @@ from tilefold.builder.tensors.nvgpu import (
 )
 from tilefold.builder.tensors.nvgpu import CopyR2GOp as CopyStgOp
 from tilefold.builder.tensors.operand_copies import make_tiled_tma_atom_A, make_tiled_tma_atom_B
+from tilefold.builder.tensors.operand_copies import make_tiled_tma_atom_A as make_tma_tile_atom_A
+from tilefold.builder.tensors.operand_copies import make_tiled_tma_atom_B as make_tma_tile_atom_B
 from tilefold.builder.tensors.warpgroup import OperandMajorMode
 
 from ..public import publish
@@ -31,8 +33,8 @@ from . import cpasync, tcgen05, warp, warpgroup
 __all__ = [
     "CacheEvictionPriority", "CopyG2ROp", "CopyR2GOp", "CopyR2SOp", "CopyS2ROp", "CopyStgOp", "CopyUniversalOp",
     "L2PrefetchSize", "LoadCacheMode", "MemoryOrder", "MemoryScope", "MmaOp", "MmaUniversalOp", "MovMatrixOp",
-    "OpError", "OperandMajorMode", "cpasync", "make_tiled_tma_atom_A", "make_tiled_tma_atom_B", "tcgen05", "warp",
-    "warpgroup",
+    "OpError", "OperandMajorMode", "cpasync", "make_tiled_tma_atom_A", "make_tiled_tma_atom_B",
+    "make_tma_tile_atom_A", "make_tma_tile_atom_B", "tcgen05", "warp", "warpgroup",
 ]  # fmt: skip
 
 publish(__name__)

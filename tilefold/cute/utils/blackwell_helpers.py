@@ -3,6 +3,7 @@
 with scales, and the parts of threads of their scales.
 """
 
+from tilefold.builder.pipelines.allocator import SMEM_CAPACITY
 from tilefold.builder.pipelines.tmem_allocator import get_num_tmem_alloc_cols
 from tilefold.builder.tensors.blackwell import (
     check_gemm_tma_alignment,
@@ -36,13 +37,13 @@ from tilefold.builder.tensors.umma import make_smem_layout_atom
 from ..public import publish
 
 __all__ = [
-    "LayoutEnum", "check_gemm_tma_alignment", "cluster_shape_to_tma_atom_A", "cluster_shape_to_tma_atom_B",
-    "cluster_shape_to_tma_atom_SFB", "compute_epilogue_tile_shape", "compute_epilogue_tile_size", "get_layoutSFA_TV",
-    "get_layoutSFB_TV", "get_num_tmem_alloc_cols", "get_permutation_mnk", "get_smem_layout_atom_ab",
-    "get_smem_store_op", "get_tmem_copy_properties", "get_tmem_load_op", "make_blockscaled_trivial_tiled_mma",
-    "make_smem_layout", "make_smem_layout_a", "make_smem_layout_atom", "make_smem_layout_b", "make_smem_layout_epi",
-    "make_trivial_tiled_mma", "partition_fragment_SFA", "partition_fragment_SFB", "sm120_get_smem_store_op",
-    "tile_to_mma_shape",
+    "LayoutEnum", "SMEM_CAPACITY", "check_gemm_tma_alignment", "cluster_shape_to_tma_atom_A",
+    "cluster_shape_to_tma_atom_B", "cluster_shape_to_tma_atom_SFB", "compute_epilogue_tile_shape",
+    "compute_epilogue_tile_size", "get_layoutSFA_TV", "get_layoutSFB_TV", "get_num_tmem_alloc_cols",
+    "get_permutation_mnk", "get_smem_layout_atom_ab", "get_smem_store_op", "get_tmem_copy_properties",
+    "get_tmem_load_op", "make_blockscaled_trivial_tiled_mma", "make_smem_layout", "make_smem_layout_a",
+    "make_smem_layout_atom", "make_smem_layout_b", "make_smem_layout_epi", "make_trivial_tiled_mma",
+    "partition_fragment_SFA", "partition_fragment_SFB", "sm120_get_smem_store_op", "tile_to_mma_shape",
 ]  # fmt: skip
 
 publish(__name__)
