@@ -194,15 +194,6 @@ class Space:
         """The bits of an address."""
         return self.form.bits
 
-    @property
-    def has_run_time_extents(self) -> bool:
-        """Whether tensors in it can have extents that are known only at run time, as views of addresses."""
-        match self.allocation:
-            case Allocation.PARAMETER | Allocation.STATIC | Allocation.RUN_TIME:
-                return True
-            case Allocation.COMPILER | Allocation.MAPPED | Allocation.CONSTANT:
-                return False
-
     def step_bits(self, bits: int) -> int:
         """The distance between neighbours of `bits` each, in eighths of a unit of addresses: of bytes, in bits."""
         return bits * 8 // self.unit_bits

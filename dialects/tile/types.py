@@ -166,7 +166,7 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
 def _check_layout(layout: LayoutLike, space: Space) -> None:
     """Refuses layouts that a tensor cannot have: strides of coordinates, inner functions but swizzles, and run-time
-    extents or strides where they are swizzled or the kernel allocates them.
+    extents or strides that are swizzled.
     """
     outer = layout
     if isinstance(layout, ComposedLayout):
@@ -189,9 +189,8 @@ def _check_layout(layout: LayoutLike, space: Space) -> None:
     if any(isinstance(leaf, int) and leaf < 0 for leaf in leaves(outer.stride)):
         raise VerifyException(f"the layout {outer} has negative strides")
     if not all(type(leaf) is int for leaf in integers):
-        if outer is not layout or not space.has_run_time_extents:
-            kind = "swizzled" if outer is not layout else f"in {space}"
-            raise VerifyException(f"a tensor {kind} needs static extents and strides; the layout is {outer}")
+        if outer is not layout:
+            raise VerifyException(f"a swizzled tensor needs static extents and strides; the layout is {outer}")
         if any(leaf.width not in (32, 64) for leaf in integers if isinstance(leaf, Unknown)):
             raise VerifyException(f"the integers of {outer} that are known only at run time must have 32 or 64 bits")
         return

@@ -27,8 +27,7 @@ def _types(*cases: tuple[str, str]) -> list[Fault]:
 
 RUN_TIME = [
     *_types(
-        ('!tile.tensor<f16, rmem, align<16>, "(?,4):(1,4)">', "in rmem needs static extents"),
-        ('!tile.tensor<f16, gmem, align<16>, "S<2,3,3> o 0 o (8,?):(?,1)">', "swizzled needs static extents"),
+        ('!tile.tensor<f16, gmem, align<16>, "S<2,3,3> o 0 o (8,?):(?,1)">', "a swizzled tensor needs static extents"),
         ('!tile.tensor<f16, gmem, align<16>, "(?{i16},4):(1,4)">', "have 32 or 64 bits"),
         ('!tile.tensor<f16, gmem, align<16>, "(8,4):(1@0,1@1)">', "has the strides of coordinates"),
     ),

@@ -337,7 +337,7 @@ def test_a_projection_leaves_the_coordinates_of_modes_that_are_not_tiled() -> No
 
 
 @pytest.mark.parametrize("stage", ["cute", "instr"])
-def test_a_layout_of_run_time_extents_over_shared_memory(stage: str) -> None:
+def test_layouts_of_run_time_extents_over_memory_that_the_kernel_allocates(stage: str) -> None:
     """CuTe's make_tensor takes any layout for a pointer; only what a kernel allocates is static."""
 
     @cute.kernel
@@ -347,7 +347,11 @@ def test_a_layout_of_run_time_extents_over_shared_memory(stage: str) -> None:
         tile = cute.make_tensor(memory, cute.make_layout((rows, 64 // rows)))
         tile[t % rows, t // rows] = A[t]
         cute.arch.sync_threads()
-        out[t] = tile[t // (64 // rows), t % (64 // rows)]
+        own = cute.make_rmem_tensor(4, cute.Float32)
+        own.fill(0.0)
+        pair = cute.make_tensor(own.iterator, cute.make_layout(2, stride=rows // 8))
+        pair[1] = tile[t // (64 // rows), t % (64 // rows)]
+        out[t] = own[2]
 
     A, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
     kernel(A, out, 16).launch(grid=1, block=64, device="sim", stage=stage)
