@@ -168,19 +168,20 @@ def make_tiled_copy(atom: CopyAtom, threads: Layout, values: Layout) -> TiledCop
     """The tiled copy of threads side by side in the order `threads`, each with a block of values in the
     order `values`.
 
-    Both layouts map tile coordinates to thread, or value, indices. A layout of threads with gaps, such as `128:8`, is
-    one if the values fill them: an index of the tile then counts threads first (CuTe's make_tiled_copy). Raises
-    `LayoutError` (E0313) unless the tile takes every index from 0 once.
+    Both layouts map tile coordinates to thread, or value, indices. CuTe inverts their raked product and goes on beyond
+    the end of the inverse (make_tiled_copy), so a layout of threads with gaps, such as `128:8`, is one where this
+    numbers the tile: an index then counts threads first. Raises `LayoutError` (E0313) unless the tile takes every index
+    from 0 once.
     """
     tile = raked_product(threads, values)
-    inverse = right_inverse(tile)
-    if inverse.size != tile.size:
+    layout_tv = with_shape(right_inverse(tile), (threads.size, values.size))
+    if right_inverse(layout_tv).size != tile.size:
         raise LayoutError(
             Code.NOT_A_NUMBERING,
             f"threads {threads}, each with the values {values}, do not number the coordinates of a tile",
             f"together they must take every index from 0 to {static(tile.size, 'a size') - 1} once",
         )
-    return TiledCopy(atom, with_shape(inverse, (threads.size, values.size)), product_each(tile.shape))
+    return TiledCopy(atom, layout_tv, product_each(tile.shape))
 
 
 def make_tiled_copy_S(atom: CopyAtom, tiled_copy: TiledCopy) -> TiledCopy:
