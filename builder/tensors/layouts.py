@@ -4,9 +4,10 @@
 Functions that take a layout or a tensor are in `views.py`. Everything raises `LayoutError` if the algebra does.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
+from itertools import accumulate, zip_longest
 from math import lcm
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -98,12 +99,22 @@ def size_in_bytes(dtype: object, layout: object) -> int:
     return 0 if layout is None else -(-as_dtype(dtype).bits * cosize(layout) // 8)
 
 
-def round_up(a: AnyTuple, b: AnyTuple) -> AnyInt:
-    """The smallest multiple of `b` that is not less than `a`; for tuples, part by part."""
-    if isinstance(a, tuple):
-        divisors = (*b, *(1,) * (len(a) - len(b)))  # pyright: ignore[reportUnknownArgumentType]
-        return tuple([round_up(x, y) for x, y in zip(a, divisors, strict=True)])  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return ceil_div(a, b) * b
+def round_up(a: Any, b: Any) -> AnyTuple:
+    """The smallest multiple of `b` that is not less than `a`; for tuples, part by part, and parts that `b` lacks stay
+    (CuTe's round_up). TilefoldError (E0202) for a tuple and a number, or more parts of `b`.
+    """
+    if not isinstance(a, tuple | list) and not isinstance(b, tuple | list):
+        return ceil_div(a, b) * b
+    if not isinstance(a, tuple | list) or not isinstance(b, tuple | list):
+        raise TilefoldError(Code.RANK_MISMATCH, f"{a} cannot be rounded up to a multiple of {b}", "give two tuples")
+    return tuple([round_up(x, y) for x, y in _with_divisors(as_tuple(a), as_tuple(b))])
+
+
+def _with_divisors(extents: tuple[Any, ...], divisors: tuple[Any, ...]) -> Iterable[tuple[Any, Any]]:
+    """Each extent and its divisor, 1 where there is none. TilefoldError (E0202) for more divisors."""
+    if len(divisors) > len(extents):
+        raise TilefoldError(Code.RANK_MISMATCH, f"{len(divisors)} divisors for {len(extents)} integers")
+    return zip_longest(extents, divisors, fillvalue=1)
 
 
 def repeat_like(x: Any, target: AnyTuple) -> AnyTuple:
@@ -187,21 +198,17 @@ def cosize(x: object, mode: object = None) -> AnyInt:
     return algebra.cosize(layout if mode is None else get(plain_layout(layout), mode))
 
 
-def ceil_div(input: object, tiler: object) -> AnyTuple:
-    """`a / b` rounded up; for tuples, leaf by leaf, of a number by a tuple with the product of it, and of a `SymInt`
-    another one (CuTe's ceil_div).
+def ceil_div(input: Any, tiler: Any) -> AnyTuple:
+    """`a / b` rounded up; for tuples, part by part, of a number by a tuple with the product of it, and of a tuple by a
+    number, which is divided by each part before the next one (CuTe's ceil_div); of a `SymInt` another one.
     """
-    if (rounded := getattr(input, "rounded_up_quotient", None)) is not None:
-        return rounded(tuples(tiler))
     if not isinstance(input, tuple | list):
-        return ceil_div_int(tuples(input), inttuple.product(tuples(tiler)))
-    extents, divisors = as_tuple(input), as_tuple(tuples(tiler))  # pyright: ignore[reportUnknownArgumentType]
-    if not isinstance(tuples(tiler), tuple):
-        divisors *= len(extents)
-    if len(divisors) > len(extents):
-        raise TilefoldError(Code.RANK_MISMATCH, f"{len(divisors)} divisors for {len(extents)} integers")
-    divisors += (1,) * (len(extents) - len(divisors))
-    return tuple([ceil_div(x, y) for x, y in zip(extents, divisors, strict=True)])
+        number, divisor = (x if hasattr(x, "ceil_div") else tuples(x) for x in (input, tiler))  # a SymInt stays
+        return ceil_div_int(number, inttuple.product(divisor))
+    if isinstance(tiler, tuple | list):
+        return tuple([ceil_div(x, y) for x, y in _with_divisors(as_tuple(input), as_tuple(tiler))])
+    rests = accumulate(as_tuple(input)[:-1], ceil_div, initial=tiler)
+    return tuple([ceil_div(x, rest) for x, rest in zip(as_tuple(input), rests, strict=False)])
 
 
 def shape_div(lhs: object, rhs: object) -> AnyTuple:

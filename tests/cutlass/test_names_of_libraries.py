@@ -382,6 +382,7 @@ def test_sizes_that_calls_decide_are_divided() -> None:
     size, number = cute.ceil_div((cute.sym_int(divisibility=8), 7), (4, 2))
     assert (size.divisibility, number) == (2, 4)
     assert cute.ceil_div(cute.sym_int(divisibility=6), 4).divisibility == 1
+    assert cute.ceil_div((4, cute.sym_int64()), cute.sym_int())[1].width == 64
     six, long = cute.sym_int(divisibility=6), cute.sym_int64(divisibility=4)
     made = (3 * six + 9, six * long, long - six, 64 - long, six // 2)
     assert [(each.width, each.divisibility) for each in made] == [(32, 9), (64, 24), (64, 2), (64, 4), (32, 3)]

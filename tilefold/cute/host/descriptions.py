@@ -9,7 +9,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntAttr
 
-from tilefold.base.errors import Code
+from tilefold.base.errors import Code, TilefoldError
 from tilefold.base.spaces import GMEM
 from tilefold.builder.scalars.dtypes import DType
 from tilefold.dialects.cute import LayoutAttr
@@ -53,12 +53,18 @@ class SymInt:
         width = max(self.width, other.width) if isinstance(other, SymInt) else self.width
         return SymInt(width, max(divisibility, 1))
 
-    def rounded_up_quotient(self, divisor: int) -> "SymInt":
-        """The integer that it is after `ceil_div` by a number of at least 1."""
-        exact = self.divisibility % divisor == 0
-        return SymInt(self.width, self.divisibility // divisor if exact else 1)
+    def __floordiv__(self, divisor: "SymInt | int") -> "SymInt":
+        if isinstance(divisor, SymInt):
+            return SymInt(self.width)
+        if divisor == 0:
+            raise TilefoldError(Code.BAD_ARGUMENT, "division of a SymInt by zero")
+        return SymInt(self.width, 1 if self.divisibility % divisor else self.divisibility // divisor)
 
-    __floordiv__ = rounded_up_quotient  # an inexact quotient has no known divisor, however it is rounded
+    def ceil_div(self, a: "SymInt | int", b: "SymInt | int") -> "SymInt":
+        """`a / b` rounded up; one of them is this integer. An inexact quotient has no known divisor, however it is
+        rounded.
+        """
+        return a // b if isinstance(a, SymInt) else SymInt(self.width)
 
 
 def _divisor(x: SymInt | int) -> int:
