@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..base.errors import Code, TilefoldError
+from ..base.target import Target, known_targets
 
 CACHE_DIR = "TILEFOLD_CACHE_DIR"
 """The folder of the cache of compiled kernels; by default that of the user for caches."""
@@ -19,8 +20,9 @@ ASSEMBLER = "TILEFOLD_ASSEMBLER"
 ALLOW_SLOWER = "TILEFOLD_ALLOW_SLOWER"
 """Whether kernels are accepted that the assembler makes slower than they are written: 1 or 0."""
 LINE_INFO = "TILEFOLD_LINE_INFO"
-ASSERTIONS = "TILEFOLD_ASSERTIONS"
 """Whether compiled kernels name the lines of their source, for profilers and debuggers: 1 or 0."""
+ASSERTIONS = "TILEFOLD_ASSERTIONS"
+"""Whether kernels on a GPU check their assertions: 1 or 0."""
 SIM_PROCESSES = "TILEFOLD_SIM_PROCESSES"
 """How many processes the simulator may use for the blocks of a launch; by default as many as there are cores."""
 SIM_RESIDENT = "TILEFOLD_SIM_RESIDENT"
@@ -99,9 +101,16 @@ def shows_progress() -> bool:
     return _switch(SIM_PROGRESS, "1", "0 shows nothing")
 
 
-def program_arch() -> str:
-    """The target that CuTe programs are to choose their kernels for, such as `sm_80`; empty for that of the GPU."""
-    return os.environ.get(PROGRAM_ARCH, "")
+def program_target() -> Target | None:
+    """The target that CuTe programs are to choose their kernels for; None for that of the GPU. TilefoldError (E4003)
+    for an unknown one.
+    """
+    if not (wished := os.environ.get(PROGRAM_ARCH, "")):
+        return None
+    if wished not in known_targets():
+        hint = f"known are {', '.join(known_targets())}"
+        raise TilefoldError(Code.CLI_VALUE, f"{PROGRAM_ARCH}={wished[:40]} is not a target", hint)
+    return Target(wished)
 
 
 def shows_tracebacks() -> bool:

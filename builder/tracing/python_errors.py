@@ -85,13 +85,13 @@ def of_host(error: Exception) -> TilefoldError | None:
         return None
     if isinstance(error, NameError):
         frame = traceback.tb_frame
-        return TilefoldError(
-            Code.BUILD_NAME, str(error), _similar(str(error.name), [*frame.f_locals, *frame.f_globals])
-        )
+        names = [name for name in (*frame.f_locals, *frame.f_globals) if not name.startswith("__")]
+        return TilefoldError(Code.BUILD_NAME, str(error), _similar(str(error.name), names))
     if isinstance(error, AttributeError):
         names = [name for name in dir(error.obj) if not name.startswith("_")]
         return TilefoldError(Code.BUILD_NAME, str(error), _similar(str(error.name), names))
-    return TilefoldError(Code.BUILD_VALUE, str(error))
+    reason = f"there is no key {error}" if isinstance(error, KeyError) else str(error)
+    return TilefoldError(Code.BUILD_VALUE, reason)
 
 
 def _unbound_local(error: NameError) -> str:
@@ -185,7 +185,7 @@ def wrong_arguments(error: Exception, given: Iterable[str], function: Any) -> Ti
         names += keywords[0].__annotations__ if keywords else [name]
     unexpected = next((name for name in given if name not in names), "")
     similar = _similar(unexpected, names) if unexpected else ""
-    takes = f"it takes {', '.join(name for name in names if name != 'self')}"
+    takes = f"it takes {', '.join(name for name in names if name != 'self') or 'no arguments'}"
     text = f"{function.__qualname__}() got an unexpected keyword argument '{unexpected}'" if unexpected else str(error)
     return TilefoldError(Code.BUILD_NAME, text, f"{similar} {takes}" if similar else takes)
 
@@ -207,7 +207,10 @@ def _attribute(error: AttributeError) -> TilefoldError | None:
     here = newer(error.name) or attribute_hint(owner, error.name)
     here = here or called_here(error.name, _vocabulary(f"{_PACKAGE}.cute"))
     hint = here or _similar(error.name, public) or _listed(public)
-    return TilefoldError(Code.BUILD_NAME, f"a {type(owner).__name__} has no '{error.name}'", hint)
+    kind = type(owner).__name__
+    return TilefoldError(
+        Code.BUILD_NAME, f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind} has no '{error.name}'", hint
+    )
 
 
 def unknown_name(module: ModuleType, name: str) -> tuple[Code, str, str]:

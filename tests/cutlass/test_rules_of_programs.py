@@ -15,7 +15,7 @@ def test_a_number_divided_by_a_tuple_is_divided_by_its_product() -> None:
     assert cute.ceil_div(1000, (512,)) == 2
     assert cute.ceil_div(1000, (8, (4, 2))) == 16
     assert cute.ceil_div((100, 33), 32) == (4, 33)  # 100 has taken all of 32 (int_tuple.hpp)
-    assert cute.round_up((7, 9, (3, 5)), (4,)) == (8, 9, (3, 5))
+    assert cute.round_up((7, 9), (4,)) == (8, 9)
 
 
 def test_an_integer_is_one_mode() -> None:

@@ -88,6 +88,8 @@ MISTAKES = MappingProxyType({
     "cute.take(A, 1, 3)": ("E0208", "modes 1 to 2 are not a range of 2 modes", ""),
     "cute.append((1, 2), up_to_rank=1)": ("E0202", "has more than 1 elements", ""),
     "cute.ceil_div((7, 9), (2, 4, 5))": ("E0202", "3 divisors for 2 integers", ""),
+    "cute.arch.sync_threads(3)": ("E5009", "takes 0 positional arguments but 1 was given", "it takes no arguments"),
+    "(7 * x).foo": ("E5009", "a Vec has no 'foo'", ""),
     "cute.round_up((7, 9), 4)": ("E0202", "(7, 9) cannot be rounded up to a multiple of 4", "give two tuples"),
     "cute.elem_less((1, 2), (3,))": ("E0201", "1 limits are given for a coordinate of 2 integers", ""),
     "cute.make_tensor(A, 8)": ("E5002", "expected where a tensor begins, got Tensor", "write t.iterator"),

@@ -198,6 +198,7 @@ from .public import publish
 class Arch(Enum):
     """Targets by compute capability, in its order; those of features of one GPU or family come after the plain one."""
 
+    sm_75 = (7, 5, "")
     sm_80 = (8, 0, "")
     sm_86 = (8, 6, "")
     sm_87 = (8, 7, "")

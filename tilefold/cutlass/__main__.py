@@ -87,6 +87,11 @@ def main() -> None:
     if sys.argv[1] == "--missing":
         list_missing(sys.argv[2:])
         return
+    try:
+        shows_tracebacks()
+    except TilefoldError as error:
+        sys.exit(str(error))
+    sys.excepthook = report_uncaught
     devices = devices_of(sys.argv)
     name = sys.argv[2] if sys.argv[1] == "-m" and len(sys.argv) > 2 else None
     file, arguments = sys.argv[1], sys.argv[2 if name is None else 3 :]
@@ -108,7 +113,6 @@ def main() -> None:
 
         replaced.enter_context(stay_on_host())
         finish = wait_for_gpu
-    sys.excepthook = report_uncaught
     if name is not None:
         sys.path[0] = str(Path.cwd())
         file = file_of(name)
@@ -136,7 +140,7 @@ def report_uncaught(kind: type[BaseException], error: BaseException, trace: Trac
     """Prints an error as `sys.excepthook` does; of one of tilefold the user's lines that led to it, and the message; of
     any other one all lines but those of tilefold. `TILEFOLD_TRACEBACK=1` shows all lines.
     """
-    if shows_tracebacks() or not isinstance(error, Exception):
+    if shows_tracebacks():
         sys.__excepthook__(kind, error, trace)
         return
     if not isinstance(error, TilefoldError):

@@ -8,13 +8,12 @@ The state of CUDA in the process is `cutlass.cuda`.
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
-from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.pipelines.allocator import SMEM_CAPACITY
 from tilefold.cute.arch import Arch
 from tilefold.driver import devices
 from tilefold.driver.devices import gpu_engine
 from tilefold.runtime.cuda import is_available
-from tilefold.runtime.settings import program_arch
+from tilefold.runtime.settings import program_target
 
 __all__ = [
     "Arch", "BaseDSL", "CUDA_VERSION", "CudaVersion", "SMEM_CAPACITY", "default_stream", "initialize_cuda_context",
@@ -33,13 +32,8 @@ class BaseDSL:
         """The GPU's target, or without a GPU Hopper's, which is the simulator's; `CUTE_DSL_ARCH`
         names another. TilefoldError (E4003) for an unknown one.
         """
-        if wished := program_arch():
-            if wished not in Arch.__members__:
-                known = ", ".join(Arch.__members__)
-                raise TilefoldError(
-                    Code.CLI_VALUE, f"CUTE_DSL_ARCH={wished[:40]} is not a target", f"known are {known}"
-                )
-            return Arch[wished]
+        if wished := program_target():
+            return Arch[wished.arch]
         if not is_available():
             return Arch.sm_90a
         name = gpu_engine(0).driver.target.arch

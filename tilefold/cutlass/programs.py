@@ -22,6 +22,7 @@ from typing import Any
 
 from tilefold.builder.control.builtin import BUILTINS
 from tilefold.cute.missing_name import MissingName, UnknownNameError
+from tilefold.cute.torch_compile import skip_frames, untraced
 from tilefold.runtime.arrays.reachable import reachable
 
 from .replacements import Replacements
@@ -155,12 +156,14 @@ def register_addresses(torch: ModuleType, replaced: Replacements) -> None:
     """
     data_ptr = torch.Tensor.data_ptr
 
+    @untraced
     @wraps(data_ptr)
     def call(tensor: Any) -> Any:
         if tensor.get_device() < 0:
             reachable().add(tensor)
         return data_ptr(tensor)
 
+    skip_frames(call)
     replaced.set(torch.Tensor, data_ptr=call)
 
 

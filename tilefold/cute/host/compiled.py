@@ -18,6 +18,7 @@ from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args, DirectLaunch
 from tilefold.runtime.cuda.launcher import Launcher
 from tilefold.runtime.errors import argument_error
+from tilefold.runtime.settings import program_target
 
 from ..compiled_kernel import CompiledKernel
 from ..debugging_methods import shown
@@ -112,7 +113,9 @@ class CompiledFunction:
     _variants: dict[tuple[object, ...], list[Variant]] = field(default_factory=lambda: {})
 
     def __post_init__(self) -> None:
-        skip_frames(type(self).__call__)
+        from ..runtime import RuntimeTensor
+
+        skip_frames(type(self).__call__, RuntimeTensor.__init__)
 
     def __repr__(self) -> str:
         return f"<compiled function {getattr(self.function, '__qualname__', self.function)}>"
@@ -215,11 +218,17 @@ class CompiledFunction:
 
     @property
     def _arch(self) -> str | None:
-        """The target of the kept code: that of the options or of the current GPU; None for the default."""
+        """The target of the kept code: that of the options, of `CUTE_DSL_ARCH` or of the current GPU; None for the
+        least that the kernels' instructions need.
+        """
         from tilefold.runtime.cuda import is_available
 
-        if self.options.gpu_arch or not is_available():
-            return self.options.gpu_arch or None
+        if self.options.gpu_arch:
+            return self.options.gpu_arch
+        if wished := program_target():
+            return wished.arch
+        if not is_available():
+            return None
         from tilefold.driver.devices import gpu_engine
 
         return gpu_engine(0).driver.target.arch

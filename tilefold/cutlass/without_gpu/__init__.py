@@ -10,10 +10,9 @@ host's, and its streams, events and questions about the device are answered.
 
 from importlib.util import find_spec
 
-from tilefold.base.target import Target
 from tilefold.cute.host.streams import torch_module
 from tilefold.driver.devices import devices_of_process
-from tilefold.runtime.settings import program_arch
+from tilefold.runtime.settings import program_target
 
 from ..replacements import Replacements
 from .device_calls import MissingGpu, device_on_host, take_the_place_of_gpus
@@ -36,10 +35,10 @@ def stay_on_host() -> Replacements:
     """Redirects launches to the simulator, and torch's and CUDA's memory to the host, until the result is closed; it is
     also a context. `utils.HardwareInfo` has the
     sizes of a small GPU, which a cooperative launch must fit; its architecture is Hopper's, or that of `CUTE_DSL_ARCH`.
-    TargetError for an unknown one.
+    TilefoldError (E4003) for an unknown one.
     """
-    wished = program_arch()
-    gpu = MissingGpu(Target(wished)) if wished else MissingGpu()
+    wished = program_target()
+    gpu = MissingGpu(wished) if wished else MissingGpu()
     with Replacements() as replaced:
         take_the_place_of_gpus(gpu, replaced)
         memory_on_host(gpu.streams, replaced)
