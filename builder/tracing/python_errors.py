@@ -208,9 +208,7 @@ def _attribute(error: AttributeError) -> TilefoldError | None:
     here = here or called_here(error.name, _vocabulary(f"{_PACKAGE}.cute"))
     hint = here or _similar(error.name, public) or _listed(public)
     kind = type(owner).__name__
-    return TilefoldError(
-        Code.BUILD_NAME, f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind} has no '{error.name}'", hint
-    )
+    return TilefoldError(Code.BUILD_NAME, f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind} has no '{error.name}'", hint)
 
 
 def unknown_name(module: ModuleType, name: str) -> tuple[Code, str, str]:

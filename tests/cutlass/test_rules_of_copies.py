@@ -90,8 +90,8 @@ def test_the_first_mode_is_peeled_once(shape: Any, bits: int, is_taken: bool) ->
 
 @pytest.mark.parametrize(
     ("threads", "values", "layout"),
-    [("128:8", "8:1", "(128,8):(1,128)"), ("128:8", "4:1", "(128,4):(1,128)"), ("128:1", "8:1", "(128,8):(8,1)"), ("128:1", "8:128", "E0313"),
-     ("128:2", "8:1", "E0202")],
+    [("128:8", "8:1", "(128,8):(1,128)"), ("128:8", "4:1", "(128,4):(1,128)"), ("128:1", "8:1", "(128,8):(8,1)"),
+     ("128:1", "8:128", "E0313"), ("128:2", "8:1", "E0202")],
 )  # fmt: skip
 def test_threads_with_strides(threads: str, values: str, layout: str) -> None:
     atom = cute.make_copy_atom(CopyUniversalOp(), cute.Float32)
