@@ -113,9 +113,7 @@ class CompiledFunction:
     _variants: dict[tuple[object, ...], list[Variant]] = field(default_factory=lambda: {})
 
     def __post_init__(self) -> None:
-        from ..runtime import RuntimeTensor
-
-        skip_frames(type(self).__call__, RuntimeTensor.__init__)
+        skip_frames(type(self).__call__)
 
     def __repr__(self) -> str:
         return f"<compiled function {getattr(self.function, '__qualname__', self.function)}>"

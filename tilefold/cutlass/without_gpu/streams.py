@@ -13,6 +13,8 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from tilefold.base.target import MAX_THREADS, RESERVED_SHARED_BYTES, STATIC_SHARED_BYTES
+from tilefold.cute.runtime import RuntimeTensor
+from tilefold.cute.torch_compile import skip_frames
 
 from ..replacements import Replacements
 from .device_calls import MissingGpu
@@ -246,7 +248,10 @@ def streams_on_host(torch: ModuleType, gpu: MissingGpu, replaced: Replacements) 
 
 
 def compiler_on_host(torch: ModuleType, replaced: Replacements) -> None:
-    """Lets `torch.compile` compile for the host although there is a GPU: its own questions are answered as without."""
+    """Lets `torch.compile` compile for the host although there is a GPU: its own questions are answered as without. It
+    does not look into `from_dlpack`, which keeps the host's arrays.
+    """
+    skip_frames(RuntimeTensor.__init__)
     states = {name: _of_host(getattr(torch, name)) for name in ("get_rng_state", "set_rng_state")}
     replaced.set(torch.cuda, **states)
     replaced.set(torch.accelerator, is_available=_always(False), current_device_index=_always(0))
