@@ -8,7 +8,7 @@ the kernel is built, and only numbers that depend on a `Value` become operations
 from typing import TypeAlias, TypeGuard
 
 from xdsl.dialects import arith, math
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...base.errors import Code, TilefoldError
 from ...dialects.arith.integer_range import Range, absolute, contains, limits, reduce_range
@@ -39,7 +39,7 @@ from .casts import (
     shown_number,
     weak_type,
 )
-from .dtypes import Boolean, DType, Index, as_dtype, dtype_of
+from .dtypes import Boolean, DType, Index, Int32, as_dtype, dtype_of
 from .operators import Arithmetic, Bitwise, Comparable, Operand, not_combined
 
 Scalar: TypeAlias = "Value | int | float | bool"
@@ -68,6 +68,11 @@ class Value(Comparable):
     def width(self) -> int:
         """The bits of its type."""
         return self.dtype.width
+
+    @property
+    def type(self) -> Attribute:
+        """Its type in the IR; that of an index is `Int32`'s, as programs see it."""
+        return Int32.ir if self.dtype.name == "Index" else self.dtype.ir
 
     def ir_value(self) -> "Value":
         """The value itself, for programs that pass it to an operation of an IR."""

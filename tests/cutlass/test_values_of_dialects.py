@@ -14,7 +14,7 @@ from tilefold.cutlass import tensor as v
 from tilefold.cutlass.cutlass_dsl import T
 from tilefold.cutlass.experimental import primitives as prims
 from tilefold.cutlass.mlir import ir
-from tilefold.cutlass.mlir.dialects import cute_nvgpu, llvm, nvvm, vector
+from tilefold.cutlass.mlir.dialects import arith, cute_nvgpu, llvm, nvvm, vector
 
 FINITE = prims.SaturationModeKind.SATFINITE
 E4M3, UE8M0 = prims.CVTPackFloat.E4M3X2, nvvm.CVTPackFloatKind.UE8M0x2
@@ -294,12 +294,13 @@ def by_constraints(A: cute.Tensor, out: cute.Tensor) -> None:
     out[2], out[3] = (llvm.extractvalue(T.i32(), made, [place]) for place in (0, 1))
     threes = prims.inline_ptx_hl("mov.b32 {$w0}, 0x40404040;", write_only_types=[cute.Int32])
     out[4] = prims.mul_bf16x2(0x40003FC0, threes)
+    out[5] = cute.Int32(llvm.inline_asm(T.i64(), [A[3]], "shr.u64 $0, $1, 31;", "=l,l"))
 
 
 def test_registers_by_the_constraints_of_llvm() -> None:
-    a, out = np.array([5, 11, 100], np.int32), np.zeros(5, np.int32)
+    a, out = np.array([5, 11, 100, -1], np.int32), np.zeros(6, np.int32)
     by_constraints(a, out).launch(grid=1, block=1, device="sim")
-    assert out.tolist() == [16, 11, 105, -89, 0x40C04090]
+    assert out.tolist() == [16, 11, 105, -89, 0x40C04090, 1]
 
     @cute.kernel
     def beyond(A: cute.Tensor) -> None:
@@ -320,3 +321,44 @@ class OwnMma(cute.nvgpu.warp.WarpMmaOp):
 
 def test_a_matrix_instruction_that_a_program_defines() -> None:
     assert cute.make_mma_atom(OwnMma()) == cute.make_mma_atom(cute.nvgpu.warp.MmaTF32Op((16, 8, 8)))
+
+
+@cute.kernel
+def comparing(A: cute.Tensor, B: cute.Tensor, out: cute.Tensor) -> None:
+    integers, floats = arith.CmpIPredicate, arith.CmpFPredicate
+    assert (A[0].type, B[0].type, cute.arch.thread_idx()[0].type) == (T.i32(), T.f32(), T.i32())
+    for at, (a, b) in enumerate(((A[0], A[1]), (A[1], A[0]), (A[0], A[0]))):
+        for place, predicate in enumerate(integers):
+            out[0, at, place] = cute.Int32(arith.cmpi(predicate, a, b))
+    for at, (a, b) in enumerate(((B[0], B[1]), (B[1], B[0]), (B[0], B[0]), (B[0], B[2]), (B[2], B[2]))):
+        for place, predicate in enumerate(floats):
+            out[1, at, place] = cute.Int32(arith.cmpf(predicate, a, b))
+
+
+def test_comparisons_of_integers_and_of_floats() -> None:
+    """In the order of MLIR: eq ne slt sle sgt sge ult ule ugt uge, and false oeq ogt oge olt ole one ord, the unordered
+    ones and true.
+    """
+    out = np.zeros((2, 5, 16), np.int32)
+    comparing(np.array([-1, 1], np.int32), np.array([-1, 1, np.nan], np.float32), out).launch(
+        grid=1, block=1, device="sim"
+    )
+    rows = ["".join(map(str, row)) for row in out.reshape(10, 16)]
+    assert [row[:10] for row in rows[:3]] == ["0111000011", "0100111100", "1001010101"]
+    less, greater, equal, unordered = "0000111100011101", "0011001101100101", "0101010110101001", "0" * 8 + "1" * 8
+    assert rows[5:] == [less, greater, equal, unordered, unordered]
+    assert ir.IntegerType(T.i16()).width == 16
+    with pytest.raises(TilefoldError, match="f32 is not a type of integers"):
+        ir.IntegerType(T.f32())
+
+
+class OwnContext(ir.Context):
+    """As quack derives it."""
+
+    def __init__(self, *args: object, **given: object) -> None:
+        super().__init__(*args, **given)
+        self.enable_multithreading(False)
+
+
+def test_a_context_of_a_program() -> None:
+    assert isinstance(OwnContext(), ir.Context)

@@ -102,7 +102,8 @@ with stay_on_host():
     assert torch.mm(x.bfloat16(), x.bfloat16(), out_dtype=torch.float32).dtype == torch.float32
     torch.cuda.profiler.start(), torch.accelerator.synchronize(), torch.cuda.device(0).__enter__()
     assert torch.cuda.mem_get_info()[0] > torch.cuda.current_blas_handle() == 0
-    assert torch.cuda.ExternalStream(0).cuda_stream == 0 and isinstance(torch.cuda.Stream(), torch.cuda.Stream)
+    assert torch.cuda.ExternalStream(0).cuda_stream == torch._C._cuda_getCurrentRawStream(0) == 0
+    assert isinstance(torch.cuda.Stream(), torch.cuda.Stream)
 for holder, names in zip(holders, before):
     now = vars(holder)
     assert names.keys() == now.keys() and all(now[name] is names[name] for name in names), holder

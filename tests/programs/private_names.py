@@ -9,9 +9,13 @@ _QUACK, _FLASH, _INFER, _LIGER, _CUDNN = (
 )  # fmt: skip
 
 NEEDED_BY: Mapping[str, tuple[str, ...]] = {
+    "_mlir.dialects.arith.CmpFPredicate": ("tile-ai/tilelang",),
+    "_mlir.dialects.arith.CmpIPredicate": ("pytorch/pytorch", "tile-ai/tilelang"),
     "_mlir.dialects.arith.FastMathFlags": (_INFER,),
     "_mlir.dialects.arith.addf": ("dungwoong/fused_kernels_cutedsl_lib",),
     "_mlir.dialects.arith.bitcast": (_INFER,),
+    "_mlir.dialects.arith.cmpf": ("tile-ai/tilelang",),
+    "_mlir.dialects.arith.cmpi": ("pytorch/pytorch", "tile-ai/tilelang"),
     "_mlir.dialects.arith.constant": (_INFER,),
     "_mlir.dialects.arith.divf": (_INFER,),
     "_mlir.dialects.arith.extui": (_INFER,),
@@ -56,7 +60,8 @@ NEEDED_BY: Mapping[str, tuple[str, ...]] = {
     "_mlir.extras.types": (_QUACK, _INFER),
     "_mlir.extras.types.F32Type": (_INFER,),
     "_mlir.ir.Attribute.parse": (_CUDNN, "roycho96/nvfp4moe"),
-    "_mlir.ir.IntegerType": (_INFER,),
+    "_mlir.ir.Context": (_QUACK, "pytorch/pytorch"),
+    "_mlir.ir.IntegerType": (_INFER, "pytorch/pytorch"),
     "_mlir.ir.IntegerType.isinstance": ("pytorch/ao",),
     "_mlir.ir.MLIRError": ("Mistobaan/reference-kernels",),
     "_mlir.ir.Type.parse": (_QUACK, _INFER),

@@ -121,10 +121,10 @@ def get_mbarrier(token: object) -> Any:
     return token
 
 
-def make_tmem_layout_acc(tiled_mma: Any, mnk_tiler: Any, stages: int) -> Any:
+def make_tmem_layout_acc(tiled_mma: Any, mnk_tiler: Any, acc_stage: int) -> Any:
     """The layout of accumulators in tensor memory, ((MMA_M,MMA_N),RestM,RestN,STAGE)."""
     shape = tiled_mma.partition_shape_C(tuple(mnk_tiler)[:2])
-    return tiled_mma.make_fragment_C((*shape, stages)).layout
+    return tiled_mma.make_fragment_C((*shape, acc_stage)).layout
 
 
 def make_t2r_rmem_layout(tiled_copy_t2r: Any, gmem_tiles: Any, thread: object) -> Layout:

@@ -15,7 +15,8 @@ from tilefold.builder.scalars.dtypes import DTYPES
 from tilefold.cute.jit_arguments import StructType
 
 __all__ = [
-    "Attribute", "F32Type", "InsertionPoint", "IntegerType", "Location", "MLIRError", "Type", "Value", "VectorType",
+    "Attribute", "Context", "F32Type", "InsertionPoint", "IntegerType", "Location", "MLIRError", "Type", "Value",
+    "VectorType",
 ]  # fmt: skip
 
 MLIRError = TilefoldError
@@ -32,7 +33,15 @@ class Value:
 
 
 class IntegerType:
-    """The types of integers, by their bits."""
+    """The types of integers, by their bits. `IntegerType(x.type)` tells the `width` of that of an integer, and raises
+    TilefoldError (E5002) for another type.
+    """
+
+    def __init__(self, cast_from_type: object) -> None:
+        if not isinstance(cast_from_type, builtin.IntegerType):
+            hint = "pass the type of an integer"
+            raise TilefoldError(Code.BUILD_VALUE, f"{cast_from_type} is not a type of integers", hint)
+        self.width: int = cast_from_type.width.data
 
     @staticmethod
     def get_signless(width: int) -> IrAttribute:
@@ -43,6 +52,13 @@ class IntegerType:
     def isinstance(other: object) -> bool:
         """Whether a type is one of integers."""
         return isinstance(other, builtin.IntegerType)
+
+
+class Context:
+    """The context of another compiler's IR, of which programs derive one that starts no threads."""
+
+    def enable_multithreading(self, enable: bool) -> None:
+        """Has no effect: nothing is compiled in this context."""
 
 
 class Attribute:

@@ -219,6 +219,9 @@ def streams_on_host(torch: ModuleType, gpu: MissingGpu, replaced: Replacements) 
     def current_stream(device: object = None) -> Any:
         return stream_of(streams.current)
 
+    def current_handle(device: int) -> int:
+        return streams.current
+
     def synchronizer() -> Callable[..., None]:
         """A function for each module, as torch's compiler has a handler for each."""
 
@@ -243,6 +246,7 @@ def streams_on_host(torch: ModuleType, gpu: MissingGpu, replaced: Replacements) 
         device=_Device,
         ExternalStream=external,
     )
+    replaced.set(torch._C, _cuda_getCurrentRawStream=current_handle)
     replaced.set(torch.cuda.profiler, start=_always(None), stop=_always(None))
     replaced.set(torch.accelerator, synchronize=synchronizer())
 

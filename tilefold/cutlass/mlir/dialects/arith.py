@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Arithmetic on numbers, in the form of MLIR's dialect arith."""
 
-from enum import Flag
+import operator
+from collections.abc import Callable, Mapping
+from enum import Enum, Flag
+from types import MappingProxyType
 from typing import Any, cast
 
 from xdsl.dialects.builtin import VectorType
@@ -19,9 +22,9 @@ from tilefold.builder.tensors.fragments import Vec
 from . import vector
 
 __all__ = [
-    "FastMathFlags", "addf", "addi", "andi", "bitcast", "constant", "divf", "extf", "extsi", "extui", "maximumf",
-    "maxnumf", "minimumf", "minnumf", "mulf", "muli", "ori", "select", "shli", "shrui", "subf", "subi", "truncf",
-    "trunci", "xori",
+    "CmpFPredicate", "CmpIPredicate", "FastMathFlags", "addf", "addi", "andi", "bitcast", "cmpf", "cmpi", "constant",
+    "divf", "extf", "extsi", "extui", "maximumf", "maxnumf", "minimumf", "minnumf", "mulf", "muli", "ori", "select",
+    "shli", "shrui", "subf", "subi", "truncf", "trunci", "xori",
 ]  # fmt: skip
 
 
@@ -37,6 +40,46 @@ class FastMathFlags(Flag):
     contract = 32
     afn = 64
     fast = 127
+
+
+class CmpIPredicate(Enum):
+    """Comparisons of integers: of signed (s) and of unsigned ones (u)."""
+
+    eq, ne, slt, sle, sgt, sge, ult, ule, ugt, uge = range(10)
+
+
+class CmpFPredicate(Enum):
+    """Comparisons of floats: false (o) or true (u) if one of them is NaN."""
+
+    AlwaysFalse, OEQ, OGT, OGE, OLT, OLE, ONE, ORD, UEQ, UGT, UGE, ULT, ULE, UNE, UNO, AlwaysTrue = range(16)
+
+
+_COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType({
+    "EQ": operator.eq, "NE": lambda a, b: (a < b) | (a > b), "LT": operator.lt, "LE": operator.le, "GT": operator.gt,
+    "GE": operator.ge, "RD": lambda a, b: (a == a) & (b == b),
+})  # fmt: skip
+"""The ordered comparisons by the end of their name; `RD` is that of ORD."""
+_OPPOSITES = MappingProxyType({"EQ": "NE", "NE": "EQ", "LT": "GE", "LE": "GT", "GT": "LE", "GE": "LT", "NO": "RD"})
+"""The ordered comparisons that do not hold where an unordered one does."""
+
+
+def cmpi(predicate: CmpIPredicate, lhs: Operand, rhs: Operand) -> Operand:
+    """Whether two integers compare so, as signed or as unsigned ones, whatever their types."""
+    name, given = predicate.name, (as_value(lhs), as_value(rhs))
+    if predicate in (CmpIPredicate.eq, CmpIPredicate.ne):
+        return (operator.eq if name == "eq" else operator.ne)(*given)
+    to = _unsigned if name[0] == "u" else _signed
+    return _COMPARISONS[name[1:].upper()](*(convert(x, to(x.dtype)) for x in given))
+
+
+def cmpf(predicate: CmpFPredicate, lhs: Operand, rhs: Operand, fastmath: object = None) -> Operand:
+    """Whether two floats compare so, whatever `fastmath`."""
+    name, given = predicate.name, (as_value(lhs), as_value(rhs))
+    if name.startswith("Always"):
+        return constant(DTYPES["Boolean"].ir, predicate is CmpFPredicate.AlwaysTrue)
+    if name[0] == "O":
+        return _COMPARISONS[name[1:]](*given)
+    return ~_COMPARISONS[_OPPOSITES[name[1:]]](*given)
 
 
 def constant(result: Attribute, value: float) -> Operand:
@@ -166,3 +209,7 @@ def _type(type: Any) -> DType:
 
 def _unsigned(dtype: DType) -> DType:
     return DTYPES[dtype.name.replace("Int", "Uint")] if dtype.signed else dtype
+
+
+def _signed(dtype: DType) -> DType:
+    return DTYPES[dtype.name.removeprefix("U").capitalize()] if dtype.unsigned else dtype

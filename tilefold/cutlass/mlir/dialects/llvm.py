@@ -14,7 +14,7 @@ from tilefold.builder.instructions.bits import clz
 from tilefold.builder.instructions.inline import inline_ptx
 from tilefold.builder.pipelines.tensor_map_manager import copy_tensormap
 from tilefold.builder.primitives.barriers import raw_pointer
-from tilefold.builder.scalars.dtypes import Boolean, Int32, dtype_of
+from tilefold.builder.scalars.dtypes import Boolean, Int32, Int64, dtype_of
 from tilefold.builder.scalars.operators import Operand
 from tilefold.builder.scalars.values import Bool, Int, convert
 from tilefold.builder.tensors.fragments import Vec, full
@@ -24,7 +24,7 @@ from tilefold.cute.jit_arguments import PointerType, StructType, StructValue
 
 from ..ir import Value
 from . import vector as vector_dialect
-from .arith import bitcast
+from .arith import bitcast, extui
 from .arith import extui as zext
 from .vector import Undefined
 
@@ -129,7 +129,8 @@ def inline_asm(res: object, operands_: Sequence[object], asm_string: str, constr
     several; a predicate is an integer of 32 bits to the text, 0 where it does not hold, or a predicate by the
     constraint `b`, and a constant by the constraint `i` is in a register of 32 bits. As LLVM has it, an operand by the
     number of a result begins in the result's register, a register of 32 bits holds the lower half of an integer of 64,
-    and an operand for which there is no constraint, and which the text cannot name, is left out.
+    one of 64 bits an integer of 32, here below zeros, and an operand for which there is no constraint, and which the
+    text cannot name, is left out.
     """
     each = [letter.strip() for letter in constraints.split(",") if letter.strip()]
     results = [letter.replace("&", "") for letter in each if letter.startswith("=")]
@@ -176,5 +177,7 @@ def _with_predicates(text: str, letters: Sequence[str]) -> str:
 
 def _in_register(x: object, letter: str) -> object:
     """An operand as the register of its constraint holds it."""
+    if letter == "l" and isinstance(x, Int) and x.dtype.bits == 32:
+        return extui(Int64, x)  # LLVM leaves the upper half undefined
     is_narrowed = letter == "r" and isinstance(x, Int) and x.dtype.bits == 64
     return convert(x, Int32) if isinstance(x, Bool) or is_narrowed else x
