@@ -61,7 +61,8 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
         switches["TILEFOLD_SIM_RESIDENT"] = program.resident
         env = {**os.environ, **{name: str(int(value)) for name, value in switches.items()}, "MPLBACKEND": "Agg"}
         env |= {} if on_gpu or not program.target else {"CUTE_DSL_ARCH": program.target}
-        env["PYTHONPATH"] = os.pathsep.join([*filter(None, [env.get("PYTHONPATH")]), *paths])
+        # the library's own package `tests` comes before this one
+        env["PYTHONPATH"] = os.pathsep.join([*paths, *filter(None, [env.get("PYTHONPATH")])])
 
         def start(file: Path, arguments: str) -> subprocess.CompletedProcess[str]:
             given = [str(file.resolve())]
