@@ -14,7 +14,7 @@ from ...layout.atoms.tmem_copy import select_tmem_load
 from ...layout.atoms.umma_smem import select_umma_mode
 from ...layout.tma.tensor_map import check_rows
 from ..scalars.dtypes import DTYPES, DType, as_dtype
-from . import nvgpu, tensor_memory, umma
+from . import nvgpu, scaled_umma, tensor_memory, umma
 from .coordinates import as_tuple, tuples
 from .copies import ThrCopy, TiledCopy
 from .copy_atoms import CopyAtom, make_copy_atom
@@ -69,9 +69,9 @@ def make_blockscaled_trivial_tiled_mma(*given: object, **named: object) -> Tiled
     if are_narrow:
         shape = m, n, _K_BITS // 4
         if vector == 16:
-            return make_tiled_mma(umma.MmaMXF4NVF4Op(factor, shape, group, place))
-        return make_tiled_mma(umma.MmaMXF4Op(shape, group, place))
-    return make_tiled_mma(umma.MmaMXF8F6F4Op(a_dtype, b, (m, n, _K_BITS // 8), group, place, a_major, b_major))
+            return make_tiled_mma(scaled_umma.MmaMXF4NVF4Op(factor, shape, group, place))
+        return make_tiled_mma(scaled_umma.MmaMXF4Op(shape, group, place))
+    return make_tiled_mma(scaled_umma.MmaMXF8F6F4Op(a_dtype, b, (m, n, _K_BITS // 8), group, place, a_major, b_major))
 
 
 def _arguments(given: tuple[object, ...], named: dict[str, Any], rest: tuple[str, ...]) -> list[Any]:

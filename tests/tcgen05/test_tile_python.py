@@ -75,6 +75,16 @@ def test_a_multiplication(negates: bool) -> None:
     assert np.array_equal(D, -expected if negates else expected)
 
 
+class Fp4Op(tcgen05.MmaMXF4NVF4Op):
+    """The instruction for elements of 4 bits with any scale factors, as a library derives it."""
+
+    def __init__(self, sf_dtype: Any, vector: int, shape: tuple[int, int, int]) -> None:
+        fp4, source = cute.Float4E2M1FN, tcgen05.OperandSource.SMEM
+        given = fp4, fp4, cute.Float32, sf_dtype, vector, shape, tcgen05.CtaGroup.ONE, source
+        tcgen05.BlockScaledMmaOp.__init__(self, *given)
+        self._verify()
+
+
 OPS: dict[str, tuple[Any, str]] = {
     "f16": (tcgen05.MmaF16BF16Op(cute.Float16, cute.Float32, (256, 64, 16), tcgen05.CtaGroup.TWO), "F16BF16_2x1SM_SS"),
     "tf32": (tcgen05.MmaTF32Op((128, 64, 8)), "TF32_SS<tfloat32_t"),
@@ -89,6 +99,7 @@ OPS: dict[str, tuple[Any, str]] = {
     "mxf8": (tcgen05.MmaMXF8Op(cute.Float8E5M2, (128, 64, 32)), "MXF8F6F4_SS<float_e5m2_t"),
     "mxf4": (tcgen05.MmaMXF4Op((128, 64, 64)), "float_ue8m0_t,128,64,32"),
     "nvf4": (tcgen05.MmaMXF4NVF4Op(cute.Float8E4M3FN, (128, 64, 64)), "float_ue4m3_t,128,64,16"),
+    "derived": (Fp4Op(cute.Float8E8M0FNU, 32, (128, 64, 64)), "float_ue8m0_t,128,64,32"),
     "K = 96": (tcgen05.SM103MmaMXF4NVF4Op(cute.Float8E4M3FN, (128, 64, 96)), "SM103_MXF4_ULTRA_SS_VS"),
 }
 
