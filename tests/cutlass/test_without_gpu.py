@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The GPU that programs find on a machine without one: its memory, graphs and cooperative launches."""
 
+import ctypes
 import subprocess
 import sys
 import weakref
@@ -11,14 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tilefold.base.errors import TilefoldError
 from tilefold.runtime.arrays.reachable import Reachable, reachable
 from tilefold.runtime.cuda.driver import CudaError
 
+import tilefold
 from tilefold import cute
 from tilefold.cutlass.replacements import Replacements
 from tilefold.cutlass.without_gpu.device_calls import MissingGpu, device_on_host, take_the_place_of_gpus
 from tilefold.cutlass.without_gpu.host_memory import HostMemory, memory_on_host
 from tilefold.cutlass.without_gpu.streams import streams_on_host
+from tilefold.cutlass.without_gpu.tensor_maps import tensor_maps_on_host
 
 
 @cute.kernel
@@ -129,7 +133,8 @@ def test_sizes(gpu: MissingGpu) -> None:
 def test_a_graph_repeats_launches_that_are_not_executed_while_it_is_captured(
     gpu: MissingGpu, replaced: Replacements
 ) -> None:
-    torch: Any = SimpleNamespace(cuda=SimpleNamespace(profiler=SimpleNamespace()), accelerator=SimpleNamespace())
+    cuda, others = SimpleNamespace(profiler=SimpleNamespace()), SimpleNamespace
+    torch: Any = SimpleNamespace(_C=others(), cuda=cuda, accelerator=others())
     streams_on_host(torch, gpu, replaced)
     assert torch.cuda.synchronize is not torch.accelerator.synchronize  # each has a handler of torch's compiler
     A = np.zeros(4, np.int32)
@@ -351,3 +356,23 @@ def test_torch_compiles_around_a_launch(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(_COMPILED)
     subprocess.run([sys.executable, "-m", "tilefold.cutlass", str(program)], check=True, cwd=tmp_path)
+
+
+def test_the_driver_encodes_the_maps_of_the_simulator(replaced: Replacements) -> None:
+    driver: Any = pytest.importorskip("cuda.bindings.driver")
+    tensor_maps_on_host(replaced)
+    kinds, of_layout, of_swizzle = driver.CUtensorMapDataType, driver.CUtensorMapInterleave, driver.CUtensorMapSwizzle
+    array = np.zeros((64, 96), np.float16)
+    given: list[Any] = [
+        kinds.CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, array.ctypes.data, [driver.cuuint64_t(n) for n in (96, 64)],
+        [driver.cuuint64_t(192)], [driver.cuuint32_t(n) for n in (32, 8)], [driver.cuuint32_t(1)] * 2,
+        of_layout.CU_TENSOR_MAP_INTERLEAVE_NONE, of_swizzle.CU_TENSOR_MAP_SWIZZLE_64B,
+        driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_64B,
+        driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+    ]  # fmt: skip
+    status, made = driver.cuTensorMapEncodeTiled(*given)
+    wanted = tilefold.tensor_map(array, (8, 32), swizzle=64)
+    assert (int(status), ctypes.string_at(int(made.getPtr()), 128)) == (0, wanted.content)
+    given[7] = of_layout.CU_TENSOR_MAP_INTERLEAVE_16B
+    with pytest.raises(TilefoldError, match="a tensor map interleaves its elements"):
+        driver.cuTensorMapEncodeTiled(*given)

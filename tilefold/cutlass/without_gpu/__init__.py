@@ -19,6 +19,7 @@ from .device_calls import MissingGpu, device_on_host, take_the_place_of_gpus
 from .host_memory import memory_on_host
 from .streams import compiler_on_host, streams_on_host
 from .tensor_accesses import tensor_accesses_on_host
+from .tensor_maps import tensor_maps_on_host
 from .tensors import tensors_on_host
 
 
@@ -43,6 +44,7 @@ def stay_on_host() -> Replacements:
         take_the_place_of_gpus(gpu, replaced)
         memory_on_host(gpu.streams, replaced)
         device_on_host(gpu, replaced)
+        tensor_maps_on_host(replaced)
         if find_spec("torch") is not None:
             torch = torch_module()
             tensors_on_host(torch, replaced)

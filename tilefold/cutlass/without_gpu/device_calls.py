@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any, NoReturn
 
 from tilefold.base.occupancy import occupancy
-from tilefold.base.target import MAX_THREADS
+from tilefold.base.target import MAX_BLOCK, MAX_GRID, MAX_THREADS
 from tilefold.driver.devices import Simulator, devices_of_process
 from tilefold.runtime.cuda import cuda_engine
 from tilefold.runtime.cuda import driver as own_driver
@@ -154,6 +154,8 @@ def _attributes(gpu: MissingGpu, names: object) -> Mapping[object, int]:
         "MAX_THREADS_PER_BLOCK": MAX_THREADS, "MAX_THREADS_PER_MULTIPROCESSOR": capability.threads,
         "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": (capability.shared_kib - 1) * 1024,
         "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": capability.shared_kib * 1024,
+        **{f"MAX_GRID_DIM_{mode}": most for mode, most in zip("XYZ", MAX_GRID, strict=True)},
+        **{f"MAX_BLOCK_DIM_{mode}": most for mode, most in zip("XYZ", MAX_BLOCK, strict=True)},
     }  # fmt: skip
     return {getattr(names, kind + name): value for name, value in known.items()}
 
