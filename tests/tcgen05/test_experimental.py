@@ -22,14 +22,14 @@ NO_MMA: Any = None
 
 
 @ext.kernel
-def multiply(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor) -> None:
+def multiply(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor, mE: cute.Tensor) -> None:
     t, _, _ = cute.arch.thread_idx()
     m, n, _ = cute.arch.block_idx()
     warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     mma = sm100.make_trivial_tiled_mma(F16, F16, K_MAJOR, K_MAJOR, F32, tcgen05.CtaGroup.ONE, TILE[:2])
     gA = cute.zipped_divide(mA, (TILE[0], TILE[2]))[(None, None), (m, None)]
     gB = cute.zipped_divide(mB, (TILE[1], TILE[2]))[(None, None), (n, None)]
-    gD = cute.zipped_divide(mD, TILE[:2])[(None, None), (m, n)]
+    gD, gE = (cute.zipped_divide(x, TILE[:2])[(None, None), (m, n)] for x in (mD, mE))
     row = utils.LayoutEnum.ROW_MAJOR
     epi_tile = sm100.compute_epilogue_tile_shape(TILE, False, row, F16)
     smem = cute.AddressSpace.smem
@@ -76,6 +76,8 @@ def multiply(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor) -> None:
             ext.partition_and_copy(t2r.get_slice(t), parts[None, None, 0, i], rAcc)
             cute.arch.fence_view_async_tmem_load()
             rD.store(rAcc.load().to(F16))
+            if cute.const_expr(i == 0):
+                ext.partition_and_copy(t2r.get_slice(t), rD, cute.flat_divide(gE, epi_tile)[None, None, 0, 0])
             stores.acquire_sync()
             ext.partition_and_copy(r2s.get_slice(t), rD, sD[None, None, stores.get_index()])
             stores.commit_sync()
@@ -90,9 +92,10 @@ def multiply(mA: cute.Tensor, mB: cute.Tensor, mD: cute.Tensor) -> None:
 def test_a_product_of_views() -> None:
     chance = np.random.default_rng(7)
     a, b = (chance.integers(-2, 3, (extent, 192)).astype(np.float16) for extent in (128, 64))
-    d = np.zeros((128, 64), np.float16)
-    multiply(a, b, d).launch(grid=1, block=THREADS, device="sim")
+    d, part = np.zeros((128, 64), np.float16), np.zeros((120, 28), np.float16)
+    multiply(a, b, d, part).launch(grid=1, block=THREADS, device="sim")
     assert np.array_equal(d, a.astype(np.float32) @ b.astype(np.float32).T)
+    assert np.array_equal(part, d[:120, :28])
 
 
 def test_operands_and_memories_that_are_not_there() -> None:

@@ -59,6 +59,7 @@ from tilefold.builder.tensors.umma import Field
 from tilefold.builder.tensors.views import composition, flat_divide, inside, zipped_divide
 from tilefold.builder.tracing.state import current
 from tilefold.layout.algebra.core import Layout
+from tilefold.layout.atoms.instructions import TmemLoad
 
 from .host.compiled import CompiledFunction
 from .host.compiler import compile
@@ -134,8 +135,13 @@ def make_t2r_rmem_layout(tiled_copy_t2r: Any, gmem_tiles: Any, thread: object) -
 
 
 def partition_and_copy(thr_copy: Any, src: Tensor, dst: Tensor) -> None:
-    """Copies a thread's part of a tile to registers, or registers to its part of a tile."""
-    if src.memspace is AddressSpace.rmem:
+    """Copies a thread's part of a tile to registers, or registers to its part of a tile. A load of tensor memory cannot
+    move registers, whose part then has its elements one by one, those that the tensor has.
+    """
+    if src.memspace is AddressSpace.rmem and isinstance(thr_copy.tiled_copy.type.atom.atom.instruction, TmemLoad):
+        part = thr_copy.partition_D(dst)
+        copies.autovec_copy(src, part, inside(part))
+    elif src.memspace is AddressSpace.rmem:
         copies.copy(thr_copy.tiled_copy, thr_copy.retile(src), thr_copy.partition_D(dst))
     else:
         copies.copy(thr_copy.tiled_copy, thr_copy.partition_S(src), dst)
