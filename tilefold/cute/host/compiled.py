@@ -332,3 +332,7 @@ class CompiledFunction:
         self._outer = None
         self._variants.clear()
         vars(self).pop("_launcher", None)
+
+
+class TVMFFIJitCompiledFunction(CompiledFunction):
+    """A function that is compiled with `EnableTVMFFI`: programs know it by the name of its class."""

@@ -34,7 +34,7 @@ class Compiler:
         The result is called with the arguments that are not `cute.Constexpr`. Raises ProgramError for a fault of the
         function or its kernels, TilefoldError (E5005) for anything else than a function.
         """
-        from .compiled import CompiledFunction
+        from .compiled import CompiledFunction, TVMFFIJitCompiledFunction
 
         try:
             function, first, words = _without_partial(function)
@@ -47,9 +47,9 @@ class Compiler:
             given |= streams
             constants = {name: value for name, value in given.items() if name in {*whole.constants, *own, *streams}}
             signature = Signature(jit.function, frozenset(constants))
-            made = CompiledFunction(
-                jit.function, signature, constants, self._options if options is None else options_of(options)
-            )
+            chosen = self._options if options is None else options_of(options)
+            kind = TVMFFIJitCompiledFunction if chosen.enable_tvm_ffi else CompiledFunction
+            made = kind(jit.function, signature, constants, chosen)
             made.prepare((), {name: value for name, value in given.items() if name not in constants})
         except TilefoldError as error:
             raise shown(error) from error.__cause__
