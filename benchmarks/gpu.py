@@ -13,6 +13,7 @@ from benchmarks import (
     attention_sm90,
     bandwidth,
     ceiling,
+    cute_libraries,
     gemm_grouped,
     gemm_scaled,
     gemm_skinny,
@@ -56,9 +57,13 @@ LIBRARY: Mapping[str, Callable[[int], list[Case]]] = MappingProxyType(
         "library_attention_fp8": library_attention.fp8_cases,
         "library_rows": library_rows.cases,
         "library_host": library_host.cases,
+        "quack": cute_libraries.quack_cases,
+        "flash_attention": cute_libraries.attention_cases,
     }
 )
-"""The same for the functions of the library, many problems each; they are taken where they are asked for."""
+"""The same for the functions of the library, many problems each, and for libraries of others, which must be installed;
+they are taken where they are asked for.
+"""
 IN_PYTHON = frozenset(
     {
         "python",

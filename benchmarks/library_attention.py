@@ -47,7 +47,7 @@ TARGET, TARGET_FP8 = 0.97, 1.3
 Problem = Sequence[int]
 
 
-def _heads(bench: Bench, problem: Problem) -> tuple[Any, Any, Any, float]:
+def heads_of(bench: Bench, problem: Problem) -> tuple[Any, Any, Any, float]:
     """Q, K, V, and the operations of the forward pass."""
     torch, (batch, rows, keys, heads, heads_k, depth, causal) = bench.torch, problem
     torch.manual_seed(0)
@@ -58,7 +58,7 @@ def _heads(bench: Bench, problem: Problem) -> tuple[Any, Any, Any, float]:
     return q, k, v, 4.0 * batch * heads * depth * seen
 
 
-def _peers(bench: Bench, problem: Problem, *given: Any) -> dict[str, Run]:
+def peers_of(bench: Bench, problem: Problem, *given: Any) -> dict[str, Run]:
     """PyTorch's kernels that take the problem."""
     torch, (_, rows, keys, heads, heads_k, _, causal) = bench.torch, problem
     kinds, found = torch.nn.attention, dict[str, Run]()
@@ -82,7 +82,7 @@ def _peers(bench: Bench, problem: Problem, *given: Any) -> dict[str, Run]:
     return found
 
 
-def _title(problem: Problem) -> str:
+def title_of(problem: Problem) -> str:
     batch, rows, keys, heads, heads_k, depth, causal = problem
     return f"b{batch} {rows} x {keys} h{heads}/{heads_k} d{depth}{' causal' if causal else ''}"
 
@@ -91,12 +91,12 @@ def cases(multiprocessors: int) -> list[Case]:
     """Attention forward in bf16, then its gradient."""
     return [
         *(
-            Case(f"attention {_title(p)}", (), partial(_attention, problem=p), TARGET,
+            Case(f"attention {title_of(p)}", (), partial(_attention, problem=p), TARGET,
                  partial(_compile, p, "bfloat16", multiprocessors))
             for p in ATTENTIONS
         ),
         *(
-            Case(f"gradient {_title(p)}", (), partial(_gradient, problem=p), 1.0, partial(_compile_gradient, p))
+            Case(f"gradient {title_of(p)}", (), partial(_gradient, problem=p), 1.0, partial(_compile_gradient, p))
             for p in BACKWARDS
         ),
     ]  # fmt: skip
@@ -105,7 +105,7 @@ def cases(multiprocessors: int) -> list[Case]:
 def fp8_cases(multiprocessors: int) -> list[Case]:
     """Attention forward in fp8."""
     return [
-        Case(f"fp8 attention {_title(p)}", (), partial(_narrow, problem=p), TARGET_FP8,
+        Case(f"fp8 attention {title_of(p)}", (), partial(_narrow, problem=p), TARGET_FP8,
              partial(_compile, p, "float8_e4m3fn", multiprocessors))
         for p in NARROW
     ]  # fmt: skip
@@ -129,7 +129,7 @@ def _compile_gradient(problem: Problem) -> None:
     build(attentions.backward((q, k, k), q, q, k, k, q, lse, bool(causal), scale, None, None))
 
 
-def _exact(torch: Any, problem: Problem, q: Any, k: Any, v: Any) -> Any:
+def exact_heads(torch: Any, problem: Problem, q: Any, k: Any, v: Any) -> Any:
     """O in f64 of the heads of the first sequence that share the first head of K: (heads,rows,D)."""
     _, rows, keys, heads, heads_k, depth, causal = problem
     q, k, v = q[0, :, : heads // heads_k].double().transpose(0, 1), k[0, :, 0].double(), v[0, :, 0].double()
@@ -145,7 +145,7 @@ def _errors(bench: Bench, problem: Problem, runs: Mapping[str, Run], exact: Any,
     shared = problem[3] // problem[4]
     found = {name: relative(bench.torch, run()[0, :, :shared].transpose(0, 1), exact) for name, run in runs.items()}
     wrong = [f"{name}: error {error:.2g}" for name, error in found.items() if not error < most]
-    bench.failed.extend(f"attention {_title(problem)}, {each}" for each in wrong)
+    bench.failed.extend(f"attention {title_of(problem)}, {each}" for each in wrong)
     return found
 
 
@@ -155,20 +155,20 @@ def relative(torch: Any, given: Any, exact: Any) -> float:
 
 
 def _attention(bench: Bench, problem: Problem) -> list[Figure]:
-    q, k, v, work = _heads(bench, problem)
+    q, k, v, work = heads_of(bench, problem)
     runs: dict[str, Run] = {"tilefold": lambda: kernels.attention(q, k, v, causal=bool(problem[6]))}
-    runs |= _peers(bench, problem, q, k, v)
-    errors = _errors(bench, problem, runs, _exact(bench.torch, problem, q, k, v), SAME)
+    runs |= peers_of(bench, problem, q, k, v)
+    errors = _errors(bench, problem, runs, exact_heads(bench.torch, problem, q, k, v), SAME)
     whole = runs.get("FlashAttention (torch)", runs["tilefold"])().float()
     bench.check(runs, bench.torch.empty(1, device="cuda"), whole, (q, k, v), rtol=2e-2, atol=2e-2)
-    name, seconds = f"attention {_title(problem)}", max(work / 5e14, 5e-6)
+    name, seconds = f"attention {title_of(problem)}", max(work / 5e14, 5e-6)
     return best(bench, name, runs, work, "TFLOP/s", seconds, TARGET, errors=errors)
 
 
 def _narrow(bench: Bench, problem: Problem) -> list[Figure]:
     """fp8 beside our bf16 on the same numbers, with a scale for each head that is 1."""
     torch = bench.torch
-    q, k, v, work = _heads(bench, problem)
+    q, k, v, work = heads_of(bench, problem)
     narrow = [x.to(torch.float8_e4m3fn) for x in (q, k, v)]
     q, k, v = (x.to(torch.bfloat16) for x in narrow)
     causal, ones = bool(problem[6]), torch.ones(problem[0], problem[4], device="cuda")
@@ -177,22 +177,22 @@ def _narrow(bench: Bench, problem: Problem) -> list[Figure]:
         "tilefold": lambda: kernels.attention(*narrow, causal=causal, **scales),
         "tilefold in bf16": lambda: kernels.attention(q, k, v, causal=causal),
     }
-    errors = _errors(bench, problem, runs, _exact(torch, problem, q, k, v), 4e-2)
+    errors = _errors(bench, problem, runs, exact_heads(torch, problem, q, k, v), 4e-2)
     whole = runs["tilefold in bf16"]().float()
     away = relative(torch, runs["tilefold"](), whole.double())
     if not away < 4e-2:
-        bench.failed.append(f"fp8 attention {_title(problem)}: {away:.2g} from that in bf16")
-    name, seconds = f"fp8 attention {_title(problem)}", max(work / 8e14, 5e-6)
+        bench.failed.append(f"fp8 attention {title_of(problem)}: {away:.2g} from that in bf16")
+    name, seconds = f"fp8 attention {title_of(problem)}", max(work / 8e14, 5e-6)
     return best(bench, name, runs, work, "TFLOP/s", seconds, TARGET_FP8, errors=errors)
 
 
 def _gradient(bench: Bench, problem: Problem) -> list[Figure]:
     torch = bench.torch
-    q, k, v, work = _heads(bench, problem)
+    q, k, v, work = heads_of(bench, problem)
     inputs = [x.requires_grad_() for x in (q, k, v)]
     do = torch.randn_like(q)
     forward: dict[str, Run] = {"tilefold": lambda: kernels.attention(q, k, v, causal=bool(problem[6]))}
-    forward |= _peers(bench, problem, q, k, v)
+    forward |= peers_of(bench, problem, q, k, v)
     results = {name: run() for name, run in forward.items()}
     runs: dict[str, Run] = {
         name: partial(torch.autograd.grad, out, inputs, do, retain_graph=True) for name, out in results.items()
@@ -200,9 +200,9 @@ def _gradient(bench: Bench, problem: Problem) -> list[Figure]:
     shared = problem[3] // problem[4]
     wide = [x.detach()[:1].double().requires_grad_() for x in inputs]
     of_heads = do[0, :, :shared].transpose(0, 1).double()
-    exact = torch.autograd.grad(_exact(torch, problem, *wide), wide, of_heads)  # of the first heads alone
+    exact = torch.autograd.grad(exact_heads(torch, problem, *wide), wide, of_heads)  # of the first heads alone
     reference = runs.get("FlashAttention (torch)", runs["tilefold"])()
-    name, errors = f"gradient of attention {_title(problem)}", dict[str, float]()
+    name, errors = f"gradient of attention {title_of(problem)}", dict[str, float]()
     for key, run in runs.items():
         found = run()
         heads = zip(found, exact, (shared, 1, 1), strict=True)

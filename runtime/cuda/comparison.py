@@ -5,16 +5,15 @@ is passed of them.
 Everything that the kernel's type depends on is compared; see `tilefold.cute.specialise`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...base.parameters import POINTER, Scalar
+from ...base.parameters import POINTER, ParameterKind, Scalar
 from ..arrays.array import HOST, Array, array_of, choose_reader, is_array, is_numpy_scalar, is_torch
 from ..arrays.constants import constant_key, is_exact
 from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, fit_conditions, infer_array_spec
 from ..arrays.torch_guards import tensor_check
-from ..compiled.artifact import Parameter
 
 _WRAPPED = ("__tilefold_array__", "__tilefold_pointer__")
 """The attribute in which objects that stand for an array have it, marked or not."""
@@ -100,9 +99,10 @@ class Comparison:
     launch can compare, too.
     """
 
-    def __init__(self, rules: Rules, block: Any, parameters: Iterable[Parameter]) -> None:
+    def __init__(self, rules: Rules, block: Any) -> None:
         self.rules = rules
-        self._kinds = iter([parameter.kind for parameter in parameters])
+        self._names = list(rules.names)
+        self._ranges = {n: rules.ranges[name] for n, name in enumerate(rules.names) if name in rules.ranges}
         self.scope: dict[str, Any] = {"BLOCK": block, "constant_key": constant_key, "Marked": Marked}
         self.lines: list[str] = []
         self.values: list[str] = []
@@ -110,25 +110,43 @@ class Comparison:
         self._tensors: list[Tensor] = []
         self.arguments: dict[int, Exact | Number | Tensor] = {}
 
-    def add(self, number: int, value: object) -> bool:
-        """Whether an argument can be compared with its earlier value."""
-        argument, name = f"a{number}", self.rules.names[number]
+    def part(self, limits: tuple[int, int] | None = None) -> int:
+        """The number of a further argument, which is a part of another. `limits` are the least and the greatest integer
+        that it may be.
+        """
+        self._names.append(f"a{len(self._names)}")
+        if limits is not None:
+            self._ranges[len(self._names) - 1] = limits
+        return len(self._names) - 1
+
+    def take_apart(self, number: int, kind: type[object], condition: str, reads: Mapping[int, str]) -> None:
+        """Compares the class of a container, and reads its parts by expressions in which `{}` is the container."""
+        argument = f"a{number}"
+        self._require(f"{argument}.__class__ is {self.name(kind)}")
+        self._require(condition.format(argument))
+        self._flush(*[f"a{part} = {read.format(argument)}" for part, read in reads.items()])
+
+    def add(self, number: int, value: object, kinds: Iterator[ParameterKind]) -> bool:
+        """Whether an argument can be compared with its earlier value. Takes the next of `kinds` if a kernel's parameter
+        is this argument.
+        """
+        argument, name = f"a{number}", self._names[number]
         if name in self.rules.constants or isinstance(value, str):
             self.constant(number, value)
         elif value is None:
             self._require(f"{argument} is None")
             self.arguments[number] = Exact(None)
         elif isinstance(value, int | float) or is_numpy_scalar(value):
-            return self._number(number, value)
+            return self._number(number, value, kinds)
         elif hasattr(value, "__tilefold_number__"):
-            return self._typed_number(number, value)
+            return self._typed_number(number, value, kinds)
         else:
-            return self._array(number, name, value)
+            return self._array(number, name, value, kinds)
         return True
 
-    def _number(self, number: int, value: Any) -> bool:
-        argument, name = f"a{number}", self.rules.names[number]
-        kind = next(self._kinds, None)
+    def _number(self, number: int, value: Any, kinds: Iterator[ParameterKind]) -> bool:
+        argument = f"a{number}"
+        kind = next(kinds, None)
         self._require(f"{argument}.__class__ is {self.name(type(value))}")
         if not isinstance(kind, Scalar):
             return False
@@ -140,8 +158,8 @@ class Comparison:
             return True
         if isinstance(value, float) or (is_numpy_scalar(value) and value.dtype.kind not in "biu"):
             return False  # each number is looked at, whether it is an integer
-        if name in self.rules.ranges:
-            least, greatest = self.rules.ranges[name]
+        if number in self._ranges:
+            least, greatest = self._ranges[number]
             self._require(f"{least} <= {argument} <= {greatest}")
         elif type(value) is int:
             least, greatest = -(1 << bits - 1), (1 << bits - 1) - 1
@@ -150,19 +168,21 @@ class Comparison:
                 self._require(f"not {-(1 << 31)} <= {argument} < {1 << 31}")
         else:
             least, greatest = 0, -1
-        if type(value) is int and (name in self.rules.ranges or bits < 64):
+        if type(value) is int and (number in self._ranges or bits < 64):
             self.arguments[number] = Number(kind, len(self.values), least, greatest)
         self.values.append(f"{argument if type(value) is int else f'int({argument})'} & {(1 << bits) - 1}")
         return True
 
-    def _typed_number(self, number: int, value: Any) -> bool:
+    def _typed_number(self, number: int, value: Any, kinds: Iterator[ParameterKind]) -> bool:
         """A number of a type that the program made, which is read out of it in each call."""
         argument = f"a{number}"
         self._require(
             f"{argument}.__class__ is {self.name(type(value))} and {argument}.dtype is {self.name(value.dtype)}"
         )
         self._flush(f"{argument} = {argument}.value")
-        is_compared = self._number(number, value.value)
+        if value.dtype.kind == "int":
+            self._ranges[number] = value.dtype.least, value.dtype.greatest
+        is_compared = self._number(number, value.value, kinds)
         self.arguments.pop(number, None)
         return is_compared
 
@@ -185,7 +205,7 @@ class Comparison:
 
     def constant(self, number: int, value: Any) -> None:
         """Compares an argument with a value that is known while the kernel is built."""
-        argument, name = f"a{number}", self.rules.names[number]
+        argument, name = f"a{number}", self._names[number]
         if is_exact(value):
             self.arguments[number] = Exact(value)
             self._require(f"{argument}.__class__ is {self.name(type(value))}")
@@ -196,7 +216,7 @@ class Comparison:
                 self.arguments[number] = Exact(value)
             self._require(f"constant_key({name!r}, {argument}) == {self.name(key)}")
 
-    def _array(self, number: int, name: str, value: Any) -> bool:
+    def _array(self, number: int, name: str, value: Any, kinds: Iterator[ParameterKind]) -> bool:
         given, rule = value, self.rules.dynamic.get(name)
         while True:
             if isinstance(value, Marked):
@@ -213,7 +233,7 @@ class Comparison:
                 break
         if not is_array(value):
             return self._other(number, value)
-        if next(self._kinds, None) != POINTER:
+        if next(kinds, None) != POINTER:
             return False  # an array without modes that is passed as a number
         array = array_of(name, value)
         if array.device is HOST and not is_torch(value):

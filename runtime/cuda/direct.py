@@ -49,8 +49,9 @@ def write(rules: Rules, args: Args, block: object, prepared: Prepared) -> Direct
     """The launch of a prepared kernel for arguments like these. None if a launch cannot compare a part of them."""
     if len(args) != len(rules.names):
         return None
-    text = Comparison(rules, block, prepared.kernel.artifact.parameters)
-    if not all([text.add(number, value) for number, value in enumerate(args)]):
+    text = Comparison(rules, block)
+    kinds = iter([parameter.kind for parameter in prepared.kernel.artifact.parameters])
+    if not all([text.add(number, value, kinds) for number, value in enumerate(args)]):
         return None
     launch = written(text, len(args), [Step(prepared, text.values, text.has_torch)])
     return Repeated(text, prepared, launch) if len(text.arguments) == len(args) and not prepared.has_grid_of else launch

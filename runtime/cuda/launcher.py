@@ -18,6 +18,8 @@ _RECENT = 4
 """The launches to try before the table."""
 _ALIKE = 16
 """The launches that are kept for arguments of the same shapes."""
+_SHAPES = 1024
+"""The shapes for which launches are kept, so that a program whose shapes keep changing does not grow."""
 
 
 Resolve = Callable[[Args, Any, Any, Any, LaunchAttributes], tuple[Any, Any]]
@@ -83,6 +85,8 @@ class Launcher:
                 if isinstance(launch, Repeated):
                     launch.replace = self._replace
                 self._known[hint] = (launch, *known[: _ALIKE - 1])
+                if len(self._known) > _SHAPES:
+                    self._known.pop(next(iter(self._known)))
                 self._prefer(launch)
         return result
 

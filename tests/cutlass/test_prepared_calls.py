@@ -2,7 +2,8 @@
 """Calls of compiled functions on a GPU: prepared once for arguments of the same shapes, and made anew for others."""
 
 import struct
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pytest
@@ -177,3 +178,60 @@ def test_numbers_out_of_their_range_are_refused_after_a_call_that_fitted(engine:
     with pytest.raises(TypeError, match="missing"):
         made(a, b)
     assert len(engine.launches()) == 2
+
+
+class Scaling(NamedTuple):
+    """Numbers of a call, with a constant of the function."""
+
+    alpha: cute.Float32
+    rows: cute.Int32
+    threads: cute.Constexpr = 32
+    rest: object = None
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Two matrices."""
+
+    source: cute.Tensor
+    target: cute.Tensor
+
+
+@cute.jit
+def of_parts(matrices: Matrices, scaling: Scaling, others: Any, more: Any) -> None:
+    scale(matrices.source, others[0], scaling.alpha, scaling.rows).launch(grid=(4, 1, 1), block=(scaling.threads, 1, 1))
+    scale(more["target"], matrices.target, 2.0, 3).launch(grid=(4, 1, 1), block=(32, 1, 1))
+
+
+def test_parts_of_containers_are_compared_and_passed(engine: Engine) -> None:
+    def arguments(first: int, alpha: float, rows: int, rest: object = None) -> tuple[Any, ...]:
+        a, b, c, d = (DeviceArray(first + 0x1000 * n, 4, 32) for n in range(4))
+        return (
+            Matrices(cast(Any, a), cast(Any, b)),
+            Scaling(cast(Any, alpha), cast(Any, rows), 32, rest),
+            [c],
+            {"target": d},
+        )
+
+    made = cute.compile(of_parts, *arguments(0x1000, 1.0, 2))
+    made(*arguments(0x1000, 1.0, 2))
+    loads = engine.loads
+    made(*arguments(0x8000, 3.0, 1))
+    plain = arguments(0x8000, 3.0, 1)
+    made(plain[0], tuple(plain[1]), *plain[2:])  # the same numbers in a plain tuple
+    made(*arguments(0x9000, 5.0, 2))
+    assert engine.loads == loads + 2  # for the plain tuple alone
+    own = sorted((2.0, 3, 0xB000, 0x9000))
+    assert engine.launches() == [
+        (4, 0, sorted((1.0, 2, 0x1000, 0x3000))),
+        (4, 0, sorted((2.0, 3, 0x4000, 0x2000))),
+        *[(4, 0, sorted((3.0, 1, 0x8000, 0xA000))), (4, 0, own)] * 2,
+        (4, 0, sorted((5.0, 2, 0x9000, 0xB000))),
+        (4, 0, sorted((2.0, 3, 0xC000, 0xA000))),
+    ]
+    other = arguments(0x1000, 1.0, 2)
+    with pytest.raises(TilefoldError):
+        made(*other[:2], [], other[3])
+    with pytest.raises(TilefoldError, match="E3106"):
+        made(*arguments(0x1000, 1.0, 1 << 40))
+    assert not engine.launches()

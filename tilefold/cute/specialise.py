@@ -58,7 +58,7 @@ def register_jit_arg_adapter(*types: type) -> Callable[[AdapterT], AdapterT]:
     return register
 
 
-def _adapted(value: Any) -> Any:
+def adapted(value: Any) -> Any:
     """The argument, or its adapter where its class has one."""
     known = _adapters()
     adapter = next((known[kind] for kind in type(value).__mro__ if kind in known), None) if known else None
@@ -97,14 +97,14 @@ class BoundArguments:
             raise argument_error(name, "is a memoryview", hint, ArgumentTypeError)
         if is_constexpr(annotation) or value is None or isinstance(value, str | DType):
             return self._constant(name, cast(object, value))
-        value = _adapted(value)
+        value = adapted(value)
         if hasattr(value, "__c_pointers__") and not isinstance(value, tuple) and not _holds_arguments(value):
             return self._foreign(name, value)
         if isinstance(value, tuple | list):
             kind: Any = type(cast("object", value))
             given = cast("Sequence[object]", value)
             self.key.append((kind, len(given)))  # before its elements, as for all containers
-            kinds = [annotation for _, annotation in _fields(kind)] if hasattr(kind, "_make") else [None] * len(given)
+            kinds = [annotation for _, annotation in fields_of(kind)] if hasattr(kind, "_make") else [None] * len(given)
             parts = [self.add(f"{name}{i}", part, kinds[i]) for i, part in enumerate(given)]
             if not isinstance(value, tuple):
                 return parts
@@ -162,7 +162,7 @@ class BoundArguments:
         made = copy.copy(value)
         kind = cast("type[object]", type(value))
         self.key.append(kind)
-        for attribute, annotation in _fields(kind):
+        for attribute, annotation in fields_of(kind):
             part = self.add(f"{name}_{attribute}", getattr(value, attribute), annotation)
             object.__setattr__(made, attribute, part)
         return made
@@ -188,7 +188,7 @@ class FieldConstants:
         kind: Any = type(cast("object", value))
         if not isinstance(value, tuple) or not hasattr(kind, "_make"):
             return None
-        parts = list(enumerate(zip(_fields(kind), cast("Sequence[object]", value), strict=True)))
+        parts = list(enumerate(zip(fields_of(kind), cast("Sequence[object]", value), strict=True)))
         constants = {place: part for place, ((_, annotation), part) in parts if is_constexpr(annotation)}
         found = {place: cls.of(part) for place, (_, part) in parts if place not in constants}
         within = {place: held for place, held in found.items() if held is not None}
@@ -225,7 +225,7 @@ def _check_kind(name: str, value: object, annotation: object) -> None:
 
 
 @lru_cache(maxsize=256)
-def _fields(kind: type[Any]) -> tuple[tuple[str, object], ...]:
+def fields_of(kind: type[Any]) -> tuple[tuple[str, object], ...]:
     """The fields of a dataclass or a NamedTuple with their annotations, evaluated where they can be."""
     try:
         hints = get_type_hints(kind, include_extras=True)

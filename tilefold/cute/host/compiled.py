@@ -155,7 +155,7 @@ class CompiledFunction:
             return None, self._run(dict(zip(signature.names, args, strict=True)))
 
         def write(rules: Rules, args: Args, block: object, call: PreparedCall) -> DirectLaunch | None:
-            return call.written(rules, args, block)
+            return call.written(rules, args, block, self._fields)
 
         return Launcher(Rules(signature.names, ranges=signature.ranges, exact=True), resolve, write)
 
