@@ -132,6 +132,25 @@ def test_a_marked_array_of_another_layout_is_passed_as_c_passes_it(folder: Path)
         few((from_dlpack(turned[:, :1]).mark_layout_dynamic(), matrix(3, 8)), 2.0, 3, CUstream(0))
 
 
+@cute.jit
+def scale_with_bias(
+    bias: cute.Tensor | None, a: cute.Tensor, alpha: cute.Float32, limit: cute.Int32 | None = None
+) -> None:
+    scale_kernel(a, alpha, 4).launch(grid=(a.shape[0], 1, 1), block=32)
+
+
+def test_none_is_passed_before_other_arguments(tmp_path: Path) -> None:
+    compiled = cute.compile(scale_without, None, from_dlpack(matrix(4, 8)), 1.0)
+    compiled.export_to_c(object_file_path=tmp_path / "x.o", function_name="scaled")
+    loaded, a, b = load_module(tmp_path / "x.o")["scaled"], matrix(4, 8), matrix(4, 8)
+    loaded(None, a, 2.0)
+    loaded(None, b, 2.0, None)
+    assert np.array_equal(a, 2 * matrix(4, 8))
+    assert np.array_equal(a, b)
+    with pytest.raises(TypeError, match="missing a required argument: 'alpha'"):
+        loaded(None, a)
+
+
 def test_files_without_functions(folder: Path, tmp_path: Path) -> None:
     data = (folder / "few.o").read_bytes()
     at = data.index(b'"version": ')

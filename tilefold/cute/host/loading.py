@@ -68,6 +68,9 @@ class LoadedModule:
             raise UnknownNameError(Code.BUILD_NAME, message, f"it has {', '.join(self._functions)}")
         return self._functions[name]
 
+    def __getitem__(self, name: str) -> CompiledFunction:
+        return getattr(self, name)
+
     def __dir__(self) -> list[str]:
         return sorted(self._functions)
 
@@ -199,20 +202,23 @@ def _function(path: str, record: FunctionRecord) -> LoadedFunction:
 
 
 def _signature(record: FunctionRecord, slots: Mapping[str, object]) -> Signature:
-    """The parameters of the function: numbers have their types, and None is the default where it was given."""
+    """The parameters of the function: numbers have their types. Where None was given, None may be passed; it is the
+    default of the last parameters.
+    """
 
     def function(*_: object, **__: object) -> None:
         """Stands for the function, which is not there."""
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    needed = [place for place, name in enumerate(record.parameters) if name not in record.optional]
     parameters = [
         inspect.Parameter(
             name,
             kind,
             annotation=DTYPES[record.dtypes[name]] if name in record.dtypes else inspect.Parameter.empty,
-            default=None if name in record.optional else inspect.Parameter.empty,
+            default=None if place > max(needed, default=-1) else inspect.Parameter.empty,
         )
-        for name in record.parameters
+        for place, name in enumerate(record.parameters)
     ]
     function.__name__ = function.__qualname__ = record.name
     function.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportFunctionMemberAccess]

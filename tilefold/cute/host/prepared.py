@@ -111,10 +111,12 @@ class _Arguments:
             return True
         if isinstance(seen, Tensor | Pointer | Value):
             return self._value(number, value, seen.tensor.ssa if isinstance(seen, Pointer) else seen.ssa)
-        if hasattr(value, "__new_from_mlir_values__") or adapted(value) is not value:
-            return False  # an object of another library, which says what is in it
+        if adapted(value) is not value or (hasattr(value, "__c_pointers__") and not isinstance(value, tuple)):
+            return False  # an object of another library, which says where its values lie
         condition, parts = self._parts(value, seen, held)
         if not condition:
+            if hasattr(value, "__new_from_mlir_values__"):
+                return False
             self.text.constant(number, value)
             return True
         numbered = [(self.text.part(part.limits), part) for part in parts]
