@@ -274,22 +274,24 @@ class CompiledFunction:
 
     def export_to_c(
         self,
-        file_path: str | Path,
+        file_path: str | Path = "",
         file_name: str | None = None,
         function_prefix: str | None = None,
         *,
+        object_file_path: str | Path | None = None,
         function_name: str | None = None,
     ) -> None:
         """Writes the function for programs in C (docs/runtime.md): FILE_NAME.o and FILE_NAME.h in the folder
         `file_path`, with names that begin with `function_prefix`, by default the file's. Without `file_name`,
-        `file_path` is the object file. `function_name` is another word for the prefix.
+        `file_path` is the object file. `function_name` is another word for the prefix, and `object_file_path` for the
+        object file.
 
         Its kernels are machine code for the target of the options or the current GPU, and without one PTX. With the
         option `enable_tvm_ffi` the object file also has the function of TVM FFI, which takes a C compiler.
         TilefoldError (E0213) for a function that C cannot call, E4002 where the files cannot be written.
         """
         try:
-            path = Path(file_path) if file_name is None else Path(file_path, f"{file_name}.o")
+            path = Path(object_file_path or (file_path if file_name is None else Path(file_path, f"{file_name}.o")))
             name = function_prefix or function_name or path.stem
             variant = next((variant for variants in self._variants.values() for variant in variants), None)
             if variant is None or self._forms is None:

@@ -68,8 +68,7 @@ class LoadedModule:
             raise UnknownNameError(Code.BUILD_NAME, message, f"it has {', '.join(self._functions)}")
         return self._functions[name]
 
-    def __getitem__(self, name: str) -> CompiledFunction:
-        return getattr(self, name)
+    __getitem__ = __getattr__
 
     def __dir__(self) -> list[str]:
         return sorted(self._functions)
