@@ -10,7 +10,7 @@ call. bf16 and N(0,1) data, the same tensors in turns.
 # pyright: reportUnknownVariableType=false
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from statistics import median
 from time import perf_counter
@@ -67,6 +67,7 @@ def attention_cases(multiprocessors: int) -> list[Case]:
     ]
 
 
+@cache
 def _library(name: str) -> Any:
     """A module of a library whose kernels are compiled by tilefold."""
     install()
@@ -166,7 +167,7 @@ def _attention(bench: Bench, problem: tuple[int, ...]) -> list[Figure]:
     torch, causal = bench.torch, bool(problem[6])
     q, k, v, work = heads_of(bench, problem)
     runs: dict[str, Run] = {"tilefold": lambda: _flash(q, k, v, causal=causal)}
-    runs |= {f"torch's {name}": run for name, run in peers_of(bench, problem, q, k, v).items()}
+    runs |= peers_of(bench, problem, q, k, v)
     runs["tilefold's own kernel"] = lambda: kernels.attention(q, k, v, causal=causal)
     exact, shared = exact_heads(torch, problem, q, k, v), problem[3] // problem[4]
     errors = {key: relative(torch, run()[0, :, :shared].transpose(0, 1), exact) for key, run in runs.items()}
@@ -181,7 +182,7 @@ def _gradient(bench: Bench, problem: tuple[int, ...]) -> list[Figure]:
     inputs = [x.requires_grad_() for x in (q, k, v)]
     do, title = torch.randn_like(q), f"FlashAttention's gradient {title_of(problem)}"
     forward: dict[str, Run] = {"tilefold": lambda: _flash(q, k, v, causal=causal)}
-    forward |= {f"torch's {name}": run for name, run in peers_of(bench, problem, q, k, v).items()}
+    forward |= peers_of(bench, problem, q, k, v)
     forward["tilefold's own kernel"] = lambda: kernels.attention(q, k, v, causal=causal)
     results = {name: run() for name, run in forward.items()}
     runs: dict[str, Run] = {
@@ -203,9 +204,9 @@ def _host(bench: Bench, calls: Mapping[str, tuple[Run, Run]]) -> list[Figure]:
             run()
         rounds = [tuple(_time(bench.torch, run) for run in runs) for _ in range(ROUNDS)]
         mine, theirs = (tuple(column) for column in zip(*rounds, strict=True))
-        peer = Figure(f"host, torch's {name}", median(theirs), "us", samples=theirs)
+        peer = Figure(f"host, {name}, torch", median(theirs), "us", samples=theirs)
         share = median(mine) / peer.value
-        own = Figure(f"host, {name}", median(mine), "us", peer.name, share, HOST, at_most=True, samples=mine)
+        own = Figure(f"host, {name}, tilefold", median(mine), "us", peer.name, share, HOST, at_most=True, samples=mine)
         figures += [peer, own]
     return figures
 

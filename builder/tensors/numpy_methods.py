@@ -32,6 +32,10 @@ class Reinterpreted:
         words = type(held)(made, element)
         return self.__class__(Expression(wrap(words.shape), element, tensor=words, borrowed=True))
 
+    def to_elements(self: Any) -> tuple[Operand, ...]:
+        """The elements one by one, counted colexicographically."""
+        return tuple(self[place] for place in range(self.size))
+
     @property
     def type(self: Any) -> "VectorType[Attribute]":
         """The type in the IR: a vector of all elements."""
