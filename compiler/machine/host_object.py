@@ -53,12 +53,19 @@ def make_object(kernel: str, symbol: str, data: bytes) -> bytes:
 
     TilefoldError (E0213) for a kernel that does more than to compute numbers.
     """
+    escaped = "".join(f"\\{byte:02x}" for byte in data)
+    return _compile(f'{as_host_function(kernel)}\n@{symbol} = constant [{len(data)} x i8] c"{escaped}", align 64\n')
+
+
+def as_host_function(kernel: str) -> str:
+    """The LLVM IR of a kernel as that of a function for any machine.
+
+    TilefoldError (E0213) for a kernel that does more than to compute numbers.
+    """
     if (instruction := _OF_A_GPU.search(kernel)) is not None:
         problem = f"host processors do not support {instruction[0]}"
         raise TilefoldError(Code.BAD_ARGUMENT, problem, "compute this number in the kernel")
-    text = _TARGET.sub("", kernel).replace("define ptx_kernel ", "define ").replace(" addrspace(1)", "")
-    escaped = "".join(f"\\{byte:02x}" for byte in data)
-    return _compile(f'{text}\n@{symbol} = constant [{len(data)} x i8] c"{escaped}", align 64\n')
+    return _TARGET.sub("", kernel).replace("define ptx_kernel ", "define ").replace(" addrspace(1)", "")
 
 
 @holding_signals

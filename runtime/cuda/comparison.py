@@ -5,8 +5,9 @@ is passed of them.
 Everything that the kernel's type depends on is compared; see `tilefold.cute.specialise`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ...base.parameters import POINTER, ParameterKind, Scalar
@@ -14,6 +15,11 @@ from ..arrays.array import HOST, Array, array_of, choose_reader, is_array, is_nu
 from ..arrays.constants import constant_key, is_exact
 from ..arrays.signature import ALIGN, ArraySpec, Dynamic, Marked, fit_conditions, infer_array_spec
 from ..arrays.torch_guards import tensor_check
+
+Conditions = Callable[[Sequence[str], Sequence[str]], Sequence[str]]
+"""Conditions in Python on the extents and the strides of an array, by their names."""
+Form = tuple[ArraySpec, Conditions]
+"""The arrays of a type: those that have its integers, and fulfil the conditions on the others."""
 
 _WRAPPED = ("__tilefold_array__", "__tilefold_pointer__")
 """The attribute in which objects that stand for an array have it, marked or not."""
@@ -53,15 +59,17 @@ class Number:
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """An array among the arguments: the number of its argument, the place of its address among the values, itself, and
-    the values that a launch reads.
+    the values that a launch reads. Its extents and strides may differ where there are `conditions` on them, which take
+    their names. `align` is the number of bytes that must divide its address, if not the address it has now tells.
     """
 
     number: int
     first: int
     given: Any
     array: Array
-    rule: Dynamic | None
     spec: ArraySpec
+    conditions: Conditions | None = None
+    align: int | None = None
 
     @property
     def extents(self) -> list[str]:
@@ -81,8 +89,8 @@ class Tensor:
     def alignment(self) -> str:
         """The condition that the address has the alignment of the type; none where it is `ALIGN`."""
         address = f"p{self.number}"
-        if self.rule is not None and self.rule.align is not None:
-            return f"not {address} % {self.rule.align}"
+        if self.align is not None:
+            return f"not {address} % {self.align}"
         mask, bits = self.aligned
         return f"{address} & {mask} == {bits}" if bits else ""
 
@@ -95,8 +103,8 @@ class Tensor:
 
 class Comparison:
     """The `lines` that read and compare arguments `a0`, `a1` and so on, the expressions of the `values` to pack, and
-    the `scope` with the names that they use. `arguments` are facts, by the numbers of the arguments that a native
-    launch can compare, too.
+    the `scope` with the names that they use; `last` are lines after these. `arguments` are facts, by the numbers of the
+    arguments that a native launch can compare, too.
     """
 
     def __init__(self, rules: Rules, block: Any) -> None:
@@ -109,6 +117,7 @@ class Comparison:
         self._conditions = ["block == BLOCK"]
         self._tensors: list[Tensor] = []
         self.arguments: dict[int, Exact | Number | Tensor] = {}
+        self.last: list[str] = []
 
     def part(self, limits: tuple[int, int] | None = None) -> int:
         """The number of a further argument, which is a part of another. `limits` are the least and the greatest integer
@@ -126,9 +135,9 @@ class Comparison:
         self._require(condition.format(argument))
         self._flush(*[f"a{part} = {read.format(argument)}" for part, read in reads.items()])
 
-    def add(self, number: int, value: object, kinds: Iterator[ParameterKind]) -> bool:
+    def add(self, number: int, value: object, kinds: Iterator[ParameterKind], form: Form | None = None) -> bool:
         """Whether an argument can be compared with its earlier value. Takes the next of `kinds` if a kernel's parameter
-        is this argument.
+        is this argument. An array may be any of a type `form` that fulfils its conditions.
         """
         argument, name = f"a{number}", self._names[number]
         if name in self.rules.constants or isinstance(value, str):
@@ -141,7 +150,7 @@ class Comparison:
         elif hasattr(value, "__tilefold_number__"):
             return self._typed_number(number, value, kinds)
         else:
-            return self._array(number, name, value, kinds)
+            return self._array(number, name, value, kinds, form)
         return True
 
     def _number(self, number: int, value: Any, kinds: Iterator[ParameterKind]) -> bool:
@@ -201,7 +210,7 @@ class Comparison:
         self._conditions += [tensor.alignment for tensor in self._tensors if tensor.alignment]
         if aligned := [f"p{tensor.number}" for tensor in self._tensors if not tensor.alignment]:
             self._conditions.append(f"not ({' | '.join(aligned)}) & {ALIGN - 1}")
-        self._flush()
+        self._flush(*self.last)
 
     def constant(self, number: int, value: Any) -> None:
         """Compares an argument with a value that is known while the kernel is built."""
@@ -216,7 +225,14 @@ class Comparison:
                 self.arguments[number] = Exact(value)
             self._require(f"constant_key({name!r}, {argument}) == {self.name(key)}")
 
-    def _array(self, number: int, name: str, value: Any, kinds: Iterator[ParameterKind]) -> bool:
+    def _array(
+        self,
+        number: int,
+        name: str,
+        value: Any,
+        kinds: Iterator[ParameterKind],
+        form: Form | None,
+    ) -> bool:
         given, rule = value, self.rules.dynamic.get(name)
         while True:
             if isinstance(value, Marked):
@@ -238,9 +254,14 @@ class Comparison:
         array = array_of(name, value)
         if array.device is HOST and not is_torch(value):
             return False
-        tensor = Tensor(number, len(self.values), value, array, rule, infer_array_spec(name, array, rule))
+        spec, conditions, align = infer_array_spec(name, array, rule), None, None
+        if form is not None:
+            (spec, conditions), align = form, form[0].align
+        elif rule is not None:
+            conditions, align = partial(fit_conditions, spec, rule, array.itemsize), rule.align
+        tensor = Tensor(number, len(self.values), value, array, spec, conditions, align)
         self._tensors.append(tensor)
-        if value is given and is_torch(value) and rule is None and not (tensor.values[1:]):
+        if value is given and is_torch(value) and conditions is None and not (tensor.values[1:]):
             self.arguments[number] = tensor
         self.values += tensor.values
         return True
@@ -265,7 +286,7 @@ class Comparison:
         check = tensor_check(
             [tensor.given for tensor in distinct],
             [[n if isinstance(n, int) else None for n in tensor.spec.shape] for tensor in distinct],
-            [[None if tensor.rule else n for n in tensor.array.strides] for tensor in distinct],
+            [[n if tensor.conditions is None else None for n in tensor.array.strides] for tensor in distinct],
         )
         if check is not None:
             self._require(f"{self.name(check)}({', '.join(f'a{tensor.number}' for tensor in distinct)})")
@@ -282,7 +303,7 @@ class Comparison:
         self._require(f"{argument}.dtype == {self.name(given.dtype)}")
         self._require(f"{argument}.get_device() == {given.get_device()}")
         self._require(f"not {argument}.is_neg()")
-        if tensor.rule is None:
+        if tensor.conditions is None:
             self._require(
                 f"{argument}.shape == {tuple(tensor.array.shape)} and {argument}.stride() == {tensor.array.strides}"
             )
@@ -298,15 +319,15 @@ class Comparison:
             self._flush(f"x{number} = {self.name(choose_reader(tensor.given))}(a{number})")
             lines, shape, strides = [f"p{number} = x{number}.address"], f"x{number}.shape", f"x{number}.strides"
             self._require(f"x{number}.dtype == {array.dtype!r} and x{number}.device == {array.device!r}")
-            if tensor.rule is None:
+            if tensor.conditions is None:
                 self._require(f"{shape} == {array.shape} and {strides} == {array.strides}")
         self.lines += lines
-        if tensor.rule is not None:
+        if tensor.conditions is not None:
             if array.shape:
                 self.lines += [f"{', '.join(tensor.extents)}, = {shape}", f"{', '.join(tensor.strides)}, = {strides}"]
             else:
                 self._require(f"not {shape}")
-            self._conditions += fit_conditions(tensor.spec, tensor.rule, array.itemsize, tensor.extents, tensor.strides)
+            self._conditions += tensor.conditions(tensor.extents, tensor.strides)
 
     def _require(self, condition: str) -> None:
         self._conditions.append(condition)

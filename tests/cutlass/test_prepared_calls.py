@@ -17,7 +17,7 @@ from tests.runtime.fakes import FakeDriver, FakeLibrary
 from tests.work import calls
 from tilefold import cute
 from tilefold.cute.host.compiled import CompiledFunction
-from tilefold.cute.runtime import from_dlpack, make_ptr
+from tilefold.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_tensor, make_ptr
 
 
 class DeviceArray:
@@ -237,3 +237,46 @@ def test_parts_of_containers_are_compared_and_passed(engine: Engine) -> None:
     with pytest.raises(TilefoldError, match="E3106"):
         made(*arguments(0x1000, 1.0, 1 << 40))
     assert not engine.launches()
+
+
+@cute.jit
+def of_any_shape(A: cute.Tensor, B: cute.Tensor, n: cute.Int32, alpha: cute.Float32) -> None:
+    if n > 100:
+        n = n - 100
+    rows = cute.ceil_div(A.shape[0], n)
+    scale(A, B, alpha * 0.5, rows + 1).launch(grid=(rows, 1, 1), block=(32, 1, 1))
+
+
+def test_calls_of_many_shapes_are_prepared_once_for_all(engine: Engine) -> None:
+    rows = cute.sym_int()
+    made = cute.compile(
+        of_any_shape,
+        make_fake_compact_tensor(cute.Float32, (rows, 32), stride_order=(1, 0)),
+        make_fake_tensor(cute.Float32, (rows, 32), (cute.sym_int(divisibility=4), 1)),
+        3,
+        1.0,
+    )
+
+    def call(rows: int, n: int, alpha: float, first: int = 0x1000, others: int | None = None) -> None:
+        made(DeviceArray(first, rows, 32), DeviceArray(2 * first, others or rows, 32), n, alpha)
+
+    def expected(rows: int, n: int, alpha: float, first: int = 0x1000) -> tuple[int, int, list[float]]:
+        grid = -(-rows // n)
+        return grid, 0, sorted([alpha * 0.5, grid + 1, first, 2 * first, rows, rows, 32])
+
+    for rows in range(4, 16):
+        call(rows, 3, 2.0)
+    assert engine.launches() == [expected(rows, 3, 2.0) for rows in range(4, 16)]
+    loads = engine.loads
+    assert loads < 12
+    for rows in range(20, 60):
+        call(rows, rows % 7 + 1, rows / 4, 0x1000 * rows)
+    assert engine.launches() == [expected(rows, rows % 7 + 1, rows / 4, 0x1000 * rows) for rows in range(20, 60)]
+    assert engine.loads == loads
+    assert calls(lambda: call(61, 5, 1.0)) < 200  # a call that is not prepared makes thousands
+    engine.launches()
+    call(61, 104, 1.0)  # compiled for numbers up to 100
+    assert engine.launches() == [expected(61, 4, 1.0)]
+    assert engine.loads == loads + 1
+    with pytest.raises(TilefoldError, match="extent 0 62, but extent 0 of argument 'A' is 61"):
+        call(61, 5, 1.0, others=62)

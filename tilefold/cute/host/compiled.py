@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiled host functions: for arguments of certain types, and without executing the function again."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from ..jit import JitFunction
 from ..parameters import OuterNames, Signature
 from ..specialise import FieldConstants
 from ..torch_compile import skip_frames, untraced
+from .any_shapes import written_for_any
 from .arguments import WORKSPACE, HostArguments, check_symbols
 from .launching import HostLaunch
 from .options import CompileOptions
@@ -33,6 +35,8 @@ from .prepared import PreparedCall, PreparedStep
 from .tracing import ElementsError, HostTrace, NoNumberError, values_of
 
 T = TypeVar("T")
+_SHAPES = 8
+"""The shapes for which calls are prepared one by one, before they are prepared for any."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +81,10 @@ class Variant:
                 values.execute(step)
                 prepared.append(None)
         ready = [step for step in prepared if step is not None]
-        return PreparedCall(bound, self.slots, ready, self._fixed) if len(ready) == len(prepared) else None
+        return PreparedCall(bound, self, ready) if len(ready) == len(prepared) else None
 
     @property
-    def _fixed(self) -> frozenset[SSAValue]:
+    def fixed(self) -> frozenset[SSAValue]:
         """The values on which grids, other values or the choice of this variant depend."""
         grids = [n for step in self.steps if isinstance(step, HostLaunch) for n in step.grid if isinstance(n, SSAValue)]
         return frozenset([*grids, *self.guards, *(ssa for ssa in self.slots.values() if ssa.uses)])
@@ -154,7 +158,15 @@ class CompiledFunction:
         def resolve(args: Args, *_: object) -> tuple[None, PreparedCall | None]:
             return None, self._run(dict(zip(signature.names, args, strict=True)))
 
+        written = Counter[int]()  # the launches for certain shapes, by their variants
+
         def write(rules: Rules, args: Args, block: object, call: PreparedCall) -> DirectLaunch | None:
+            written[id(call.variant)] += 1
+            if written[id(call.variant)] > _SHAPES:
+                made = written_for_any(call, rules, args, block, self._fields, self._symbols)
+                if made is not None:
+                    return made
+                written[id(call.variant)] = -_SHAPES * _SHAPES  # it takes long, so it is not tried with each shape
             return call.written(rules, args, block, self._fields)
 
         return Launcher(Rules(signature.names, ranges=signature.ranges, exact=True), resolve, write)

@@ -5,31 +5,17 @@ function computes of its arguments are a program in them: a kernel of one thread
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, cast
+from typing import NoReturn, Protocol, cast
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, IndexType, IntAttr, IntegerType, ModuleOp, StringAttr, i1, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from tilefold.base.errors import Code, TilefoldError
-from tilefold.base.spaces import GMEM
 from tilefold.base.target import Target
-from tilefold.builder.scalars.casts import integer_attribute
 from tilefold.builder.scalars.values import Value
 from tilefold.builder.tensors.tensors import Tensor
-from tilefold.builder.trace import MODULE
-from tilefold.compiler.frontend.program import print_program
-from tilefold.compiler.frontend.source import Source
-from tilefold.dialects.cute import CoordAttr, LayoutAttr
-from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
-from tilefold.dialects.kernel import LaunchBounds
-from tilefold.dialects.ptx import SpaceAttr
-from tilefold.dialects.tile import ReturnOp, StoreOp, TensorType, TileKernelOp
-from tilefold.driver.lowering import load
+from tilefold.dialects.tile import TensorType
 from tilefold.driver.output import write_files
-from tilefold.layout.algebra.core import Layout
 from tilefold.runtime.compiled.artifact import Build
 from tilefold.runtime.options import Cluster, Cooperative, LaunchEvent, ProgrammaticStreamSerialization
 from tilefold.tools.export.function_header import function_header
@@ -37,92 +23,10 @@ from tilefold.tools.export.function_record import FunctionRecord, LaunchRecord
 
 from ..compiled_kernel import CompiledKernel
 from .launching import HostLaunch
+from .numbers import HostProgram, stored_number
 from .streams import StreamSlot
 
-
-@dataclass
-class HostProgram:
-    """The requested numbers of the host function `name`, whose arguments are `slots`; its `constants` are
-    known.
-    """
-
-    name: str
-    slots: Mapping[str, SSAValue]
-    constants: Mapping[SSAValue, int | float | bool]
-    values: list[SSAValue | int] = field(default_factory=lambda: [])
-
-    def place_of(self, value: SSAValue | int) -> int:
-        """The place of a number among those that the program stores."""
-        if value not in self.values:
-            self.values.append(value)
-        return self.values.index(value)
-
-    def text(self) -> str:
-        """The program. Its kernel, NAME_values, stores 64 bits for each number into its last argument."""
-        stored = TensorType(i64, SpaceAttr(GMEM), IntAttr(16), LayoutAttr(Layout(len(self.values), 1)))
-        block = Block(arg_types=[*(ssa.type for ssa in self.slots.values()), stored])
-        known: dict[SSAValue, SSAValue] = dict(zip(self.slots.values(), block.args, strict=False))
-        known |= {ssa: _constant(block, number, ssa.type) for ssa, number in self.constants.items()}
-        for op in self._needed():
-            copy = op.clone(known)
-            block.add_op(copy)
-            known |= zip(op.results, copy.results, strict=True)
-        for place, value in enumerate(self.values):
-            number = _constant(block, value, i64) if isinstance(value, int) else _as_i64(block, known[value])
-            place_of = {"coord": CoordAttr((place,))}
-            block.add_op(StoreOp.build(operands=[number, block.args[-1], []], properties=place_of))
-        block.add_op(ReturnOp())
-        last = "values"
-        while last in self.slots:
-            last += "_"
-        kernel = TileKernelOp(f"{self.name}_values", [*self.slots, last], LaunchBounds((1, 1, 1)), Region(block))
-        module = GpuModuleOp.create(properties={"sym_name": StringAttr(MODULE)}, regions=[Region(Block([kernel]))])
-        return print_program(ModuleOp([module]), header=True)
-
-    def _needed(self) -> Iterator[Operation]:
-        """The operations of the host that compute the numbers, each after those that it needs."""
-        pending = [value.owner for value in reversed(self.values) if isinstance(value, SSAValue)]
-        done = set[Operation]()
-        while pending:
-            op = pending[-1]
-            more = [x.owner for x in op.operands if x.owner not in done] if isinstance(op, Operation) else []
-            more = [owner for owner in more if isinstance(owner, Operation)]
-            if isinstance(op, Operation) and op not in done and more:
-                pending += more
-                continue
-            pending.pop()
-            if isinstance(op, Operation) and op not in done:
-                done.add(op)
-                yield op
-
-
-def _constant(block: Block, number: float, type: Attribute) -> SSAValue:
-    is_float = isinstance(type, AnyFloat)
-    op = arith.ConstantOp(FloatAttr(number, type) if is_float else integer_attribute(int(number), type))
-    block.add_op(op)
-    return op.result
-
-
-def _as_i64(block: Block, value: SSAValue) -> SSAValue:
-    """A number in the lowest of 64 bits: an integer with its sign, a float by its bits."""
-
-    def add(op: Any) -> SSAValue:
-        block.add_op(op)
-        return op.results[0]
-
-    if isinstance(value.type, IndexType):
-        return add(arith.IndexCastOp(value, i64))
-    if isinstance(value.type, AnyFloat):
-        value = add(arith.BitcastOp(value, IntegerType(value.type.bitwidth)))
-        return value if value.type == i64 else add(arith.ExtUIOp(value, i64))
-    if value.type == i1:
-        return add(arith.ExtUIOp(value, i64))
-    return value if value.type == i64 else add(arith.ExtSIOp(value, i64))
-
-
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_ANY = Target("sm_80")
-"""The target for the text of a kernel that runs on the host."""
 
 
 class Recorded(Protocol):
@@ -186,7 +90,7 @@ def write_function(
     data, codes = record.to_bytes()
     from tilefold.compiler.machine.host_object import make_object
 
-    made = make_object(load(Source(name, text, text)).llvm(_ANY, lines=False), f"{name}_data", data)
+    made = make_object(host.llvm(), f"{name}_data", data)
     types: dict[str, Attribute | None] = {
         leaf.name if isinstance(leaf, StreamSlot) else slots[leaf.ssa]: (
             None if isinstance(leaf, StreamSlot) else leaf.ssa.type
@@ -251,12 +155,13 @@ def _build(kernel: CompiledKernel, arch: str | None) -> Build:
 
 
 def _integer(name: str, type: Attribute, number: float) -> int:
-    """The 64 bits of an integer on which a function depends, as a number with a sign."""
-    if not isinstance(type, IntegerType | IndexType):
+    """The number that the program stores for an integer on which a function depends."""
+    stored = stored_number(type, number)
+    return (
         _refuse(name, "depends on the number of a float", "decide with integers, or in the kernel")
-    bits = type.bitwidth if isinstance(type, IntegerType) else 64
-    low = int(number) & ((1 << bits) - 1)
-    return low - (1 << bits) if bits > 1 and low >> (bits - 1) else low
+        if stored is None
+        else stored
+    )
 
 
 def _refuse(name: str, problem: str, hint: str) -> NoReturn:

@@ -91,7 +91,7 @@ class HostLaunch:
         from .prepared import PreparedStep
 
         result, prepared = run(self.built, given, grid, request, self.options)
-        return result, prepared and PreparedStep(prepared, given, self.values, grid, self.request)
+        return result, prepared and PreparedStep(prepared, given, self, grid)
 
 
 def memory_of_pointers(trace: HostTrace) -> dict[str, ArrayRecord]:
