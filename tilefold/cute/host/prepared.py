@@ -5,7 +5,7 @@ import dataclasses
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from xdsl.ir import SSAValue
 
@@ -20,12 +20,10 @@ from tilefold.runtime.cuda.direct import Args, DirectLaunch, Step, written
 from tilefold.runtime.cuda.packed_arguments import PackedArguments
 from tilefold.runtime.cuda.prepared import Prepared
 
+from ..launch import LaunchRequest
 from ..specialise import BoundArguments, FieldConstants, adapted, fields_of
 from .arguments import HostArguments
 from .streams import StreamSlot
-
-if TYPE_CHECKING:
-    from .launching import HostLaunch
 
 
 class Recorded(Protocol):
@@ -44,13 +42,26 @@ class Recorded(Protocol):
     def fixed(self) -> frozenset[SSAValue]: ...
 
 
+class RecordedLaunch(Protocol):
+    """A launch of such a function: see `HostLaunch`."""
+
+    @property
+    def values(self) -> Mapping[str, SSAValue]: ...
+
+    @property
+    def grid(self) -> tuple[int | SSAValue, ...]: ...
+
+    @property
+    def request(self) -> LaunchRequest: ...
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedStep:
     """A launch that a call has made, with the values of the kernel's parameters and the grid."""
 
     prepared: Prepared
     given: BoundArguments
-    launch: "HostLaunch"
+    launch: RecordedLaunch
     grid: tuple[int, ...]
 
 
