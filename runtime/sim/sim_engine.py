@@ -81,9 +81,10 @@ class SimEngine:
     of operations that do not end a launch. Products of matrix instructions are summed as the tensor cores of
     `tensor_cores` do, if it is known and the options say so. Kernels that make pointers of numbers reach the host
     memory that `memory` returns, by its addresses. With `any_fault`, the first fault of warps in step ends a launch by
-    an OutOfStepError, and is not looked for again for its report. `loads` is an unusual way of atomic loads. Results
-    have the accessed bytes with `keeps_accesses`. `stream` is the one that the launch is in, `multicasts` memory of
-    several devices, and `display` where a long launch shows its `progress`.
+    an OutOfStepError, and is not looked for again for its report. `loads` is an unusual way of atomic loads, and
+    `rehearsals` those in which a launch runs, too, before it has results. These have the accessed bytes with
+    `keeps_accesses`. `stream` is the one that the launch is in, `multicasts` memory of several devices, and `display`
+    where a long launch shows its `progress`.
     """
 
     options: SimOptions = field(default_factory=SimOptions)
@@ -100,6 +101,7 @@ class SimEngine:
     memory: Callable[[], Sequence[NDArray[np.uint8]]] = tuple
     any_fault: bool = False
     loads: Loads | None = None
+    rehearsals: Sequence[Loads] = ()
     keeps_accesses: bool = False
     stream: Stream | None = None
     multicasts: Sequence[Multicast] = ()
@@ -169,6 +171,9 @@ class SimEngine:
                 engine._explain(fault, grids)
                 raise
             emit("".join(texts)[length:])
+        for loads in self.rehearsals:
+            with suppress(UndefinedReadError):  # which only the usual run follows
+                replace(engine, loads=loads, progress=None)._run_once(grids, discard)
         for binding in run.bindings:
             run.spaces.global_.arena.read_back(binding.offset, binding.argument.storage)
         seconds = time.perf_counter() - began

@@ -28,15 +28,18 @@ ALIGN = 256
 """The alignment of symmetric memory in bytes, that of an allocation on a GPU."""
 
 
-def run_on_devices(count: int, program: Callable[[int], T]) -> list[T]:
+def run_on_devices(count: int, program: Callable[[int], T], *, check: bool = False) -> list[T]:
     """The results of `program(rank)` on each of some simulated devices, by rank. Raises the first error, and
     LaunchError (E3105) where the devices wait for each other in vain.
+
+    With `check`, launches also run with other values that atomic loads may find, such as outdated ones (PTX ISA, Memory
+    Consistency Model). That finds races which the values of flags hide by chance. It takes several times as long.
     """
     devices = devices_of_process()
     before = devices.world
     if before is not None and not before.is_alone:
         raise TilefoldError(Code.BAD_ARGUMENT, "devices run in devices", "call it outside the programs of devices")
-    devices.world = World(count)
+    devices.world = World(count, check)
     try:
         return devices.world.run(program)
     finally:

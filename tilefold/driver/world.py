@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.runtime.engine import Argument, Launch, LaunchConfig, RunResult
 from tilefold.runtime.errors import LaunchError
+from tilefold.runtime.sim.launch import Loads
 
 if TYPE_CHECKING:
     from tilefold.runtime.arrays.host_tensors import Multicast
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from tilefold.runtime.sim.sim_engine import SimEngine
 
 T = TypeVar("T")
+_OUTDATED = 5
+"""The choices of outdated values that rehearsals try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,12 @@ class Work:
 
 @dataclass(eq=False)
 class World:
-    """The devices, `count` of them, and the `multicasts` of their memory."""
+    """The devices, `count` of them, and the `multicasts` of their memory. With `rehearses`, launches also run with
+    other values of atomic loads before they have results.
+    """
 
     count: int
+    rehearses: bool = False
     multicasts: "list[Multicast]" = field(default_factory=lambda: [])
     symmetric: dict[int, list[Any]] = field(default_factory=dict[int, list[Any]])
     """The arrays of all devices that were allocated together, by the address of each."""
@@ -295,6 +301,9 @@ class World:
             engine = replace(engine, texts=meanings, stream=None)
         if texts is not None:
             engine = replace(engine, sink=texts.append)
+        if self.rehearses:
+            outdated = (Loads(seed=seed) for seed in range(_OUTDATED))
+            engine = replace(engine, rehearsals=(*outdated, Loads(hurry=1)))
         return engine.launch_together([each.launch for each in given], self.multicasts)
 
     def _fail(self, stuck: "_Stuck") -> None:
