@@ -123,13 +123,13 @@ class Code(StrEnum):
 
     EMIT_UNSUPPORTED = ("E2201", "an operation or type has no translation to PTX")
     EMIT_NAME = ("E2202", "PTX does not allow this name for a kernel")
-    LLVM_REFUSED = ("E2203", "LLVM refused tilefold's output; this is a bug of tilefold")
+    LLVM_REFUSED = ("E2203", "LLVM rejected tilefold's output; this is a bug of tilefold")
     LLVM_CRASHED = ("E2204", "the process that ran LLVM ended abnormally")
     LLVM_TIMEOUT = ("E2205", "compilation took too long")
     LLVM_EFFORT = ("E2206", "a kernel is too large for LLVM")
     WARPGROUP = ("E2210", "a warpgroup cannot execute an instruction as a whole")
 
-    ASSEMBLE_REFUSED = ("E2301", "the assembler refused the PTX")
+    ASSEMBLE_REFUSED = ("E2301", "the assembler rejected the PTX")
     ASSEMBLE_UNAVAILABLE = ("E2302", "the assembler is not installed")
     FOREIGN_REFUSED = ("E2304", "a kernel in CUDA C++ or Triton does not compile")
     FOREIGN_UNAVAILABLE = ("E2305", "the compiler of CUDA C++ or Triton is not installed")

@@ -368,6 +368,6 @@ class _Kernel:
             case Allocation.COMPILER:
                 pointer = emitter.value(LocalAllocOp(type.bytes, type.align.data))
             case Allocation.PARAMETER | Allocation.RUN_TIME | Allocation.MAPPED | Allocation.CONSTANT:
-                raise AssertionError("the verifier refuses it")
+                raise AssertionError("the verifier rejects it")
         pointer.name_hint = op.result.name_hint
         return Address(pointer, start_offset(emitter, type))

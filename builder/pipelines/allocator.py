@@ -111,7 +111,7 @@ def get_dyn_smem(element_type: object, alignment: int | None = None) -> Pointer:
     `make_smem_tensor` and `alloc_smem`.
 
     A kernel is built for the launch's `smem` as it is for the block. In CuTe, `SmemAllocator` begins there too, so a
-    kernel that has both is refused. Raises TilefoldError (E5002) for this, for an alignment that is not a power of two
+    kernel that has both is rejected. Raises TilefoldError (E5002) for this, for an alignment that is not a power of two
     up to 1024, and where the launch gives less than one element; E2103 where it gives more than a block has.
     """
     element, bytes = as_dtype(element_type), current().smem or 0

@@ -98,7 +98,7 @@ def refusal(target: Target, log: str, hint: str = "") -> AssembleError:
     """The error for PTX that an assembler refuses, from its log."""
     first = next((line for line in log.splitlines() if "error" in line or "fatal" in line), "it gives no reason")
     hint = hint or "please report this, with the text that --emit=ptx prints"
-    return AssembleError(Code.ASSEMBLE_REFUSED, f"the assembler refused the PTX for {target}: {first}", hint, log)
+    return AssembleError(Code.ASSEMBLE_REFUSED, f"the assembler rejected the PTX for {target}: {first}", hint, log)
 
 
 def cubin_of(code: bytes, log: str) -> Cubin:
@@ -185,7 +185,7 @@ def inline_refusal(error: AssembleError, ptx: str, target: Target, texts: Sequen
         hint = "check that each text of `ptx.inline` closes the braces and comments that it opens"
         return AssembleError(Code.ASSEMBLE_REFUSED, error.message, hint, error.log)
     number = sum(_becomes(ops[0], text) for text in before)  # of several with this text
-    message = f"the assembler refused the text for {target}: {refused[2]}"
+    message = f"the assembler rejected the text for {target}: {refused[2]}"
     hint = "look up the instruction and the types of its registers in the PTX ISA"
     return LoweringError(Code.ASSEMBLE_REFUSED, message, ops[min(number, len(ops)) - 1], hint)
 

@@ -45,5 +45,5 @@ def disassemble(cubin: bytes, cuda_home: str = "", options: str = "-g -c") -> st
             raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"nvdisasm does not run: {error}") from error
     if process.returncode != 0:
         reason = process.stderr.strip().splitlines()[-1:] or ["it gives no reason"]
-        raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"nvdisasm refuses the machine code: {reason[0]}")
+        raise AssembleError(Code.ASSEMBLE_UNAVAILABLE, f"nvdisasm rejects the machine code: {reason[0]}")
     return process.stdout

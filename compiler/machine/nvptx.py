@@ -134,7 +134,7 @@ def _parse(llvm: Any, llvm_ir: str) -> Any:
         return llvm.parse_assembly(llvm_ir, llvm.create_context())
     except RuntimeError as error:
         cause = error.with_traceback(None)  # whose frames keep the context
-        raise LlvmError(Code.LLVM_REFUSED, f"LLVM refused the kernel's text: {error}", llvm_ir) from cause
+        raise LlvmError(Code.LLVM_REFUSED, f"LLVM rejected the kernel's text: {error}", llvm_ir) from cause
 
 
 def compile_llvm(llvm_ir: str, target: Target, timeout: float = TIMEOUT, *, keeps_undefined: bool = False) -> str:

@@ -126,7 +126,7 @@ def _refusal(log: str, file: str) -> TilefoldError:
     found = _ERROR.search(log)
     if found is None:
         lines = log.splitlines() or ["it gives no reason"]
-        return TilefoldError(Code.FOREIGN_REFUSED, f"NVRTC refused {file}: {lines[0]}")
+        return TilefoldError(Code.FOREIGN_REFUSED, f"NVRTC rejected {file}: {lines[0]}")
     text = f"{found['file']}:{found['line']}: NVRTC: {found['text']}"
     hint = "NVRTC compiles only device code: move main and launches to another file" if "<<<" in log else ""
     if "cannot open source file" in found["text"]:

@@ -53,7 +53,7 @@ class InlineOp(PtxOp):
 
     `$0` and so on stand for the registers of the results, then of the operands; `$$` for a dollar sign. Constraints are
     CUDA's, one for each register, `=` before those of results: h, r, l for 16, 32 and 64 bits, f and d for f32 and f64.
-    The text may read and write memory. The simulator executes the operations of its instructions; it refuses a text
+    The text may read and write memory. The simulator executes the operations of its instructions; it rejects a text
     with branches or with an instruction that is not supported, unless it has a function that computes the same.
     """
 

@@ -192,7 +192,7 @@ def _effect_of(operand: Operand) -> str:
         case OnArrivals(commit):
             return f"{text} until the mbarrier of {commit} tells"
         case InGroup() | AsChosen():
-            raise AssertionError("the record refuses it")
+            raise AssertionError("the record rejects it")
         case _ as other:
             assert_never(other)
 

@@ -78,7 +78,7 @@ class _RefusedError(Exception):
     """Accesses of `bits` bits are impossible: a keyword and the reason."""
 
     def __init__(self, bits: int, about: str, reason: str):
-        super().__init__(f"{bits} bits refused: {reason}")
+        super().__init__(f"{bits} bits rejected: {reason}")
         self.about = about
 
 

@@ -191,7 +191,7 @@ def test_passes_can_be_chosen(tmp_path: Path, capsys: Capture) -> None:
 def test_a_pass_that_refuses_the_program_is_named(tmp_path: Path, capsys: Capture) -> None:
     assert main(["bisect", write(tmp_path), "-p", "fold-layouts,check-stage{stage=instr}"]) == 1
     captured = capsys.readouterr()
-    assert captured.out.endswith("pass 'check-stage' refuses the program\n")
+    assert captured.out.endswith("pass 'check-stage' rejects the program\n")
     assert "error[E2006]" in captured.err
 
 

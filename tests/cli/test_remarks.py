@@ -170,7 +170,7 @@ def test_decisions_are_explained_at_their_lines() -> None:
 def test_what_kept_a_copy_from_being_wider_is_said() -> None:
     narrow = KERNEL.replace('gmem, align<16>, "(32,8):(8,1)"', 'gmem, align<8>, "(32,8):(8,1)"')
     line = next(text for number, op, text in _said(narrow) if (number, op) == (21, "tile.atom_call"))
-    assert line.startswith("64 bits: 2 elements at a time; 128 bits refused: ")
+    assert line.startswith("64 bits: 2 elements at a time; 128 bits rejected: ")
     assert "aligned to 8 bytes" in line
 
 

@@ -121,12 +121,12 @@ def test_loops_walk_both_layouts_in_step(layouts: tuple[LayoutLike, LayoutLike])
         (
             "((2,3)):((17,1))",
             "((3,2)):((1,4))",
-            "16 bits: 1 element at a time; 32 bits refused: 1 element is adjacent",
+            "16 bits: 1 element at a time; 32 bits rejected: 1 element is adjacent",
         ),
         (
             "(2,3,2):(3,1,6)",
             "(2,3,2):(3,1,6)",
-            "16 bits: 1 element at a time; 64 bits refused: the layouts do not divide",
+            "16 bits: 1 element at a time; 64 bits rejected: the layouts do not divide",
         ),
     ],
 )
@@ -232,7 +232,7 @@ def test_a_predicate_for_several_elements_keeps_an_access_wide() -> None:
     own = choose_vector(type, type, 128, Layout((8, 4), (1, 8)))
     assert own.bits == 16
     assert own.remark == (
-        "16 bits: 1 element at a time; 128 bits refused: 8 adjacent elements have different predicates"
+        "16 bits: 1 element at a time; 128 bits rejected: 8 adjacent elements have different predicates"
     )
 
 
@@ -242,12 +242,12 @@ def test_a_fragment_asks_nothing_of_the_other_side() -> None:
     fragment = TensorType(f16, SpaceAttr(RMEM), IntAttr(16), LayoutAttr(Layout((4, 4), (1, 4))))
     for sides, role in (((memory, fragment), "source"), ((fragment, memory), "destination")):
         choice = choose_vector(*sides, 128)
-        assert choice.remark == f"64 bits: 4 elements at a time; 128 bits refused: 4 elements are adjacent in {role}"
+        assert choice.remark == f"64 bits: 4 elements at a time; 128 bits rejected: 4 elements are adjacent in {role}"
 
 
 def test_both_reasons_are_given_where_they_differ() -> None:
     type = tensor(parse_layout("(2,4):(1,8)"), 16)
     assert choose_vector(type, type, 128, Layout((2, 4), (1, 2))).remark == (
-        "16 bits: 1 element at a time; 128 bits refused: 2 elements are adjacent in source and destination; "
-        "32 bits refused: 2 adjacent elements have different predicates"
+        "16 bits: 1 element at a time; 128 bits rejected: 2 elements are adjacent in source and destination; "
+        "32 bits rejected: 2 adjacent elements have different predicates"
     )

@@ -69,7 +69,7 @@ def test_bytes_stand_against_those_that_are_distinct() -> None:
 
 def test_narrow_accesses_have_their_reason() -> None:
     found = costs((EXAMPLES[0].parent / "hgemm.cute").read_text(), "hgemm.cute", tries=False)
-    assert "128 bits refused: 2 elements are adjacent" in "\n".join(n for line in found.lines for n in line.notes)
+    assert "128 bits rejected: 2 elements are adjacent" in "\n".join(n for line in found.lines for n in line.notes)
 
 
 @pytest.mark.parametrize("name", ["transpose", "sgemm", "ldmatrix", "copy_atoms", "attention"])

@@ -76,7 +76,7 @@ def test_without_nvdisasm_the_other_forms_are_shown(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_is_no_machine_code_is_refused() -> None:
-    with pytest.raises(AssembleError, match="nvdisasm refuses the machine code"):
+    with pytest.raises(AssembleError, match="nvdisasm rejects the machine code"):
         nvdisasm.disassemble(b"nonsense")
 
 

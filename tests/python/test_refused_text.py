@@ -34,7 +34,7 @@ def texts(out: Any, text: cute.Constexpr[str]):
 ])  # fmt: skip
 def test_refused_text_is_told_at_its_line(text: str, said: str, capsys: Any, tmp_path: Path) -> None:
     built = texts(np.zeros(32, np.int32), text).build(32)
-    with pytest.raises(TilefoldError, match=r"E2301.*the assembler refused the text for sm_90") as caught:
+    with pytest.raises(TilefoldError, match=r"E2301.*the assembler rejected the text for sm_90") as caught:
         built.report("sm_90")
     assert re.search(r"test_refused_text.py:\d+:9", str(caught.value))
     assert said in str(caught.value)

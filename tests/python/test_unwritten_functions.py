@@ -45,7 +45,7 @@ def test_text_that_the_simulator_knows(text: str, recwarn: pytest.WarningsRecord
 def test_text_that_the_simulator_does_not_know(of_last: bool) -> None:
     out = np.zeros(32, np.int32)
     built: Any = kernel(out, "@p xor.b32 $0, $1, $2;", exclusive).build(block=32)
-    with pytest.warns(RuntimeWarning, match=r"the simulator refuses this inline PTX \(E3201\)") as caught:
+    with pytest.warns(RuntimeWarning, match=r"the simulator rejects this inline PTX \(E3201\)") as caught:
         file = (kernel if of_last else built).to_cute()
     assert [(warning.filename, warning.lineno) for warning in caught] == [(__file__, _line())]
     call: Any = tilefold.load(file).kernel()(out)

@@ -73,7 +73,7 @@ def execute(args: argparse.Namespace) -> int:
         print(f"pass '{error.pass_name}' fails, or leaves an invalid program", flush=True)
         raise
     except RefusedError as error:
-        print(f"pass '{error.pass_name}' refuses the program", flush=True)
+        print(f"pass '{error.pass_name}' rejects the program", flush=True)
         raise
     return 0 if all(results) else 1
 

@@ -47,7 +47,7 @@ examples:
 
 The verdict is one of three, and the exit status tells it:
   0    clean: no faults, and the check saw everything
-  1    faults, or the program or its arguments are refused
+  1    faults, or the program or its arguments are rejected
   3    incomplete: no faults, but the check has gaps, which it names: operations that tilefold does not execute, a
        budget that ended, a grid that was cut, code that no input reached, assumptions
 """

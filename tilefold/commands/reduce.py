@@ -12,7 +12,7 @@ from tilefold.commands.options import add_file, add_target, parse_pairs, program
 from tilefold.driver.output import write_output
 
 _EPILOG = """\
-The command first runs the program like `tilefold bisect` and classifies the failure: a pass crashes or refuses it, the
+The command first runs the program like `tilefold bisect` and classifies the failure: a pass crashes or rejects it, the
 kernel has a fault, a pass changes its results, the PTX lacks an instruction, or a check fails. Then it removes parts of
 the program and reduces numbers, as long as the program fails in the same way: with the same pass, the same code of a
 fault, or the same check with no larger share of wrong elements.

@@ -17,7 +17,7 @@ _EPILOG = """\
 Below a folder these are checked: each .cute file that has launches, by `tilefold check`, and each Python program that
 imports tilefold or cutlass and has `if __name__ == "__main__":`, whose launches are checked as it runs. Each program
 runs in a process of its own, on the simulator. A line reports each: PASSED (clean), FAILED (faults), INCOMPLETE (no
-fault, but the check did not see everything), or ERROR (it was refused, or did not end). Programs in Python are
+fault, but the check did not see everything), or ERROR (it was rejected, or did not end). Programs in Python are
 executed: test folders that you trust.
 
 With --executor dask:ADDRESS or ray:ADDRESS the workers of a Dask or Ray cluster check, which must see the same files.
@@ -31,7 +31,7 @@ examples:
 
 exit status:
   0    every program is clean
-  1    a program has faults, or was refused, or there is none
+  1    a program has faults, or was rejected, or there is none
   3    no faults, but a check is incomplete
 """
 _WORDS = {"clean": "PASSED", "faults": "FAILED", "incomplete": "INCOMPLETE", "error": "ERROR"}

@@ -178,6 +178,6 @@ def _warn_of_functions(traced: Traced) -> None:
             site = site_of(op)
             message = (
                 "the text of a kernel cannot contain Python functions such as sim=: the file runs on a GPU, but "
-                "the simulator refuses this inline PTX (E3201)"
+                "the simulator rejects this inline PTX (E3201)"
             )
             warnings.warn_explicit(message, RuntimeWarning, site.file or "<kernel>", site.line or 1)

@@ -197,7 +197,7 @@ class Program:
                 return Target(arch)
         assert refused is not None, "there is a target"
         self._lower_for(refused[1], (*passed, stage))
-        raise AssertionError("a program is refused for the same target again")
+        raise AssertionError("a program is rejected for the same target again")
 
     def _lower_for(self, arch: str, stages: Sequence[str], *, explain: bool = True) -> None:
         """The program at these stages for a target, which has all that it needs. TilefoldError where it has not."""

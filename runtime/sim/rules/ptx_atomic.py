@@ -55,7 +55,7 @@ _COMBINE: Mapping[str, Combine] = {
 
 def _shared_space(t: Translator, ptr: SSAValue[ptx.PtrType]) -> Space:
     space = space_of(t, ptr.type)
-    assert space is not None, "the verifiers refuse local memory"
+    assert space is not None, "the verifiers reject local memory"
     return space
 
 

@@ -32,7 +32,7 @@ def executing(warp: Warp, record: CustomInstruction, site: Site) -> NumPyArray:
         case Agent.WARP:
             expected, hint = WARP, "let all lanes of the warp execute it"
         case Agent.WARPGROUP | Agent.BLOCK | Agent.BLOCK_PAIR as agent:
-            raise AssertionError(f"{record.name} is executed by {agent.value}, which its record refuses")
+            raise AssertionError(f"{record.name} is executed by {agent.value}, which its record rejects")
         case _ as other:
             assert_never(other)
     if len(lanes) != expected:
@@ -197,7 +197,7 @@ def _write(
                 if warp.launch.completion is Completion.EARLY:
                     barrier.land()
         case InGroup() | AsChosen():
-            raise AssertionError("the record refuses it")
+            raise AssertionError("the record rejects it")
         case _ as other:
             assert_never(other)
 

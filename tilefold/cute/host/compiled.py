@@ -94,7 +94,7 @@ class Variant:
 class CompiledFunction:
     """A compiled host function. A call takes the arguments that are not `cute.Constexpr`.
 
-    For arguments of other types than it was compiled for (for TVM FFI it refuses them), or other numbers where it had
+    For arguments of other types than it was compiled for (for TVM FFI it rejects them), or other numbers where it had
     asked for one, the function is compiled again; so it is where a global or outer variable that it, its kernels or
     their helpers read was assigned.
     """

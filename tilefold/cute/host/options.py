@@ -215,6 +215,6 @@ class DumpDir(Option):
 
 
 class EnableTVMFFI(Option):
-    """Whether calls refuse arrays for which the function is not compiled."""
+    """Whether calls reject arrays for which the function is not compiled."""
 
     FIELD = "enable_tvm_ffi"

@@ -141,5 +141,5 @@ def _remark(program: Program, target: Target, lines: Mapping[tuple[str, int], Li
     for op, text in remarks_in(program.reached("atoms", target)):
         place = place_of(op.location)
         line = None if place is None else lines.get((place.file, place.line))
-        if line is not None and " refused: " in text and text not in line.notes:
+        if line is not None and " rejected: " in text and text not in line.notes:
             line.notes.append(text)

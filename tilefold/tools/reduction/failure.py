@@ -40,7 +40,7 @@ _STEPS = 200_000
 class FailureKind(Enum):
     """The place at which a program fails."""
 
-    REFUSED = "a pass refuses it"
+    REFUSED = "a pass rejects it"
     CRASH = "a pass fails"
     FAULT = "it has a fault as written"
     PASS = "a pass changes it"
