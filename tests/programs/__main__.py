@@ -11,15 +11,15 @@ writes the same, as a list of objects.
 
 import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import CompletedProcess, TimeoutExpired
 from tempfile import TemporaryDirectory
 
 from tilefold.runtime.cuda import is_available
 
-from .command_line import Row, options_of, run_rows, state_of
+from .command_line import Row, options_of, run_program, run_rows, state_of
 from .left_out import LEFT_OUT
 from .table import PROGRAMS, Program
 
@@ -64,7 +64,7 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
         # the library's own package `tests` comes before this one
         env["PYTHONPATH"] = os.pathsep.join([*paths, *filter(None, [env.get("PYTHONPATH")])])
 
-        def start(file: Path, arguments: str) -> subprocess.CompletedProcess[str]:
+        def start(file: Path, arguments: str) -> CompletedProcess[str]:
             given = [str(file.resolve())]
             if program.is_module:
                 given = ["-m", ".".join(Path(program.path).relative_to(program.root).with_suffix("").parts)]
@@ -72,15 +72,13 @@ def execute(program: Program, folder: Path, on_gpu: bool, seconds: int) -> tuple
                 given = [str(Path(__file__).with_name("call.py")), *given, *shlex.split(program.call)]
             devices = ["--devices", str(program.devices)] if program.devices > 1 else []
             command = [sys.executable, "-m", "tilefold.cutlass", *devices, *given, *shlex.split(arguments)]
-            return subprocess.run(
-                command, cwd=scratch, capture_output=True, text=True, env=env, timeout=seconds, check=False
-            )
+            return run_program(command, env, seconds, Path(scratch))
 
         try:
             if program.after:
                 start(folder / program.after, "")
             done = start(file, program.on_gpu if on_gpu else program.arguments)
-        except subprocess.TimeoutExpired:
+        except TimeoutExpired:
             return "stops", f"it did not end within {seconds} s"
     ends = program.ends if program.anywhere or not on_gpu else ""
     return state_of(done.returncode == 0, done.stderr or done.stdout, ends, program.reason)

@@ -3,13 +3,17 @@
 
 import argparse
 import json
+import os
+import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import PIPE, CompletedProcess, Popen
 from typing import Any
 
 FINE = ("runs", "known", "left out")
@@ -94,6 +98,21 @@ def run_rows(
 
 def _short(text: str) -> str:
     return text if len(text) <= 160 else f"{text[:157]}..."
+
+
+def run_program(
+    command: Sequence[str], env: Mapping[str, str], seconds: float, folder: Path | None = None
+) -> CompletedProcess[str]:
+    """Runs a program in a folder. All processes that it has started, such as those which share a simulated launch, end
+    with it. Raises TimeoutExpired if it does not end within some seconds.
+    """
+    with Popen(command, cwd=folder, stdout=PIPE, stderr=PIPE, text=True, env=env, process_group=0) as process:
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return CompletedProcess(command, process.returncode, output, errors)
 
 
 def state_of(ended_well: bool, output: str, ends: str, reason: str) -> tuple[str, str]:

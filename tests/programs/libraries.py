@@ -10,17 +10,17 @@ tilefold must be installed, not a checkout. Prints a line for each case, with `-
 """
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from os import environ
 from pathlib import Path
 from shutil import copytree, ignore_patterns
+from subprocess import TimeoutExpired
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from .command_line import Row, checkout_of, options_of, run_rows, state_of
+from .command_line import Row, checkout_of, options_of, run_program, run_rows, state_of
 
 TABLE = Path(__file__).with_name("libraries.json")
 
@@ -115,8 +115,8 @@ def _call(case: Case, checkout: Path, seconds: int) -> tuple[str, str]:
     env |= {} if case.fences else {"TILEFOLD_SIM_TCGEN05_FENCES": "0"}
     command = [sys.executable, "-m", "tilefold.cutlass", *call]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=seconds, check=False)
-    except subprocess.TimeoutExpired:
+        done = run_program(command, env, seconds)
+    except TimeoutExpired:
         return "stops", f"it did not end within {seconds} s"
     state, reason = state_of(done.returncode == 0, done.stderr or done.stdout, case.ends, case.reason)
     return state, reason or case.reason

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The runner of public programs: no program is left out in silence, and sizes are those that the table says."""
 
+import fcntl
+import os
+import sys
 from pathlib import Path
+from subprocess import TimeoutExpired
+from time import sleep
 
 import pytest
 
 from . import command_line
 from .__main__ import main, not_run, resized
+from .command_line import run_program
 from .left_out import LEFT_OUT
 from .table import PROGRAMS, Program
 
@@ -40,3 +46,26 @@ def test_sizes_in_the_text(tmp_path: Path) -> None:
 
 def test_a_program_is_either_run_or_left_out() -> None:
     assert not [p.path for p in PROGRAMS if any(p.path == out or p.path.startswith(f"{out}/") for out in LEFT_OUT)]
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_processes_of_a_program_end_with_it(tmp_path: Path, ends: bool) -> None:
+    lock = tmp_path / "lock"
+    program = (
+        "import fcntl, subprocess, sys, time\nlock = open(sys.argv[1], 'w')\nfcntl.flock(lock, fcntl.LOCK_EX)\n"
+        "quiet = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}\n"
+        "subprocess.Popen(['sleep', '600'], pass_fds=[lock.fileno()], **quiet)\nprint('started')\n"
+    )
+    command = [sys.executable, "-c", program if ends else f"{program}time.sleep(600)", str(lock)]
+    if ends:
+        assert run_program(command, os.environ, 60).stdout == "started\n"
+    else:
+        with pytest.raises(TimeoutExpired):
+            run_program(command, os.environ, 0.5)
+    with lock.open("w") as held:
+        for _ in range(100):
+            try:
+                return fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                sleep(0.05)
+    pytest.fail("a process of the program still runs")
