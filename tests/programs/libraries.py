@@ -53,11 +53,12 @@ class Case:
 
     @property
     def text(self) -> str:
-        """Its place, its arguments, its sizes, and the files that have fixes."""
+        """Its place, its arguments, its sizes, the files that have fixes, and its target."""
         sizes = [f"({size[-1]})" for size in self.sizes]
         fixed = sorted({Path(file or self.file).name for file, _, _ in self.fixes})
         fixes = [f"(with {name} mended)" for name in fixed]
-        return " ".join([f"{self.repository}@{self.commit} {self.file}::{self.call}", *sizes, *fixes])
+        target = [f"({self.target})"] if self.target else []
+        return " ".join([f"{self.repository}@{self.commit} {self.file}::{self.call}", *sizes, *fixes, *target])
 
 
 def cases() -> Iterator[Case]:

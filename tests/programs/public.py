@@ -42,9 +42,10 @@ class Public:
 
     @property
     def text(self) -> str:
-        """Its place, what is called there, and its size."""
+        """Its place, what is called there, its size, and its target."""
         place = f"{self.repository}@{self.commit} {self.program.path}"
-        return " ".join(filter(None, [f"{place}::{self.program.call}" if self.program.call else place, self.size]))
+        place += f"::{self.program.call}" if self.program.call else ""
+        return " ".join(filter(None, [place, self.size, self.program.target and f"({self.program.target})"]))
 
 
 def programs() -> Iterator[Public]:
