@@ -4,6 +4,7 @@
 import argparse
 import json
 import os
+import re
 import signal
 import sys
 import time
@@ -16,6 +17,8 @@ from pathlib import Path
 from subprocess import PIPE, CompletedProcess, Popen
 from typing import Any
 
+_CODE = re.compile(r"error\[E\d{4}\]|^E\d{4}: ")
+"""What marks the line of an error of tilefold, of a program or of a call."""
 FINE = ("runs", "known", "left out")
 """The states of rows that are as their table says."""
 
@@ -129,7 +132,7 @@ def state_of(ended_well: bool, output: str, ends: str, reason: str) -> tuple[str
 def reason_of(output: str) -> str:
     """The last error in what a program has written: of one of tilefold's, the line with its code."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    coded = [line for line in lines if "error[" in line]
+    coded = [line for line in lines if _CODE.search(line)]
     return (coded or lines or ["it wrote nothing"])[-1][:400]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from . import command_line
 from .__main__ import main, not_run, resized
-from .command_line import run_program
+from .command_line import reason_of, run_program
 from .left_out import LEFT_OUT
 from .table import PROGRAMS, Program
 
@@ -69,3 +69,9 @@ def test_processes_of_a_program_end_with_it(tmp_path: Path, ends: bool) -> None:
             except BlockingIOError:
                 sleep(0.05)
     pytest.fail("a process of the program still runs")
+
+
+def test_the_reason_is_the_line_with_the_code() -> None:
+    assert reason_of("  File 'a.py'\nE3205: a race\n  hint: record an event\n") == "E3205: a race"
+    assert reason_of("a.py:1:2: error[E3202]: reads\n  hint: check\n") == "a.py:1:2: error[E3202]: reads"
+    assert reason_of("ValueError: E3205: no\n\n") == "ValueError: E3205: no"
