@@ -385,4 +385,6 @@ def check_integer(subject: str, x: object) -> None:
     if isinstance(x, bool) or not isinstance(x, int | Int):
         shown = x.dtype if isinstance(x, Value) else type(x).__name__
         hint = "write a // b, or x.to(cute.Int32)" if isinstance(x, Float) else ""
+        if isinstance(x, tuple):
+            hint = "take one of its numbers: x, y, z = cute.arch.thread_idx()"
         raise TilefoldError(Code.BUILD_VALUE, f"{subject} is an integer, not {shown}", hint)

@@ -66,6 +66,9 @@ MISTAKES = MappingProxyType({
     "A[n : n + 3, 0]": ("E5002", "the length of the slice is known only when the kernel runs", "cute.local_tile"),
     "A[n / 2, 0]": ("E5002", "a coordinate is an integer, not Float32", "write a // b"),
     "A[None, n / 2]": ("E5002", "a coordinate is an integer, not Float32", "write a // b"),
+    "cute.make_tiled_mma(cute.nvgpu.MmaUniversalOp(cute.Float32)).get_slice(cute.arch.thread_idx()).partition_A(A)": (
+        "E5002", "a coordinate is an integer, not tuple", "take one of its numbers",
+    ),
     "A[1.5, 0]": ("E5002", "a coordinate is an integer, not float", ""),
     "cute.arch.cp_async_wait_group(n)": ("E5003", "the number of groups must be static", "a Python number"),
     "cute.arch.barrier(barrier_id='a')": ("E5003", "the number of a barrier must be static, but it is 'a'", ""),
