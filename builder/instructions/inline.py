@@ -30,7 +30,7 @@ from ..tensors.raw_pointers import RawPointer
 from ..tensors.tensors import Address, Pointer, address_of
 from ..tracing.state import current, emit
 from .arch import APPROXIMATIONS, approx
-from .cluster_texts import cluster_operation, warp_operation
+from .cluster_texts import cluster_operation
 from .memory_texts import memory_operation
 from .register_texts import register_text
 
@@ -148,7 +148,6 @@ def inline_ptx(
     values = memory_operation(text, operands, types) if sim is None else None
     if values is None and sim is None:
         values = cluster_operation(text, operands, types)
-        values = warp_operation(text, operands, types) if values is None else values
     if values is None and sim is None and not types:
         values = _stored(text, constraints, operands)
         if values is None and _letters(operands) == [letter.strip() for letter in constraints.split(",") if letter]:
