@@ -2,7 +2,6 @@
 """Work of different streams that ends one after the other: a race where the program puts neither behind the other."""
 
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from tilefold.base.errors import TilefoldError
 from tilefold.runtime.accesses import READ, READ_ATOMICALLY, WRITTEN, WRITTEN_ATOMICALLY, Accesses, Piece
 
-from tests.devices.test_streams import Exchange, N, increment
+from tests.devices.test_streams import Exchange, N, increment, torch_without_tensors
 from tilefold.cutlass.replacements import Replacements
 from tilefold.cutlass.without_gpu.device_calls import MissingGpu, device_on_host, take_the_place_of_gpus
 from tilefold.cutlass.without_gpu.host_memory import memory_on_host
@@ -21,8 +20,8 @@ class Program:
     """A program with two streams, one of which has launched a kernel that writes `data`."""
 
     def __init__(self) -> None:
-        self.cuda: Any = SimpleNamespace(profiler=SimpleNamespace())
-        torch: Any = SimpleNamespace(cuda=self.cuda, accelerator=SimpleNamespace())
+        torch = torch_without_tensors()
+        self.cuda: Any = torch.cuda
         self.gpu, self.replaced = MissingGpu(), Replacements()
         take_the_place_of_gpus(self.gpu, self.replaced)
         memory_on_host(self.gpu.streams, self.replaced)
@@ -116,7 +115,6 @@ def test_the_order_of_a_graph_is_that_of_its_streams(program: Program) -> None:
             if is_ordered:
                 program.first.wait_stream(program.second)
             program.launch(program.first)
-        program.cuda.synchronize()
         if is_ordered:
             graph.replay()
             continue

@@ -68,10 +68,18 @@ class Exchange:
         return np.repeat(2 * np.arange(1, N + 1, dtype=np.float32), 2) + more
 
 
+def torch_without_tensors() -> Any:
+    """The parts of torch that streams replace."""
+    parts = ("_C", "accelerator")
+    return SimpleNamespace(
+        cuda=SimpleNamespace(profiler=SimpleNamespace()), **{part: SimpleNamespace() for part in parts}
+    )
+
+
 @pytest.fixture
 def cuda() -> Iterator[Any]:
     """`torch.cuda` of a GPU that there is not."""
-    torch: Any = SimpleNamespace(cuda=SimpleNamespace(profiler=SimpleNamespace()), accelerator=SimpleNamespace())
+    torch = torch_without_tensors()
     with Replacements() as replaced:
         take_the_place_of_gpus(gpu := MissingGpu(), replaced)
         streams_on_host(torch, gpu, replaced)

@@ -124,13 +124,14 @@ class _Graph:
 
 
 class _Capture:
-    """`with torch.cuda.graph(graph):`."""
+    """`with torch.cuda.graph(graph):`, which first waits for the GPU, as torch's does."""
 
     def __init__(self, cuda_graph: _Graph, pool: object = None, stream: Any = None, *_: object, **__: object) -> None:
         self._graph = cuda_graph
         self._within = nullcontext() if stream is None else cuda_graph.streams.within(stream.cuda_stream)
 
     def __enter__(self) -> None:
+        self._graph.streams.synchronize()
         self._graph.capture_begin()
         self._within.__enter__()
 
