@@ -211,7 +211,8 @@ def block_copy(
         coord, blocks, mask = _multicast(**tma_multicast)
     loads = isinstance(src, CoordTensor)
     tiles = (group_modes(tensor, 0, rank(tensor)) for tensor in ((dst, src) if loads else (src, dst)))
-    shared, coords = tma_partition(atom, coord, make_layout(blocks), *tiles)
+    parts = tma_partition(atom, coord, make_layout(blocks), *tiles)
+    shared, coords = map(filter_zeros, parts)  # elements of a group have one scale
     options |= {} if mask is None else {"mcast_mask": mask}
     copy(atom, *((coords, shared) if loads else (shared, coords)), **options)
 
