@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`python -m tilefold.cutlass tests/programs/call.py -- FILE FUNCTION NAME=VALUE ...`: calls a function of a library's
 tests, whose own parameters are too large for the simulator. Values are expressions of Python in the names of the file.
-FUNCTION may be the method of a class, `CLASS.METHOD`; pytest's `monkeypatch` and `tmp_path` are given to those that
-take them. In place of FUNCTION there may be an expression, whose value must be true or None; it may name torch. `-m
-MODULE` in place of FILE names a module of a package.
+FUNCTION may be the method of a class, `CLASS.METHOD`; those that take pytest's `monkeypatch`, `tmp_path` and `caplog`
+are given them. In place of FUNCTION there may be an expression, whose value must be true or None; it may name torch.
+`-m MODULE` in place of FILE names a module of a package.
 """
 
 import inspect
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -53,6 +54,21 @@ def main(module: ModuleType, function: str, arguments: Sequence[str]) -> None:
         called(**given, **_fixtures(called, stack))
 
 
+class _CapturedLog(logging.Handler):
+    """What tests ask pytest's `caplog`: the text of all that is logged."""
+
+    text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.text += f"{self.format(record)}\n"
+
+    def set_level(self, level: int, logger: str | None = None) -> None:
+        logging.getLogger(logger).setLevel(level)
+
+    def clear(self) -> None:
+        self.text = ""
+
+
 def _fixtures(called: Callable[..., None], stack: ExitStack) -> dict[str, Any]:
     """What pytest gives to the parameters of a test that have these names, until `stack` is closed."""
     found: dict[str, Any] = {}
@@ -61,6 +77,10 @@ def _fixtures(called: Callable[..., None], stack: ExitStack) -> dict[str, Any]:
         found["monkeypatch"] = stack.enter_context(import_module("pytest").MonkeyPatch.context())
     if "tmp_path" in parameters:
         found["tmp_path"] = Path(stack.enter_context(TemporaryDirectory()))
+    if "caplog" in parameters:
+        found["caplog"] = log = _CapturedLog()
+        logging.getLogger().addHandler(log)
+        stack.callback(logging.getLogger().removeHandler, log)
     return found
 
 

@@ -11,14 +11,16 @@ from .call import load
 from .call import main as call
 from .libraries import TABLE, Case, cases, copy_changed, run
 
-_TESTS = """import a_library_of_tests as library
+_TESTS = """import logging
+import a_library_of_tests as library
 from a_library_of_tests import N
 def test_it(n, word):
     print(n, word)
 class TestMore:
-    def test_more(self, monkeypatch, tmp_path, n):
+    def test_more(self, monkeypatch, tmp_path, caplog, n):
         monkeypatch.setattr(library, "N", n)
-        print(library.N, tmp_path.is_dir())
+        logging.getLogger("half").warning("of it")
+        print(library.N, tmp_path.is_dir(), caplog.text)
 """
 
 
@@ -30,7 +32,7 @@ def test_a_function_is_called_with_values_of_its_file(tmp_path: Path, capsys: py
     call(load(str(file)), "test_it", ["n=2 * N", "word='='"])
     module = load(str(file))
     call(module, "TestMore.test_more", ["n=N + 1"])
-    assert capsys.readouterr().out == "6 =\n4 True\n"
+    assert capsys.readouterr().out == "6 =\n4 True of it\n\n"
     assert vars(module)["library"].N == 3
 
 
