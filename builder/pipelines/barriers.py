@@ -28,17 +28,26 @@ from .participants import PipelineState
 @dataclass(frozen=True)
 class NamedBarrier(Composite):
     """Barrier `barrier_id` of a block, 0 to 15, for `num_threads` threads of whole warps. `cute.arch.sync_threads()`
-    uses barrier 0. The number may be a value that is the same in all threads of a warp.
+    uses barrier 0. The number may be a value that is the same in all threads of a warp. A barrier of no threads, of a
+    role that a configuration leaves out, may be made, but not used.
     """
 
     barrier_id: Operand
     num_threads: int
 
     def __post_init__(self) -> None:
-        if type(self.num_threads) is not int or self.num_threads < WARP or self.num_threads % WARP:
-            raise pipeline_error(
-                f"{self.num_threads!r} threads meet at a barrier", "whole warps meet: a multiple of 32"
-            )
+        if type(self.num_threads) is not int or self.num_threads < 0 or self.num_threads % WARP:
+            raise self._error()
+
+    def _error(self) -> TilefoldError:
+        text = f"{self.num_threads!r} threads meet at a barrier"
+        return pipeline_error(text, "whole warps meet: a multiple of 32")
+
+    def _met(self) -> int:
+        """The number of threads, of which there must be some."""
+        if not self.num_threads:
+            raise self._error()
+        return self.num_threads
 
     @classmethod
     def create(cls, barrier_id: Operand, num_threads: int) -> Self:
@@ -47,7 +56,7 @@ class NamedBarrier(Composite):
 
     def arrive_and_wait(self) -> None:
         """Waits until all the threads arrive; then sees their earlier writes."""
-        arch.barrier(barrier_id=self.barrier_id, number_of_threads=self.num_threads)
+        arch.barrier(barrier_id=self.barrier_id, number_of_threads=self._met())
 
     sync = arrive_and_wait
     wait = arrive_and_wait
@@ -58,7 +67,7 @@ class NamedBarrier(Composite):
 
     def arrive(self) -> None:
         """Arrives without waiting."""
-        arch.barrier_arrive(barrier_id=self.barrier_id, number_of_threads=self.num_threads)
+        arch.barrier_arrive(barrier_id=self.barrier_id, number_of_threads=self._met())
 
 
 def sync(barrier_id: Operand = 0) -> None:

@@ -340,7 +340,8 @@ def refusal(function: Any, *args: Any, **options: Any) -> TilefoldError:
         (lambda: pipeline.CooperativeGroup(pipeline.Agent.ThreadBlock), "a group cannot have agents of the kind"),
         (lambda: pipeline.make_pipeline_state(PRODUCER, 0).advance(), "a pipeline cannot have 0 stages"),
         (lambda: pipeline.PipelineTmaStore.create(num_stages=0, producer_group=group()), "cannot have 0 stages"),
-        (lambda: pipeline.NamedBarrier(1, 48), "48 threads meet at a barrier"),
+        (lambda: [pipeline.NamedBarrier(1, threads) for threads in (0, 48)], "48 threads meet at a barrier"),
+        (lambda: pipeline.NamedBarrier(1, 0).arrive(), "0 threads meet at a barrier"),
         (lambda: pipeline.agent_sync(THREAD), "a barrier of a single thread has nothing to wait for"),
         (
             lambda: pipeline.PipelineAsync.create(num_stages=2, producer_group=group(65), consumer_group=group(32)),
