@@ -174,6 +174,11 @@ class Range:
     offset: int
     kind: MemRange
 
+    @property
+    def _size(self) -> int:
+        """The number of elements, by the name that FlashAttention's MLA kernels read."""
+        return self.kind.size
+
     def data_ptr(self) -> Pointer | None:
         """The start of the elements, a pointer; None if there are none."""
         return self._all().iterator if self.kind.size else None

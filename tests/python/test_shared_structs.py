@@ -86,6 +86,7 @@ def test_members_of_a_structure(stage: str) -> None:
         total = value_of(storage.pair.first) + value_of(storage.last.second) + single.load()
         out[t] = storage.values[31 - t] + rows[t % 8, t // 8] + value_of(storage.count) + total
         assert storage.values.data_ptr().alignment == 128
+        assert storage.values._size == 32
         assert allocator.allocate_tensor(cute.Int64, 2, byte_alignment=4).iterator.alignment == 8
 
     a, out = np.arange(32, dtype=np.float32) * 100, np.zeros(32, np.float32)
