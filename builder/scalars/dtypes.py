@@ -147,6 +147,9 @@ class DType:
     bits: int
     unsigned: bool = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "__qualname__", self.name)  # as of a class, which allows no property of this name
+
     def __call__(self, x: object) -> Any:
         number = number_on_host(x)
         if not is_building() and isinstance(number, int | float):

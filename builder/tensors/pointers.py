@@ -230,10 +230,19 @@ def _moved(origin: Tensor, distance: Any, layout: ComposedLayout, dtype: DType) 
 
 
 def recast_tensor(src: Tensor, dtype: object, swizzle_: None = None) -> Tensor:
-    """The same memory as elements of another type (CuTe's recast)."""
+    """The same memory as elements of another type (CuTe's recast). Of swizzled shared memory it has the elements in the
+    order of their addresses: programs of the DSL that swizzle the bytes themselves take it so.
+    """
     element = as_dtype(dtype)
-    tensor_type(src)  # refuses a tensor of coordinates
-    return Tensor(emit(RecastOp.inferred([src.ssa], {"element_type": element.in_memory})).results[0], element)
+    held = tensor_type(src)  # refuses a tensor of coordinates
+    made = Tensor(emit(RecastOp.inferred([src.ssa], {"element_type": element.in_memory})).results[0], element)
+    layout = made.ir_type.layout.data
+    if held.space.data is not SMEM or not isinstance(layout, ComposedLayout) or not isinstance(layout.inner, Swizzle):
+        return made
+    start, align, swizzle = made.ptr().number(), held.align.data, in_bytes(layout.inner, element)
+    if not _begins_a_period(layout, ComposedLayout(layout.inner, 0, layout.outer)):
+        start, align = swizzle(start), min(align, 1 << swizzle.base)  # the same exclusive or again takes it back
+    return tensor_at(start, element, SMEM.name, align, layout.outer)
 
 
 def recast_ptr(ptr: Pointer, swizzle_: Swizzle | None = None, dtype: object = None) -> Pointer:

@@ -302,3 +302,25 @@ def test_a_tiled_mma_has_fields_of_its_own() -> None:
         assert other.get(warpgroup.Field.ACCUMULATE) is False
 
     set_one().build(128)
+
+
+@cute.kernel
+def in_order_of_addresses(out: cute.Tensor, row: cute.Tensor) -> None:
+    t, _, _ = cute.arch.thread_idx()
+    rows = cute.make_layout((8, 128), stride=(128, 1))
+    tile = utils.SmemAllocator().allocate_tensor(cute.Uint8, rows, 1024, swizzle=cute.make_swizzle(3, 4, 3))
+    for r in cutlass.range_constexpr(8):
+        for i in cutlass.range_constexpr(4):
+            tile[r, 4 * t + i] = cute.Uint8(r * 32 + t)
+    cute.arch.sync_warp()
+    for r in cutlass.range_constexpr(8):
+        out[r, t] = cute.recast_tensor(tile, cute.Int32)[r, t] & 255
+    row[t] = cute.recast_tensor(tile[5, None], cute.Int32)[t] & 255
+
+
+def test_swizzled_memory_as_other_elements_has_no_swizzle() -> None:
+    out, row = np.zeros((8, 32), np.int32), np.zeros(32, np.int32)
+    in_order_of_addresses(out, row).launch(grid=1, block=32, device="sim")
+    r, t = np.indices((8, 32))
+    assert (out == r * 32 + (t ^ r << 2)).all()
+    assert (row == out[5]).all()

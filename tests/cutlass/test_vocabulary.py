@@ -230,6 +230,7 @@ def test_types_and_conditions() -> None:
     types = [T.bool(), T.i32(), T.i64(), T.f16(), T.bf16(), T.f32(), IntegerType.get_signless(1)]
     assert [str(type) for type in types] == ["i1", "i32", "i64", "f16", "bf16", "f32", "i1"]
     assert isinstance(cutlass.Int32, NumericMeta)
+    assert cutlass.Int32.__qualname__ == cutlass.Int32.__name__ == "Int32"
     assert (str(T.vector(2, T.f32())), cutlass.Float.zero, -cutlass.Float.inf) == ("vector<2xf32>", 0, float("-inf"))
     assert not not_(True)
     with pytest.raises(TilefoldError):
