@@ -48,7 +48,7 @@ def tile_scales(vector: int, shape: AnyTuple, major: str = "K") -> Layout:
     if len(modes) not in (2, 3):
         raise LayoutError(Code.BAD_ARGUMENT, f"factors belong to a matrix (MN,K) or to several, (MN,K,L), not {shape}")
     order = (2, 1, 3) if major == "K" else (1, 2, 3)
-    result: Layout = tile_to_shape(scale_block(vector, major), shape, order[: len(modes)])
+    result: Layout = tile_to_shape(scale_block(vector, major), shape, order[: len(modes)], round_up=True)
     return result
 
 

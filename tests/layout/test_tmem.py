@@ -223,6 +223,7 @@ def test_shared_memory_that_no_descriptor_describes() -> None:
 def test_scale_factors_lie_in_blocks() -> None:
     layout = tile_scales(32, (256, 512))
     assert [layout(c) for c in ((0, 0), (1, 31), (32, 0), (0, 32), (128, 0))] == [0, 16, 4, 1, 2048]
+    assert tile_scales(32, (64, 128)) == tile_scales(32, (128, 128))  # the last block is whole
     part = scales_in_smem(32, 32, 192, 128)
     assert cosize(part) == 2 * 512
     cells = place_scales(part.shape)
