@@ -48,12 +48,18 @@ class MapEncoder:
             message = f"kernel '{artifact.kernel}' has tensor maps, which the driver does not support"
             raise LaunchError(Code.RUN_LAUNCH, message, "update the driver: tensor maps came with CUDA 12.0")
         self._artifact, self._driver, self._encode = artifact, driver, library.encode_tensor_map
-        numbers = {value_name(number): number for number in range(len(artifact.kinds))}
+        kinds = artifact.kinds
+        numbers = {value_name(number): number for number in range(len(kinds))}
         used = {numbers[name] for recipe in artifact.maps for name in (recipe.tensor, *recipe.names)}
         self.places = tuple(sorted(used))
         self._known: dict[tuple[int, ...], bytes] = {}
         self._shapes: dict[tuple[int, ...], list[_Shape]] = {}
-        self._is_addressed = [artifact.kinds[place].is_tensor for place in self.places]
+        self._is_addressed = [kinds[place].is_tensor for place in self.places]
+        self._names = [value_name(place) for place in self.places]
+        self._words = {value_name(i): word for i, word in enumerate(value_words(artifact.parameters))}
+        sizes = [8 * kind.size if isinstance(kind, Scalar) else 0 for kind in kinds]
+        self._bits = [sizes[place] for place in self.places]
+        """Those of integers, which have a sign; 0 for addresses."""
 
     def encoded(self, values: tuple[int, ...]) -> bytes:
         """The bytes of all maps, one after the other, for the values at `places`, integers as without a sign.
@@ -79,13 +85,11 @@ class MapEncoder:
         return shapes
 
     def _placed(self, recipe: MapRecipe, values: tuple[int, ...]) -> PlacedMap:
-        words = {value_name(i): word for i, word in enumerate(value_words(self._artifact.parameters))}
-        given = {value_name(place): self._signed(place, x) for place, x in zip(self.places, values, strict=True)}
-        return place_map(recipe, given, words)
-
-    def _signed(self, place: int, value: int) -> int:
-        kind = self._artifact.kinds[place]
-        return value - (value >> 8 * kind.size - 1 << 8 * kind.size) if isinstance(kind, Scalar) else value
+        signed = (
+            value - (value >> bits - 1 << bits) if bits else value
+            for value, bits in zip(values, self._bits, strict=True)
+        )
+        return place_map(recipe, dict(zip(self._names, signed, strict=True)), self._words)
 
     def _shape(self, recipe: MapRecipe, values: tuple[int, ...]) -> _Shape:
         placed = self._placed(recipe, values)
@@ -102,7 +106,7 @@ class MapEncoder:
             PROMOTIONS.index(placed.promotion),
             int(placed.nan_fill),
         )
-        tensor = next(i for i, place in enumerate(self.places) if value_name(place) == recipe.tensor)
+        tensor = self._names.index(recipe.tensor)
         row = (made.dims[0] - 1) * made.bits // 8
         span = row + sum((n - 1) * step for n, step in zip(made.dims[1:], made.strides, strict=True))
         is_old = self._driver.capability >= (10, 0) and self._driver.call("cuDriverGetVersion") < _FIXED_DRIVER

@@ -26,6 +26,7 @@ from tilefold.runtime.errors import LaunchError
 
 from tests.emit.harness import kernel, parse
 from tests.runtime.fakes import FakeDriver, FakeLibrary, Tensor, prepared, torch_module
+from tests.work import calls
 
 __all__ = ["torch_module"]
 
@@ -133,6 +134,14 @@ def test_the_driver_refuses() -> None:
     library = FakeLibrary(map_status=1)
     with pytest.raises(RuntimeError, match="describing a tensor to kernel 'k': cuTensorMapEncodeTiled 1"):
         _encoder(library, "f16 v0 dims (64) box (64)").encoded((0x100,))
+
+
+def test_the_map_of_a_tensor_of_other_extents_takes_few_calls() -> None:
+    library = FakeLibrary()
+    encoder = MapEncoder(_artifact(), cast(Any, library), cast(Driver, FakeDriver(library)))
+    encoder.encoded((0x1000, 100, 72, 80, 0))
+    assert calls(lambda: encoder.encoded((0x1000, 108, 64, 88, 0))) < 200
+    assert len(library.encoded) == 2
 
 
 def test_a_driver_without_maps() -> None:
