@@ -26,7 +26,8 @@ from ..compiler.frontend.source import Source
 from ..compiler.frontend.verify import refusal_of
 from ..dialects.gpu import ModuleOp as GpuModuleOp
 from ..dialects.kernel import LaunchBounds
-from ..dialects.ptx import ActivemaskOp, ElectSyncOp, SetMaxNRegOp, TensorCommitOp
+from ..dialects.ptx import ActivemaskOp, BarWarpSyncOp, ElectSyncOp, SetMaxNRegOp, TensorCommitOp
+from ..dialects.ptx.mbarrier import MbarrierArriveExpectTxOp, MbarrierArriveOp
 from ..dialects.ptx.tcgen05.mma import TensorMmaBase
 from ..dialects.tile import (
     CoordTensorType,
@@ -132,20 +133,24 @@ def _elect(copies: list[Operation], threads: ThreadValues) -> None:
     around them selects threads of a warp: then the program itself has chosen the thread. Behind a condition of data
     that may differ within a warp, the thread is one of those that are there.
     """
-    elected: dict[Block, SSAValue] = {}
+    elected: dict[tuple[Block, bool], SSAValue] = {}
     for op in copies:
         block = op.parent_block()
         if block is None or threads.chosen(op):
             continue
-        if block not in elected:
+        group = block, isinstance(op, MbarrierArriveOp | MbarrierArriveExpectTxOp)
+        if group not in elected or group[1]:
             active = [] if threads.execute_uniformly(op) else [ActivemaskOp()]
-            election = ElectSyncOp(*(mask.result for mask in active))
-            for made in (*active, election):
+            masks = [mask.result for mask in active]
+            election = ElectSyncOp(*masks)
+            # a barrier orders the other threads' accesses before an arrival of the one
+            together = [BarWarpSyncOp(-1, *masks)] if isinstance(op, MbarrierArriveOp) else []
+            for made in (*active, *together, election):
                 made.location = op.location
                 block.insert_op_before(made, op)
-            elected[block] = election.results[0]
+            elected[group] = election.results[0]
         body = Block()
-        branch = scf.IfOp(elected[block], [], Region(body))
+        branch = scf.IfOp(elected[group], [], Region(body))
         block.insert_op_before(branch, op)
         op.detach()
         body.add_ops([op, end := scf.YieldOp()])
@@ -159,7 +164,7 @@ def _is_elected(op: Operation) -> bool:
             return op.tiles is not None
         case TensorCommitOp():
             return True
-        case TensorMmaBase():
+        case TensorMmaBase() | MbarrierArriveOp() | MbarrierArriveExpectTxOp():
             return op.attributes.pop(ONE_THREAD, None) is not None
         case GemmOp():
             return op.mma_atom.atom.contract.agent in _OF_ONE_THREAD

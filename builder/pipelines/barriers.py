@@ -1,26 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The barriers of pipelines: arrays of mbarriers in shared memory, and the numbered barriers of a block."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Operation
+
 from ...base.errors import Code, TilefoldError
 from ...base.target import WARP
-from ...dialects.ptx import MbarrierInitOp
+from ...dialects.ptx import MbarrierArriveExpectTxOp, MbarrierArriveOp, MbarrierInitOp
 from ..control.control_functions import if_
 from ..instructions import arch, cluster
 from ..instructions.math import where
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_init_named, mbarrier_wait
-from ..instructions.warp import elect_one, is_elected
-from ..scalars.dtypes import Int64
+from ..instructions.warp import is_elected
+from ..scalars.dtypes import Int32, Int64
 from ..scalars.operators import Operand
+from ..scalars.values import convert
 from ..tensors.address_space import AddressSpace
 from ..tensors.allocation import make_smem_tensor
+from ..tensors.gemm import ONE_THREAD
 from ..tensors.layouts import size
 from ..tensors.pointers import make_tensor
 from ..tensors.tensors import Address, Pointer, Tensor
 from ..tracing.attributes import Composite, Stateful
+from ..tracing.state import emit
 from .groups import Agent, CooperativeGroup, pipeline_error
 from .participants import PipelineState
 
@@ -215,13 +221,22 @@ def init(
     return made
 
 
-def once_a_warp(action: Callable[[], object]) -> None:
-    """One thread of each warp acts for the warp, after all earlier accesses of its threads."""
-    if is_elected():
-        action()
-        return
-    arch.sync_warp()  # orders the other threads' accesses before an arrival of the one
-    if_(elect_one(), action)
+def arrive_once(at: Address) -> None:
+    """One thread of the warp, or each that a condition around it selects, arrives after all earlier accesses of the
+    warp's threads.
+    """
+    _of_one_thread(MbarrierArriveOp(at.ssa))
+
+
+def expect(at: Address, bytes: Operand) -> None:
+    """One thread of the warp, or each that a condition around it selects, arrives and expects bytes."""
+    _of_one_thread(MbarrierArriveExpectTxOp(at.ssa, convert(bytes, Int32).ssa))
+
+
+def _of_one_thread(made: Operation) -> None:
+    if not is_elected():
+        made.attributes[ONE_THREAD] = UnitAttr()
+    emit(made)
 
 
 def wait(at: Address, parity: Operand, token: Operand = None, scope: str | None = None) -> None:

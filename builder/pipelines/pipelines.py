@@ -18,10 +18,8 @@ from ..instructions import arch
 from ..instructions.mbarriers import (
     cp_async_mbarrier_arrive_noinc,
     mbarrier_arrive,
-    mbarrier_arrive_and_expect_tx,
     mbarrier_try_wait,
 )
-from ..instructions.warp import elect_one
 from ..scalars.operators import Operand
 from ..scalars.values import Bool
 from ..tensors.tensors import Address, Pointer, Tensor
@@ -313,7 +311,7 @@ class PipelineTmaAsync(CountedStages):
         self.sync_object_full.agent[1].check_warps("producer")
         super().producer_acquire(state, try_acquire_token)
         full, bytes = self._full(state), self.sync_object_full.tx_count
-        if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, bytes))
+        barriers.expect(full, bytes)
         if self.transactions is not None:
             self.transactions.begin()
 
@@ -328,7 +326,7 @@ class PipelineTmaAsync(CountedStages):
             arch.sync_warp()
             if_(self.is_signalling_thread, lambda: mbarrier_arrive(empty, self.consumer_mask))
         elif self.peers is None:
-            barriers.once_a_warp(lambda: mbarrier_arrive(empty))
+            barriers.arrive_once(empty)
         else:
             self.peers.arrive(empty)
 

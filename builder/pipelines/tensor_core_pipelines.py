@@ -17,7 +17,6 @@ from ..control.control_functions import if_
 from ..instructions import arch, cluster
 from ..instructions.mbarriers import mbarrier_arrive, mbarrier_arrive_and_expect_tx, mbarrier_try_wait
 from ..instructions.tensor_core import commit
-from ..instructions.warp import elect_one
 from ..scalars.operators import Operand
 from ..scalars.values import Bool
 from ..tensors.nvgpu import CtaGroup
@@ -191,13 +190,10 @@ class PipelineTmaUmma(_TensorCoreStages, CountedStages):
         super().producer_acquire(state, try_acquire_token)
         full, bytes = self._full(state), self.sync_object_full.tx_count
 
-        def expect() -> None:
-            if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, bytes))
-
         if self.mma_cluster.is_paired:
-            if_(self.mma_cluster.leads(), expect)
+            if_(self.mma_cluster.leads(), lambda: barriers.expect(full, bytes))
         else:
-            expect()
+            barriers.expect(full, bytes)
         if self.transactions is not None:
             self.transactions.begin()
 
@@ -385,7 +381,7 @@ class PipelineClcFetchAsync(_TensorCoreStages):
         super().producer_acquire(state, try_acquire_token)
         full, bytes, blocks = self._full(state), self.sync_object_full.tx_count, self.mma_cluster.blocks
         if blocks == 1:
-            if_(elect_one(), lambda: mbarrier_arrive_and_expect_tx(full, bytes))
+            barriers.expect(full, bytes)
             return
         lane = arch.lane_idx()
         if_(lane < blocks, lambda: mbarrier_arrive_and_expect_tx(full, bytes, lane))

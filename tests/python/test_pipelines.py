@@ -622,3 +622,36 @@ def test_positions_in_a_ring_without_stages() -> None:
     out = np.ones((4, 2), np.int32)
     kernel(out).launch(grid=1, block=4, device="sim")
     assert out.tolist() == [[0, t] for t in range(4)]
+
+
+@cute.kernel
+def by_one_thread(A, B):
+    """Thread 0 of a warp loads and reads; no other thread comes to the pipeline."""
+    t, _, _ = cute.arch.thread_idx()
+    sA = cute.make_smem_tensor((TILE, 1), cute.Float32)
+    pipe = pipeline.PipelineTmaAsync.create(
+        num_stages=1,
+        producer_group=group(),
+        consumer_group=group(),
+        tx_count=4 * TILE,
+        barrier_storage=cute.make_smem_tensor(2, cute.Int64).iterator,
+    )
+    full = pipeline.make_pipeline_state(PRODUCER, 1)
+    read = pipeline.make_pipeline_state(CONSUMER, 1)
+    for i in cute.range(A.shape[1]):
+        if t == 0:
+            pipe.producer_acquire(full)
+            cute.arch.cp_async_bulk_load(sA.ptr(0, 0), A.ptr(0, i), 4 * TILE, pipe.producer_get_barrier(full))
+            full.advance()
+            pipe.consumer_wait(read)
+            for k in cute.range(TILE):
+                B[k, i] = sA[k, 0] * 2.0
+            cute.arch.fence_proxy("async.shared", space="cta")
+            pipe.consumer_release(read)
+            read.advance()
+
+
+def test_a_thread_that_the_program_selects_arrives_by_itself() -> None:
+    A, B = (x[:, :2] for x in tiles())
+    by_one_thread(A, B).launch(1, 32, device="sim")
+    np.testing.assert_array_equal(B, 2 * A)
