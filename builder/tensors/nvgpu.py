@@ -17,7 +17,7 @@ from ...layout.atoms.mma_atom import MmaAtom
 from ...layout.atoms.mma_table import mma_atom_of, warp_atoms
 from ...layout.atoms.scalar_mma import fma_of
 from ...layout.atoms.tma import TmaFacts
-from ...layout.atoms.universal import auto_vectorizing_copy, universal_copy
+from ...layout.atoms.universal import WIDE_BITS, auto_vectorizing_copy, universal_copy
 from ..scalars.dtypes import DTYPES, DType
 from .fragments import ReductionOp
 
@@ -35,10 +35,12 @@ class CopyOp:
 
 class CopyUniversalOp(CopyOp):
     """Loads and stores between any two memory spaces: of the requested width in bits, or by default as wide as layouts
-    and alignment allow.
+    and alignment allow. 256 bits, which only sm_100 loads at once, are two copies of 128 bits.
     """
 
     def atom(self, bits: int | None) -> CopyAtom:
+        if bits == WIDE_BITS:
+            bits //= 2
         return auto_vectorizing_copy() if bits is None else universal_copy(bits)
 
 

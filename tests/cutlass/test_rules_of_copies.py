@@ -164,3 +164,27 @@ def test_a_copy_moves_elements_of_another_type_as_wide_and_their_coordinates() -
     through_matrices(a, b, places).launch(grid=1, block=32, device="sim")
     assert (a == b).all()
     assert sorted(places.ravel().tolist()) == list(range(128))
+
+
+class Doubling:
+    @cute.jit
+    def __call__(self, A: cute.Tensor) -> None:
+        self.kernel.set_name_prefix("of_rows")
+        self.kernel(A).launch(grid=(1, 1, 1), block=(4, 1, 1))
+
+    @cute.kernel
+    def kernel(self, A: cute.Tensor) -> None:
+        t, _, _ = cute.arch.thread_idx()
+        atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cute.Float32, num_bits_per_copy=256)
+        row = cute.make_rmem_tensor(8, cute.Float32)
+        cute.copy(atom, A[t, None], row)
+        row.store(row.load() * 2.0)
+        cute.copy(atom, row, A[t, None])
+
+
+def test_copies_of_256_bits_by_a_method_with_a_name() -> None:
+    a = np.arange(32, dtype=np.float32).reshape(4, 8)
+    doubling = Doubling()
+    doubling.kernel.set_name_prefix("early")
+    doubling(a)
+    assert np.array_equal(a, 2.0 * np.arange(32).reshape(4, 8))

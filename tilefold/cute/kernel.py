@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial, update_wrapper
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack, overload
 
 from tilefold.base.errors import Code, TilefoldError
@@ -73,9 +73,7 @@ class KernelFunction(KernelViews):
         return self.function.__qualname__  # where it can be found, as for functions
 
     def __get__(self, owner: object, kind: type | None = None) -> Any:
-        if owner is None:
-            return self
-        return lambda *args, **kwargs: self(owner, *args, **kwargs)  # pyright: ignore
+        return self if owner is None else MethodType(self, owner)  # which has `set_name_prefix`, too
 
 
 class Kernel(KernelFunction):
