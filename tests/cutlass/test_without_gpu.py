@@ -140,6 +140,7 @@ def test_a_graph_repeats_launches_that_are_not_executed_while_it_is_captured(
     A = np.zeros(4, np.int32)
     compiled = cute.compile(host, A)
     graph = torch.cuda.CUDAGraph()
+    assert None | torch.cuda.CUDAGraph == torch.cuda.CUDAGraph | None  # as programs annotate
     with torch.cuda.graph(graph):
         compiled(A)
         host(A)

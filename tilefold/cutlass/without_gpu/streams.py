@@ -5,8 +5,6 @@ import time
 from collections import namedtuple
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 from inspect import signature
 from types import ModuleType
@@ -99,12 +97,13 @@ class Stream:
         self._within.__exit__(None, None, None)
 
 
-@dataclass
 class _Graph:
     """The launches and CUDA's copies that a program asks for while it captures them. Other work is not repeated."""
 
-    streams: Streams
-    nodes: list[Node] = field(default_factory=list[Node])
+    streams: ClassVar[Streams]
+
+    def __init__(self, keep_graph: bool = False) -> None:
+        self.nodes: list[Node] = []
 
     def capture_begin(self, *_: object, **__: object) -> None:
         """Gets the work from here on."""
@@ -238,7 +237,7 @@ def streams_on_host(torch: ModuleType, gpu: MissingGpu, replaced: Replacements) 
         torch.cuda,
         Stream=kind,
         Event=event,
-        CUDAGraph=partial(_Graph, streams),
+        CUDAGraph=type("CUDAGraph", (_Graph,), {"streams": streams}),
         graph=_Capture,
         current_stream=current_stream,
         default_stream=_always(stream_of(0)),
