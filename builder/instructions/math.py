@@ -3,6 +3,7 @@
 
 import math as python
 from collections.abc import Callable
+from enum import Enum
 from functools import partial
 from typing import Protocol
 
@@ -68,7 +69,15 @@ def rcp(x: Operand, approx: bool = True, ftz: bool = False) -> Operand:
     return arch.approx("rcp", x.to(Float32), ftz) if approx and not is_number(x) else 1.0 / x
 
 
-def div(x: Operand, y: Operand, fastmath: bool = False) -> Operand:
+class RoundingMode(Enum):
+    """How an operation rounds."""
+
+    NEAREST_EVEN = "rn"
+
+
+def div(
+    x: Operand, y: Operand, fastmath: bool = False, *, rounding: RoundingMode = RoundingMode.NEAREST_EVEN
+) -> Operand:
     """`x / y`, of numbers, values or the elements of fragments. With `fastmath` one instruction approximates a quotient
     of up to 32 bits, with an error of at most 2 ulp where the divisor is between 2**-126 and 2**126; beyond, it may be
     0 (PTX ISA, div.approx). TilefoldError (E5002) for operands that have no quotient.

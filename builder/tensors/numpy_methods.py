@@ -45,6 +45,8 @@ class Reinterpreted:
         """The fragment itself, for programs that pass it to an operation of an IR."""
         return self
 
+    maybe_downcast = ir_value
+
 
 class NumpyMethods(Reinterpreted):
     """The base of fragments. Each method combines all elements to a value, or those along the modes `axis`, a number or

@@ -15,7 +15,7 @@ from ...layout.algebra.inttuple import is_fully_static, repeat_like, transform_l
 from ...layout.algebra.modes import compose_parts
 from ...layout.algebra.swizzle import Swizzle
 from ..scalars.dtypes import DType, as_dtype
-from ..scalars.values import Scalar, convert, index_of
+from ..scalars.values import Int, Scalar, convert, index_of
 from ..tracing.state import emit
 from .address_space import AddressSpace
 from .coordinates import as_layout, check_static, split_coordinate, split_layout
@@ -96,10 +96,10 @@ def alias(tensor: Tensor, layout: object, dtype: object, offset: int = 0, alignm
     return Tensor(emit(AliasOp(tensor.ssa, offset, type)).results[0], element)
 
 
-def make_tensor(iterator: Pointer | CoordPointer | MatrixDescriptor | tuple[object, ...], layout: object) -> Any:
-    """Another layout from the start of a tensor (CuTe's make_tensor): `make_tensor(t.iterator, layout)`. From a tuple
-    of integers it makes the coordinate tensor that counts from there, as with CuTe's make_inttuple_iter. A tensor of
-    one descriptor of a matrix is the descriptor.
+def make_tensor(iterator: object, layout: object) -> Any:
+    """Another layout from the start of a tensor (CuTe's make_tensor): `make_tensor(t.iterator, layout)`. From an
+    integer or a tuple of integers it makes the coordinate tensor that counts from there, as with CuTe's
+    make_inttuple_iter. A tensor of one descriptor of a matrix is the descriptor.
 
     `layout` is a layout, or a shape, which stands for its compact layout; its integers may be values. Raises
     TilefoldError for a swizzle of memory that is not shared memory of the kernel from its beginning on.
@@ -112,8 +112,8 @@ def make_tensor(iterator: Pointer | CoordPointer | MatrixDescriptor | tuple[obje
 
 
 def _tensor_of(iterator: object, plain: LayoutLike) -> Tensor | CoordTensor:
-    if isinstance(iterator, tuple):
-        iterator = _counting_from(cast("tuple[Any, ...]", iterator)).iterator
+    if isinstance(iterator, tuple | int | Int):
+        iterator = _counting_from(cast("AnyTuple", iterator)).iterator
     if isinstance(iterator, CoordPointer):
         attribute, operands = split_layout(plain)
         return CoordTensor(
@@ -165,7 +165,7 @@ def _begins_a_period(held: ComposedLayout, layout: ComposedLayout) -> bool:
     return step % (1 << (swizzle.y_mask | swizzle.z_mask).bit_length()) == 0
 
 
-def _counting_from(coord: tuple[AnyTuple, ...]) -> CoordTensor:
+def _counting_from(coord: AnyTuple) -> CoordTensor:
     """The coordinate tensor that begins at a coordinate, which may lie before 0."""
     shape = ShapeAttr(repeat_like(coord, 2))  # in a mode of extent 1 every coordinate is 0
     identity = CoordTensor(emit(IdentityOp.inferred([None, []], {"shape": shape})).results[0])

@@ -3,9 +3,9 @@
 
 from collections.abc import Mapping
 
-_QUACK, _FLASH, _INFER, _LIGER, _CUDNN = (
+_QUACK, _FLASH, _INFER, _LIGER, _CUDNN, _VLLM, _SGLANG = (
     "Dao-AILab/quack", "Dao-AILab/flash-attention", "flashinfer-ai/flashinfer", "linkedin/Liger-Kernel",
-    "NVIDIA/cudnn-frontend",
+    "NVIDIA/cudnn-frontend", "vllm-project/vllm", "sgl-project/sglang",
 )  # fmt: skip
 
 NEEDED_BY: Mapping[str, tuple[str, ...]] = {
@@ -44,14 +44,27 @@ NEEDED_BY: Mapping[str, tuple[str, ...]] = {
     "_mlir.dialects.llvm.store": (_CUDNN, "roycho96/nvfp4moe"),
     "_mlir.dialects.llvm.zext": (_INFER, "pytorch/helion"),
     "_mlir.dialects.math.absi": (_FLASH,),
+    "_mlir.dialects.llvm.inttoptr": (_VLLM, _SGLANG),
     "_mlir.dialects.nvvm.atomicrmw": (_QUACK, _INFER),
     "_mlir.dialects.nvvm.cp_async_mbarrier_arrive_shared": (_CUDNN,),
     "_mlir.dialects.nvvm.cvt_packfloat": ("pytorch/ao",),
     "_mlir.dialects.nvvm.cvt_packfloat_f32": ("pytorch/ao",),
     "_mlir.dialects.nvvm.exit": (_CUDNN,),
     "_mlir.dialects.nvvm.fmax": (_QUACK, _FLASH),
+    "_mlir.dialects.nvvm.mbarrier_txn": (_VLLM,),
+    "_mlir.dialects.nvvm.nanosleep": (_VLLM,),
     "_mlir.dialects.nvvm.redux_sync": (_CUDNN,),
     "_mlir.dialects.nvvm.sub_packed_f32x2": (_FLASH,),
+    "_mlir.dialects.nvvm.tcgen05_alloc": (_VLLM, _SGLANG),
+    "_mlir.dialects.nvvm.tcgen05_commit": (_VLLM, _SGLANG),
+    "_mlir.dialects.nvvm.tcgen05_cp": (_VLLM,),
+    "_mlir.dialects.nvvm.tcgen05_dealloc": (_VLLM, _SGLANG),
+    "_mlir.dialects.nvvm.tcgen05_fence": (_VLLM, _SGLANG),
+    "_mlir.dialects.nvvm.tcgen05_ld": (_VLLM, _SGLANG),
+    "_mlir.dialects.nvvm.tcgen05_mma": (_VLLM, _SGLANG),
+    "_mlir.dialects.nvvm.tcgen05_mma_block_scale": (_VLLM,),
+    "_mlir.dialects.nvvm.tcgen05_st": (_VLLM, _SGLANG),
+    "_mlir.dialects.nvvm.tcgen05_wait": (_VLLM, _SGLANG),
     "_mlir.dialects.vector.extract_strided_slice": ("Ozamatash/nvfp4_gpumode",),
     "_mlir.dialects.vector.extractelement": ("Ozamatash/nvfp4_gpumode",),
     "_mlir.dialects.vector.insert": (_QUACK,),

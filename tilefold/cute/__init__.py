@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         where,
         zeros_like,
     )
+    from tilefold.builder.instructions.math import absolute as abs
     from tilefold.builder.instructions.math import absolute as absf
     from tilefold.builder.instructions.printing import pretty_str, print_layout, print_tensor, printf
     from tilefold.builder.scalars.dtypes import DType
@@ -283,16 +284,16 @@ __all__ = [
     "NvdisasmOptions", "OptLevel", "Pointer", "PtxasOptions", "Range", "ReductionKind", "ReductionOp", "ScaledBasis",
     "Shape", "Stride", "Swizzle", "SymInt", "TFloat32", "Tensor", "TensorSSA", "TensorSpec", "ThrCopy", "ThrMma",
     "Tile", "TiledCopy", "TiledMma", "Tiler", "TmaAtom", "Trait", "Tuned", "TunedCall", "Tuning", "Uint1", "Uint16",
-    "Uint32", "Uint4", "Uint64", "Uint8", "Value", "absf", "absolute", "alias", "all_", "any_", "append", "append_ones",
-    "arch", "argmax", "argmin", "assume", "autotune", "autovec_copy", "basic_copy", "basic_copy_if", "basis_get",
-    "basis_value", "blocked_product", "bounds", "ceil", "ceil_div", "clear", "coalesce", "compatible", "compile",
-    "complement", "composition", "congruent", "const_expr", "copy", "copy_atom_call", "cos", "coshape", "cosize",
-    "crd2crd", "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less", "empty_like", "erf",
-    "exp", "exp2", "experimental", "fast_divmod_create_divisor", "fast_divmod_create_divisor_v2", "fill", "filter",
-    "filter_tuple", "filter_zeros", "find", "find_if", "flat_divide", "flat_product", "flatten", "flatten_to_tuple",
-    "floor", "fma", "for_", "from_dlpack", "front", "full", "full_like", "gemm", "get", "get_divisibility",
-    "get_nonswizzle_portion", "get_swizzle_portion", "group_modes", "has_underscore", "idx2crd", "if_",
-    "increment_coord", "inner_partition", "is_congruent", "is_major", "is_static", "is_weakly_congruent", "jit",
+    "Uint32", "Uint4", "Uint64", "Uint8", "Value", "abs", "absf", "absolute", "alias", "all_", "any_", "append",
+    "append_ones", "arch", "argmax", "argmin", "assume", "autotune", "autovec_copy", "basic_copy", "basic_copy_if",
+    "basis_get", "basis_value", "blocked_product", "bounds", "ceil", "ceil_div", "clear", "coalesce", "compatible",
+    "compile", "complement", "composition", "congruent", "const_expr", "copy", "copy_atom_call", "cos", "coshape",
+    "cosize", "crd2crd", "crd2idx", "depth", "dice", "domain_offset", "downcast", "dynamic", "elem_less", "empty_like",
+    "erf", "exp", "exp2", "experimental", "fast_divmod_create_divisor", "fast_divmod_create_divisor_v2", "fill",
+    "filter", "filter_tuple", "filter_zeros", "find", "find_if", "flat_divide", "flat_product", "flatten",
+    "flatten_to_tuple", "floor", "fma", "for_", "from_dlpack", "front", "full", "full_like", "gemm", "get",
+    "get_divisibility", "get_nonswizzle_portion", "get_swizzle_portion", "group_modes", "has_underscore", "idx2crd",
+    "if_", "increment_coord", "inner_partition", "is_congruent", "is_major", "is_static", "is_weakly_congruent", "jit",
     "kernel", "leading_dim", "left_inverse", "local_partition", "local_tile", "log", "log10", "log1p", "log2",
     "logical_divide", "logical_product", "make_atom", "make_composed_layout", "make_copy_atom", "make_cotiled_copy",
     "make_fragment", "make_fragment_like", "make_identity_layout", "make_identity_tensor", "make_layout",

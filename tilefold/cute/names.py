@@ -14,8 +14,8 @@ HOMES: Mapping[str, str] = MappingProxyType(
             "increment_coord"
         ),
         "tilefold.builder.instructions.math": (
-            "absolute absf=absolute all_ any_ argmax argmin ceil cos erf exp exp2 floor fma log log1p log2 log10 "
-            "ones_like rcp round_even rsqrt sin sqrt tanh trunc where zeros_like"
+            "abs=absolute absolute absf=absolute all_ any_ argmax argmin ceil cos erf exp exp2 floor fma log log1p "
+            "log2 log10 ones_like rcp round_even rsqrt sin sqrt tanh trunc where zeros_like"
         ),
         "tilefold.builder.instructions.extremes": "max=maximum min=minimum",
         "tilefold.builder.instructions.printing": "pretty_str print_layout print_tensor printf",

@@ -26,6 +26,7 @@ from tilefold.builder.tensors.nvgpu import (
     CopyOp,
     CopyReduceBulkTensorTileS2GOp,
     LoadCacheMode,
+    TmaCopyOp,
 )
 from tilefold.builder.tensors.tma import (
     TmaAtom,
@@ -74,7 +75,7 @@ __all__ = [
     "CopyBulkG2SOp", "CopyBulkS2GOp", "CopyBulkTensorGather4G2SOp", "CopyBulkTensorScatter4S2GOp",
     "CopyBulkTensorTileG2SMulticastOp", "CopyBulkTensorTileG2SNonExecTrait", "CopyBulkTensorTileG2SOp",
     "CopyBulkTensorTileS2GOp", "CopyDsmemStoreOp", "CopyG2SOp", "CopyReduceBulkTensorTileS2GOp", "LoadCacheMode",
-    "ReductionKind", "ReductionOp", "TmaInfo", "copy_tensormap", "cp_fence_tma_desc_release",
+    "ReductionKind", "ReductionOp", "TmaCopyOp", "TmaInfo", "copy_tensormap", "cp_fence_tma_desc_release",
     "create_tma_multicast_mask", "fence_tma_desc_acquire", "fence_tma_desc_release", "gather4", "group_bulk_copy_modes",
     "make_tiled_tma_atom", "make_tma_tile_atom", "prefetch_descriptor", "scatter4", "tma_partition",
     "update_tma_descriptor",

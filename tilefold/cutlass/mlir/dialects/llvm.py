@@ -14,10 +14,13 @@ from tilefold.builder.instructions.bits import clz
 from tilefold.builder.instructions.inline import inline_ptx
 from tilefold.builder.pipelines.tensor_map_manager import copy_tensormap
 from tilefold.builder.primitives.barriers import raw_pointer
+from tilefold.builder.primitives.tmem_addresses import TmemPointer
 from tilefold.builder.scalars.dtypes import Boolean, Int32, Int64, dtype_of
 from tilefold.builder.scalars.operators import Operand
 from tilefold.builder.scalars.values import Bool, Int, convert
+from tilefold.builder.tensors.address_space import AddressSpace
 from tilefold.builder.tensors.fragments import Vec, full
+from tilefold.builder.tensors.pointers import make_ptr
 from tilefold.builder.tensors.raw_pointers import RawPointer
 from tilefold.builder.tensors.tma import TmaDescriptor
 from tilefold.cute.jit_arguments import PointerType, StructType, StructValue
@@ -30,7 +33,8 @@ from .vector import Undefined
 
 __all__ = [
     "AsmDialect", "PointerType", "StructType", "addrspacecast", "bitcast", "extractelement", "extractvalue",
-    "inline_asm", "insertelement", "insertvalue", "intr_ctlz", "mlir_undef", "mlir_zero", "ptrtoint", "store", "zext",
+    "inline_asm", "insertelement", "insertvalue", "inttoptr", "intr_ctlz", "mlir_undef", "mlir_zero", "ptrtoint",
+    "store", "zext",
 ]  # fmt: skip
 
 
@@ -49,6 +53,13 @@ def addrspacecast(res: PointerType, arg: object) -> RawPointer:
 def ptrtoint(res: Any, arg: Operand) -> Operand:
     """The address of a pointer as a number of a type; in shared memory it counts from the block's first byte."""
     return raw_pointer(arg).toint(dtype_of(res))
+
+
+def inttoptr(res: PointerType, arg: Operand) -> Any:
+    """The pointer to words at an address that is a number, in the memory of the type `res`."""
+    if res.space is AddressSpace.tmem:
+        return TmemPointer(arg, Int32)
+    return make_ptr(Int32, arg, res.space).raw_ptr()
 
 
 def extractvalue(res: object, container: object, position: Sequence[int]) -> Operand:
@@ -130,12 +141,12 @@ def inline_asm(res: object, operands_: Sequence[object], asm_string: str, constr
     constraint `b`, and a constant by the constraint `i` is in a register of 32 bits. As LLVM has it, an operand by the
     number of a result begins in the result's register, a register of 32 bits holds the lower half of an integer of 64,
     one of 64 bits an integer of 32, here below zeros, and an operand for which there is no constraint, and which the
-    text cannot name, is left out.
+    text cannot name, is left out; results need not come first.
     """
     each = [letter.strip() for letter in constraints.split(",") if letter.strip()]
     results = [letter.replace("&", "") for letter in each if letter.startswith("=")]
     reads = [letter for letter in each if not letter.startswith(("=", "~"))]
-    text = _tied(asm_string, results, reads)
+    text = _tied(_results_first(asm_string, each), results, reads)
     of_operands = ["r" if x in ("i", "n") else results[int(x)].lstrip("=") if x.isdigit() else x for x in reads]
     given = [_in_register(x, letter) for x, letter in zip(operands_, of_operands, strict=False)]
     text = _with_predicates(text, [*results, *of_operands])
@@ -147,6 +158,13 @@ def inline_asm(res: object, operands_: Sequence[object], asm_string: str, constr
     decides = res == Boolean.mlir_type
     made = inline_ptx(text, letters, *given, results=() if res is None else Int32.mlir_type if decides else res)
     return made != 0 if decides else made
+
+
+def _results_first(text: str, letters: Sequence[str]) -> str:
+    """A text with registers by the numbers that they have where the results come first."""
+    order = sorted(range(len(letters)), key=lambda place: not letters[place].startswith("="))
+    numbers = {place: number for number, place in enumerate(order)}
+    return re.sub(r"(?<!\$)\$(\d+)\b", lambda x: f"${numbers.get(int(x[1]), x[1])}", text)
 
 
 def _tied(text: str, results: Sequence[str], reads: Sequence[str]) -> str:

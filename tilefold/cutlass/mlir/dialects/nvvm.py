@@ -7,11 +7,12 @@ from enum import Enum
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.builder.control.control_functions import if_
 from tilefold.builder.control.dispatch import exit
+from tilefold.builder.instructions.arch import nanosleep
 from tilefold.builder.instructions.atomics import atomic, atomic_cas
 from tilefold.builder.instructions.extremes import fmax as larger
 from tilefold.builder.instructions.extremes import fmin as smaller
 from tilefold.builder.instructions.inline import inline_ptx
-from tilefold.builder.instructions.mbarriers import mbarrier_try_wait
+from tilefold.builder.instructions.mbarriers import mbarrier_arrive, mbarrier_arrive_and_expect_tx, mbarrier_try_wait
 from tilefold.builder.instructions.pairs import (
     add_packed_f32x2,
     fma_packed_f32x2,
@@ -35,12 +36,39 @@ from tilefold.builder.primitives.tensor_maps import cp_async_bulk_tensor_shared_
 from tilefold.builder.scalars.operators import Operand
 from tilefold.builder.scalars.values import Bool
 
+from .nvvm_tcgen05 import (
+    CTAGroupKind,
+    Tcgen05CpMulticast,
+    Tcgen05CpShape,
+    Tcgen05FenceKind,
+    Tcgen05LdStShape,
+    Tcgen05MMABlockScale,
+    Tcgen05MMAKind,
+    Tcgen05WaitKind,
+    tcgen05_alloc,
+    tcgen05_commit,
+    tcgen05_cp,
+    tcgen05_dealloc,
+    tcgen05_fence,
+    tcgen05_ld,
+    tcgen05_mma,
+    tcgen05_mma_block_scale,
+    tcgen05_relinquish_alloc,
+    tcgen05_st,
+    tcgen05_wait,
+)
+
 __all__ = [
-    "AtomicOpKind", "CVTPackFloatKind", "CpAsyncBulkTensorGlobalToSharedClusterOp", "CpAsyncBulkTensorLoadMode",
-    "FPRoundingMode", "MemOrderKind", "MemScopeKind", "ReductionOp", "ReductionType", "ReduxKind", "RoundingModeKind",
-    "SaturationModeKind", "SharedSpace", "add_packed_f32x2", "atomicrmw", "cp_async_mbarrier_arrive_shared",
-    "cvt_packfloat", "cvt_packfloat_f32", "elect_sync", "exit", "fma_packed_f32x2", "fmax", "fmin", "inline_ptx",
-    "mbarrier_try_wait_parity_timelimit", "mul_packed_f32x2", "red", "redux_sync", "sub_packed_f32x2",
+    "AtomicOpKind", "CTAGroupKind", "CVTPackFloatKind", "CpAsyncBulkTensorGlobalToSharedClusterOp",
+    "CpAsyncBulkTensorLoadMode", "FPRoundingMode", "MBarrierSpaceKind", "MBarrierTxnKind", "MemOrderKind",
+    "MemScopeKind", "ReductionOp", "ReductionType", "ReduxKind", "RoundingModeKind", "SaturationModeKind",
+    "SharedSpace", "Tcgen05CpMulticast", "Tcgen05CpShape", "Tcgen05FenceKind", "Tcgen05LdStShape",
+    "Tcgen05MMABlockScale", "Tcgen05MMAKind", "Tcgen05WaitKind", "add_packed_f32x2", "atomicrmw",
+    "cp_async_mbarrier_arrive_shared", "cvt_packfloat", "cvt_packfloat_f32", "elect_sync", "exit", "fma_packed_f32x2",
+    "fmax", "fmin", "inline_ptx", "mbarrier_try_wait_parity_timelimit", "mbarrier_txn", "mul_packed_f32x2", "nanosleep",
+    "red", "redux_sync", "sub_packed_f32x2", "tcgen05_alloc", "tcgen05_commit", "tcgen05_cp", "tcgen05_dealloc",
+    "tcgen05_fence", "tcgen05_ld", "tcgen05_mma", "tcgen05_mma_block_scale", "tcgen05_relinquish_alloc", "tcgen05_st",
+    "tcgen05_wait",
 ]  # fmt: skip
 
 
@@ -49,6 +77,20 @@ class CpAsyncBulkTensorLoadMode(Enum):
 
     TILE = "tile"
     IM2COL = "im2col"
+
+
+class MBarrierTxnKind(Enum):
+    """What a thread does at an mbarrier."""
+
+    ARRIVE = "arrive"
+    ARRIVE_EXPECT_TX = "arrive_expect_tx"
+
+
+class MBarrierSpaceKind(Enum):
+    """The shared memory with an mbarrier: of the block, or of one in the cluster."""
+
+    CTA = "cta"
+    CLUSTER = "cluster"
 
 
 class CVTPackFloatKind(Enum):
@@ -188,6 +230,23 @@ def fmin(*operands: object, c: object = None, nan: bool = False, ftz: bool = Fal
 def mbarrier_try_wait_parity_timelimit(addr: Operand, phase: Operand, time_limit: object) -> Bool:
     """Whether the phase of a parity has ended, after a short wait; the hardware decides how long, not `time_limit`."""
     return mbarrier_try_wait(addr, phase)
+
+
+def mbarrier_txn(
+    addr: Operand,
+    txcount: Operand,
+    *,
+    kind: MBarrierTxnKind,
+    space: MBarrierSpaceKind = MBarrierSpaceKind.CTA,
+    order: MemOrderKind = MemOrderKind.RELEASE,
+) -> None:
+    """Arrives `txcount` times, or once after it adds `txcount` to the bytes that the phase expects. The address says
+    which block it is in, whatever `space` is; a weaker order than release becomes that.
+    """
+    if kind is MBarrierTxnKind.ARRIVE:
+        mbarrier_arrive(addr, arrive_count=txcount)
+    else:
+        mbarrier_arrive_and_expect_tx(addr, txcount)
 
 
 def red(
