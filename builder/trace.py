@@ -27,7 +27,6 @@ from ..compiler.frontend.verify import refusal_of
 from ..dialects.gpu import ModuleOp as GpuModuleOp
 from ..dialects.kernel import LaunchBounds
 from ..dialects.ptx import ActivemaskOp, BarWarpSyncOp, ElectSyncOp, SetMaxNRegOp, TensorCommitOp
-from ..dialects.ptx.mbarrier import MbarrierArriveExpectTxOp, MbarrierArriveOp
 from ..dialects.ptx.tcgen05.mma import TensorMmaBase
 from ..dialects.tile import (
     CoordTensorType,
@@ -138,13 +137,13 @@ def _elect(copies: list[Operation], threads: ThreadValues) -> None:
         block = op.parent_block()
         if block is None or threads.chosen(op):
             continue
-        group = block, isinstance(op, MbarrierArriveOp | MbarrierArriveExpectTxOp)
+        group = block, op.name.startswith(_ARRIVAL)
         if group not in elected or group[1]:
             active = [] if threads.execute_uniformly(op) else [ActivemaskOp()]
             masks = [mask.result for mask in active]
             election = ElectSyncOp(*masks)
             # a barrier orders the other threads' accesses before an arrival of the one
-            together = [BarWarpSyncOp(-1, *masks)] if isinstance(op, MbarrierArriveOp) else []
+            together = [BarWarpSyncOp(-1, *masks)] if op.name == _ARRIVAL else []
             for made in (*active, *together, election):
                 made.location = op.location
                 block.insert_op_before(made, op)
@@ -164,7 +163,7 @@ def _is_elected(op: Operation) -> bool:
             return op.tiles is not None
         case TensorCommitOp():
             return True
-        case TensorMmaBase() | MbarrierArriveOp() | MbarrierArriveExpectTxOp():
+        case _ if op.name.startswith(_ARRIVAL) or isinstance(op, TensorMmaBase):
             return op.attributes.pop(ONE_THREAD, None) is not None
         case GemmOp():
             return op.mma_atom.atom.contract.agent in _OF_ONE_THREAD
@@ -176,6 +175,10 @@ def _is_elected(op: Operation) -> bool:
             return False
 
 
+_ARRIVAL = "ptx.mbarrier.arrive"
+"""The operation by which a thread arrives, and the beginning of the names of its like: kernels without mbarriers do not
+import them.
+"""
 _OF_ONE_THREAD = (Agent.ELECTED, Agent.BLOCK_PAIR)
 """The agents for which one thread acts."""
 
