@@ -161,7 +161,8 @@ class DType:
     def __instancecheck__(self, x: object) -> bool:
         dtype = getattr(x, "dtype", None)  # of values, which are defined above types
         is_own = dtype == self or (self.name == "Int32" and getattr(dtype, "name", "") == "Index")  # as programs see it
-        return is_own and (hasattr(x, "ssa") or isinstance(x, HostNumber))
+        is_value = hasattr(x, "ssa") and not hasattr(x, "iterator")  # which tensors have
+        return is_own and (is_value or isinstance(x, HostNumber))
 
     def __subclasscheck__(self, kind: object) -> bool:
         return kind == self

@@ -71,6 +71,8 @@ def test_constraints_number_registers_and_widen_integers() -> None:
 def counting(out: cute.Tensor, n: cute.Int32) -> None:
     t, _, _ = cute.arch.thread_idx()
     rows = cute.make_tensor(3, cute.make_layout((cute.ceil_div(n, 4), 4), stride=(4, 1)))
+    assert not isinstance(out, cute.Int32)  # programs tell a tensor from a value so
+    assert isinstance(n, cute.Int32)
     out[t, 0] = rows[t, 1]
     out[t, 1] = cute.local_tile(cute.make_tensor(n, cute.make_layout((4, 8), stride=(8, 1))), (2, 4), (1, 1))[t, 2]
     out[t, 2] = cute.Int32(cute.math.div(cute.abs(cute.Float32(-7)), 2.0, rounding=cute.math.RoundingMode.NEAREST_EVEN))
