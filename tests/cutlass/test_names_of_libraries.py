@@ -284,6 +284,39 @@ def test_pipelines_that_programs_derive_and_make(of_parts: bool) -> None:
     assert (out == src[:, 3].reshape(4, 32)).all()
 
 
+GROUPED = cute.make_layout((32, (2, 8)), stride=(8, (0, 1)))
+"""32 rows of 16 elements of which two share a place, as elements share a scale factor."""
+
+
+@cute.kernel
+def loading_shared(atom: cute.CopyAtom, coords: cute.Tensor, out: cute.Tensor) -> None:
+    t = cute.arch.thread_idx()[0]
+    staged = cute.make_smem_tensor(GROUPED, cute.Float32, alignment=128)
+    bar = cute.make_smem_tensor(1, cute.Int64).ptr(0)
+    if t == 0:
+        cute.arch.mbarrier_init(bar, 1)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.mbarrier_arrive_and_expect_tx(bar, 32 * 8 * 4)
+    cute.arch.sync_threads()
+    block_copy(atom, cute.local_tile(coords, (32, (2, 8)), (1, 0)), staged, tma_bar_ptr=bar)
+    cute.arch.mbarrier_wait(bar, 0)
+    for i in cute.range_constexpr(8):
+        out[t, i] = staged[t, (1, i)]
+
+
+@cute.jit
+def load_shared(src: cute.Tensor, out: cute.Tensor) -> None:
+    grouped = cute.make_tensor(src.iterator, cute.make_layout((64, (2, 8)), stride=(8, (0, 1))))
+    atom, coords = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), grouped, GROUPED, (32, (2, 8)))
+    loading_shared(atom, coords, out).launch(grid=1, block=32)
+
+
+def test_a_block_copy_copies_shared_elements_once() -> None:
+    src, out = np.random.default_rng(0).random((64, 8), np.float32), np.zeros((32, 8), np.float32)
+    load_shared(src, out)
+    assert (out == src[32:]).all()
+
+
 @cute.kernel
 def releasing(out: cute.Tensor) -> None:
     """Both blocks of a cluster release a stage of the first one, which waits for that."""
