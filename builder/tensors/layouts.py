@@ -4,7 +4,7 @@
 Functions that take a layout or a tensor are in `views.py`. Everything raises `LayoutError` if the algebra does.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from inspect import signature
 from itertools import accumulate, zip_longest
@@ -278,7 +278,13 @@ def _shape(x: object, mode: object) -> AnyTuple:
     whole = _laid_out(x)
     if isinstance(whole, Layout | ComposedLayout):
         return _of_mode(whole.shape, mode)
+    if isinstance(whole, tuple | list):  # a tiler may have layouts (cute/int_tuple.hpp, shape)
+        return _of_mode(tuples(tuple(map(_extents, cast("Sequence[object]", whole)))), mode)
     return _of_mode(tuples(getattr(whole, "shape", None) or whole), mode)  # a fragment has a shape and no layout
+
+
+def _extents(part: Any) -> object:
+    return _shape(part, None) if isinstance(part, Layout | ComposedLayout | tuple | list) else part
 
 
 def _laid_out(x: object) -> Any:

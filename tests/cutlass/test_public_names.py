@@ -221,6 +221,7 @@ def test_layouts_of_tiled_objects() -> None:
     assert (copy.layout_src_tv_tiled, copy.layout_dst_tv_tiled) == (copy.get_layoutS_TV(), copy.get_layoutD_TV())
     assert [mode.shape for mode in copy.get_slice(3).tiler_mn] == [mode.shape for mode in copy.tiler_mn] == [4, 32]
     assert copy.get_slice(3).get_slice(1).thr_idx == 1
+    assert (cute.shape(copy.tiler_mn), cute.size(cute.shape((copy.tiler_mn[0], (2, 3))))) == ((4, 32), 24)
 
 
 @cute.kernel
