@@ -284,7 +284,7 @@ def _shape(x: object, mode: object) -> AnyTuple:
 
 
 def _extents(part: Any) -> object:
-    return _shape(part, None) if isinstance(part, Layout | ComposedLayout | tuple | list) else part
+    return _shape(cast("object", part), None) if isinstance(part, Layout | ComposedLayout | tuple | list) else part
 
 
 def _laid_out(x: object) -> Any:
