@@ -12,8 +12,9 @@ from ...dialects.tile import RecastOp
 from ...layout.algebra.coalesce import coalesce
 from ...layout.algebra.core import Layout
 from ...layout.algebra.inttuple import is_fully_static, product, wrap
-from ..scalars.dtypes import DTYPES, DType, Float32, Int32, Uint32, as_dtype
-from ..scalars.values import Value
+from ..scalars.dtypes import DTYPES, Boolean, DType, Float32, Int32, Uint32, as_dtype
+from ..scalars.operators import Operand
+from ..scalars.values import Value, convert
 from ..tracing.state import emit
 from .coordinates import as_tuple, tuples
 from .expressions import Shape
@@ -32,6 +33,15 @@ def from_elements(elements: Sequence[object], dtype: object = None) -> Vec:
     for index, value in enumerate(values):
         made.write(index, value)
     return load(made)
+
+
+def create_mask(shape: Sequence[int], mask_dim_sizes: Sequence[Operand]) -> Vec:
+    """A vector of predicates of one mode, of which the first `mask_dim_sizes[0]` are true (MLIR, vector.create_mask).
+    Raises TilefoldError (E5002) for more modes.
+    """
+    if len(shape) != 1 or len(mask_dim_sizes) != 1:
+        raise TilefoldError(Code.BUILD_VALUE, f"a mask has one mode, not {len(shape)}", "make one for each mode")
+    return from_elements([convert(mask_dim_sizes[0], Int32) > place for place in range(shape[0])], Boolean)
 
 
 class Vector(Vec):

@@ -11,7 +11,7 @@ from tilefold.runtime.errors import LaunchError
 
 from tilefold import cute
 from tilefold.cute.host.compiled import CompiledFunction
-from tilefold.cute.host.options import EnableTVMFFI
+from tilefold.cute.host.options import EnableTVMFFI, FrontendNext
 from tilefold.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_stream, make_fake_tensor
 
 Vector = NDArray[np.float32]
@@ -69,7 +69,7 @@ def test_arrays_that_do_not_fit_are_refused(
 
 
 def test_static_extents_are_not_compiled_again() -> None:
-    made = cute.compile[EnableTVMFFI](add_one, from_dlpack(vector(10)), vector(10), CUstream(0))
+    made = cute.compile[EnableTVMFFI, FrontendNext](add_one, from_dlpack(vector(10)), vector(10), CUstream(0))
     assert type(made).__name__ == "TVMFFIJitCompiledFunction"  # as programs ask
     with pytest.raises(ValueError, match=r"'a' is \(5\):\(1\) of f32; the function is compiled for \(10\):\(1\)"):
         made(vector(5), vector(10), CUstream(0))

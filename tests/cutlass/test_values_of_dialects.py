@@ -186,13 +186,14 @@ def copying_in_bulk(A: cute.Tensor, B: cute.Tensor) -> None:
         cute.copy(cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.Float32), source, target, mbar_ptr=full)
     cute.arch.mbarrier_wait(full, 0)
     values = s[None, t].load()
-    B[t, None] = v.where(values > 3.0, values, v.full_like(values, -1.0))
+    chosen = v.where(values > 3.0, values, v.full_like(values, -1.0))
+    B[t, None] = v.where(v.create_mask([4], [t + 1]), chosen, values)
 
 
 def test_the_modes_of_bulk_copies() -> None:
     a, b = np.arange(32, dtype=np.float32).reshape(8, 4), np.zeros((8, 4), np.float32)
     copying_in_bulk(a.T, b).launch(grid=1, block=8, device="sim")
-    assert np.array_equal(b, np.where(a > 3, a, -1))
+    assert np.array_equal(b, np.where((a > 3) | (np.arange(4) > np.arange(8)[:, None]), a, -1))
 
 
 @cute.kernel

@@ -79,7 +79,7 @@ HOMES: Mapping[str, str] = MappingProxyType(
         ),
         ".host.compiler": "Compiler compile",
         ".host.options": (
-            "DumpDir EnableAssertions EnableTVMFFI GenerateLineInfo GPUArch KeepCUBIN KeepPTX KeepSASS "
+            "DumpDir EnableAssertions EnableTVMFFI FrontendNext GenerateLineInfo GPUArch KeepCUBIN KeepPTX KeepSASS "
             "LinkLibraries NvdisasmOptions OptLevel PtxasOptions"
         ),
         ".nvgpu.cpasync": "CopyAtom CopyOp",

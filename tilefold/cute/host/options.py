@@ -214,6 +214,14 @@ class DumpDir(Option):
     FIELD = "dump_dir"
 
 
+class FrontendNext(Option):
+    """Another frontend for the source of functions; tilefold has one, so it has no effect."""
+
+    def applied(self, options: CompileOptions) -> CompileOptions:
+        """The options as they are."""
+        return options
+
+
 class EnableTVMFFI(Option):
     """Whether calls reject arrays for which the function is not compiled."""
 

@@ -87,7 +87,7 @@ class PipelineSides:
         signals = config.producer_signaling_threads if fills else config.consumer_signaling_threads
         if config.cluster is None or signals is SignalingThreads.All:
             act()
-        elif config.kind is PipelineType.ClcFetchAsync:
+        elif config.pipeline_type is PipelineType.ClcFetchAsync:
             rank: Any = cluster.block_idx_in_cluster()
             if_(rank == 0, act)
         else:

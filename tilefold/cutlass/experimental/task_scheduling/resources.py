@@ -45,7 +45,7 @@ class PipelineConfig:
     may wait for further stages before it releases the first one.
     """
 
-    kind: PipelineType
+    pipeline_type: PipelineType
     num_stages: int
     producer_group: CooperativeGroup
     consumer_group: CooperativeGroup
@@ -64,15 +64,15 @@ class PipelineConfig:
             "num_stages": self.num_stages, "producer_group": self.producer_group,
             "consumer_group": self.consumer_group, "barrier_storage": self.barrier_ptr, "defer_sync": True,
         }  # fmt: skip
-        if self.kind is PipelineType.AsyncAsync:
+        if self.pipeline_type is PipelineType.AsyncAsync:
             return PipelineAsync.create(**common)
         common["cta_layout_vmnk"] = self.cluster
-        if self.kind in _OF_CLUSTERS:
-            return _OF_CLUSTERS[self.kind].create(**common)
+        if self.pipeline_type in _OF_CLUSTERS:
+            return _OF_CLUSTERS[self.pipeline_type].create(**common)
         common["tx_count"] = self.num_bytes
         if self.each_thread_arrives:
             common["tidx"] = 0
-        return _WITH_BYTES[self.kind].create(**common)
+        return _WITH_BYTES[self.pipeline_type].create(**common)
 
     @property
     def cluster(self) -> Layout | None:

@@ -84,7 +84,7 @@ class TaskManager:
 
     def _made(self, resource: MemoryResource, config: PipelineConfig) -> Stages:
         """The pipeline that a resource makes. Raises TilefoldError (E5002) if it makes something else."""
-        if config.kind is PipelineType.TmaAsync:
+        if config.pipeline_type is PipelineType.TmaAsync:
             threads = sum(task.threads for task in self.tasks if resource in task.src_resources)
             config = replace(config, each_thread_arrives=config.consumer_group.size == threads)
         made = cast("object", resource.create_pipeline(config))
