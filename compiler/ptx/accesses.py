@@ -86,13 +86,18 @@ def accessed(
 
 
 def tensor_map(r: Registers, operand: Operand) -> tuple[SSAValue, list[SSAValue]]:
-    """A tensor map and coordinates."""
+    """A tensor map and coordinates. A map at an address that is a number is in global memory: a generic address of
+    constant memory, or of a parameter, comes from the address of a variable (PTX ISA, cp.async.bulk.tensor).
+    """
     if not isinstance(operand, Address) or isinstance(operand.base, Integer) or operand.offset:
         raise r.refuse("the tensor map is not supported")
     map = address_of(r, operand.base)
-    if map is not None and map.type == GLOBAL:
+    if map is None:
+        number = r.resized(r.number(operand.base, 64), GLOBAL.space.data.address_bits)
+        map = r.emit(ptx.IntToPtrOp(number, ptx.MAP_BYTES, GLOBAL))
+    if map.type == GLOBAL:
         map = r.emit(ptx.CvtaTensorMapOp(map))
-    if map is None or map.type != MAP:
+    if map.type != MAP:
         raise r.refuse("the address is not the address of a tensor map")
     return map, [r.read(item, i32) for item in operand.coordinates]
 

@@ -55,6 +55,22 @@ def test_copy(swizzle: Any) -> None:
     assert np.array_equal(a, b)
 
 
+def test_maps_at_an_address_that_is_a_number() -> None:
+    """Maps that a kernel finds in global memory by a number, as of an array of descriptors."""
+    entry = ".visible .entry copy(.param .align 64 .b8 from[128], .param .align 64 .b8 to[192])"
+    text = COPY.replace(entry, ".visible .entry copy(.param .u64 maps)")
+    text = text.replace("mov.b64 %d1, from; cvta.param.u64 %d2, %d1;", "ld.param.u64 %d1, [maps]; xor.b64 %d2, %d1, 0;")
+    text = text.replace("mov.b64 %d3, to; cvta.param.u64 %d4, %d3;", "add.u64 %d3, %d1, 128; xor.b64 %d4, %d3, 0;")
+    a = np.random.default_rng(0).integers(0, 100, (40, 64)).astype(np.float16)
+    b = np.zeros_like(a)
+    content = b"".join(tilefold.tensor_map(x, (16, 64)).content for x in (a, b))
+    room = np.zeros(384, np.uint8)
+    maps = room[-room.ctypes.data % 128 :][:256]
+    maps[:] = np.frombuffer(content, np.uint8)
+    tilefold.load_ptx(text)["copy"](maps.ctypes.data).launch(grid=3, block=1, memory=[maps, a, b])
+    assert np.array_equal(a, b)
+
+
 @pytest.mark.parametrize(("space", "holds"), [("param", 1), ("param::entry", 1), ("global", 0), ("const", 0)])
 def test_the_state_space_of_a_map(space: str, holds: int) -> None:
     """A map that is a parameter is in the space of parameters (PTX ISA, isspacep)."""
