@@ -363,3 +363,23 @@ class OwnContext(ir.Context):
 
 def test_a_context_of_a_program() -> None:
     assert isinstance(OwnContext(), ir.Context)
+
+
+@cute.kernel
+def fencing(A: cute.Tensor, order: cute.Constexpr[Any], scope: cute.Constexpr[Any]) -> None:
+    A[0] = 1
+    llvm.fence(order, syncscope=scope)
+
+
+@pytest.mark.parametrize(
+    ("order", "scope", "text"),
+    [
+        ("release", None, "fence.acq_rel.sys"),
+        ("acquire", "device", "fence.acq_rel.gpu"),
+        ("seq_cst", "block", "fence.sc.cta"),
+    ],
+)
+def test_fences_of_llvm(order: str, scope: str | None, text: str) -> None:
+    assert text in fencing(np.zeros(1, np.int32), llvm.AtomicOrdering[order], scope).build(32).ptx("sm_90")
+    with pytest.raises(TilefoldError, match="a fence has no order 'monotonic'"):
+        fencing(np.zeros(1, np.int32), llvm.AtomicOrdering.monotonic, scope).build(32)

@@ -2,8 +2,9 @@
 """PTX as text, and addresses of other memories, in the form of MLIR's dialect llvm."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, cast
 
 from xdsl.dialects.builtin import VectorType
@@ -32,9 +33,9 @@ from .arith import extui as zext
 from .vector import Undefined
 
 __all__ = [
-    "AsmDialect", "PointerType", "StructType", "addrspacecast", "bitcast", "extractelement", "extractvalue",
-    "inline_asm", "insertelement", "insertvalue", "inttoptr", "intr_ctlz", "mlir_undef", "mlir_zero", "ptrtoint",
-    "store", "zext",
+    "AsmDialect", "AtomicOrdering", "PointerType", "StructType", "addrspacecast", "bitcast", "extractelement",
+    "extractvalue", "fence", "inline_asm", "insertelement", "insertvalue", "intr_ctlz", "inttoptr", "mlir_undef",
+    "mlir_zero", "ptrtoint", "store", "zext",
 ]  # fmt: skip
 
 
@@ -43,6 +44,29 @@ class AsmDialect(Enum):
 
     AD_ATT = 0
     AD_Intel = 1
+
+
+class AtomicOrdering(Enum):
+    """The orders of LLVM's atomic instructions."""
+
+    not_atomic, unordered, monotonic, acquire, release, acq_rel, seq_cst = 0, 1, 2, 4, 5, 6, 7
+
+
+_SCOPES: Mapping[str | None, str] = MappingProxyType({
+    None: "sys", "": "sys", "device": "gpu", "cluster": "cluster", "block": "cta",
+})  # fmt: skip
+"""The scopes of PTX by those of LLVM's NVPTX backend."""
+
+
+def fence(ordering: AtomicOrdering, *, syncscope: str | None = None) -> None:
+    """Orders memory as a fence of LLVM: `fence.sc` for `seq_cst`, `fence.acq_rel` for weaker ones (PTX ISA, fence).
+    Raises TilefoldError (E5002) for an order that no fence has, and another scope.
+    """
+    if ordering.value < AtomicOrdering.acquire.value or syncscope not in _SCOPES:
+        message = f"a fence has no order {ordering.name!r} in the scope {syncscope!r}"
+        raise TilefoldError(Code.BUILD_VALUE, message, "order by acquire, release, acq_rel or seq_cst")
+    order = "sc" if ordering is AtomicOrdering.seq_cst else "acq_rel"
+    inline_ptx(f"fence.{order}.{_SCOPES[syncscope]};", "")
 
 
 def addrspacecast(res: PointerType, arg: object) -> RawPointer:
