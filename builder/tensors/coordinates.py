@@ -225,7 +225,7 @@ class PackedShape(tuple[Any, ...]):
 def pack_shape(shape: AnyTuple) -> AnyTuple:
     """A shape of `tuples`, from whose type programs take it as an attribute."""
     given = tuples(shape)
-    return PackedShape(given) if isinstance(given, tuple) else given
+    return PackedShape(given) if isinstance(given, tuple) else given  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _within_64_bits(x: int) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tilefold.base.errors import TilefoldError
+from tilefold.builder.tensors.coordinates import pack_shape
 
 from tilefold import cute
 from tilefold.cute.nvgpu import cpasync, tcgen05
@@ -315,9 +316,9 @@ class OwnMma(cute.nvgpu.warp.WarpMmaOp):
     """As a program defines an instruction that it needs."""
 
     def _make_trait(self) -> Any:
-        shape = cute._pack_shape((16, 8, 8)).type.attribute  # pyright: ignore[reportAttributeAccessIssue, reportPrivateUsage]
+        shape: Any = pack_shape((16, 8, 8))
         types = cute.TFloat32.mlir_type, cute.TFloat32.mlir_type, cute.Float32.mlir_type
-        return cute.Trait(cute.make_atom(cute_nvgpu.MmaAtomSM80Type.get(shape, *types)))
+        return cute.Trait(cute.make_atom(cute_nvgpu.MmaAtomSM80Type.get(shape.type.attribute, *types)))
 
 
 def test_a_matrix_instruction_that_a_program_defines() -> None:
@@ -381,5 +382,5 @@ def fencing(A: cute.Tensor, order: cute.Constexpr[Any], scope: cute.Constexpr[An
 )
 def test_fences_of_llvm(order: str, scope: str | None, text: str) -> None:
     assert text in fencing(np.zeros(1, np.int32), llvm.AtomicOrdering[order], scope).build(32).ptx("sm_90")
-    with pytest.raises(TilefoldError, match="a fence has no order 'monotonic'"):
-        fencing(np.zeros(1, np.int32), llvm.AtomicOrdering.monotonic, scope).build(32)
+    with pytest.raises(TilefoldError, match="a fence has no order 'unordered'"):
+        fencing(np.zeros(1, np.int32), llvm.AtomicOrdering.unordered, scope).build(32)

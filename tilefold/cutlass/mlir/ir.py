@@ -41,7 +41,7 @@ class IntegerType:
         if not isinstance(cast_from_type, builtin.IntegerType):
             hint = "pass the type of an integer"
             raise TilefoldError(Code.BUILD_VALUE, f"{cast_from_type} is not a type of integers", hint)
-        self.width: int = cast_from_type.width.data
+        self.width: int = cast_from_type.bitwidth
 
     @staticmethod
     def get_signless(width: int) -> IrAttribute:

@@ -217,7 +217,7 @@ def _with_predicates(text: str, letters: Sequence[str]) -> str:
     return f"{{{' '.join([*before, text.rstrip().rstrip(';') + ';', *after])}}}" if before else text
 
 
-def _in_register(x: object, letter: str) -> object:
+def _in_register(x: Any, letter: str) -> Any:
     """An operand as the register of its constraint holds it."""
     if letter == "l" and isinstance(x, Int) and x.dtype.bits == 32:
         return extui(Int64, x)  # LLVM leaves the upper half undefined
