@@ -14,19 +14,15 @@ see `without_gpu`.
 import atexit
 import json
 import sys
-import sysconfig
-from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from traceback import FrameSummary, StackSummary, TracebackException, extract_tb, format_list
-from types import TracebackType
 
 from tilefold.base.errors import TilefoldError
-from tilefold.compiler.frontend.diagnostics import ProgramError
 from tilefold.cutlass import install
-from tilefold.cutlass.programs import register_addresses, run_as_main
+from tilefold.cutlass.programs import run_as_main, take_over
 from tilefold.cutlass.replacements import Replacements
+from tilefold.cutlass.uncaught import report_uncaught
 from tilefold.runtime.settings import shows_tracebacks
 
 MAX_DEVICES = 64
@@ -100,19 +96,9 @@ def main() -> None:
     if name is None and not Path(file).is_file():
         sys.exit(f"there is no file {file}")
     install()
-    from tilefold.cute.host.streams import torch_module
-    from tilefold.runtime.cuda import is_available
-
     replaced = Replacements()
     atexit.register(replaced.close)  # after the exit handlers of the program
-    if find_spec("torch") is not None:
-        register_addresses(torch_module(), replaced)
-    finish: Callable[[], None] | None = None
-    if not is_available():
-        from tilefold.cutlass.without_gpu import stay_on_host, wait_for_gpu
-
-        replaced.enter_context(stay_on_host())
-        finish = wait_for_gpu
+    finish = take_over(replaced)
     if name is not None:
         sys.path[0] = str(Path.cwd())
         file = file_of(name)
@@ -122,57 +108,15 @@ def main() -> None:
     package = None if name is None else name.rpartition(".")[0]
     if devices is None:
         run_as_main(file, package)
-        if finish is not None:
-            finish()
+        finish()
         return
+    from tilefold.runtime.cuda import is_available
+
     if is_available():
         sys.exit("--devices is of simulated devices: torchrun runs a program on several GPUs")
     from tilefold.cutlass.without_gpu.ranks import run_ranks
 
     run_ranks(devices, partial(run_as_main, file, package))
-
-
-_OURS = str(Path(__file__).resolve().parents[2])
-_LIBRARIES = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
-
-
-def report_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Prints an error as `sys.excepthook` does; of one of tilefold the user's lines that led to it, and the message; of
-    any other one all lines but those of tilefold. `TILEFOLD_TRACEBACK=1` shows all lines.
-    """
-    if shows_tracebacks():
-        sys.__excepthook__(kind, error, trace)
-        return
-    if not isinstance(error, TilefoldError):
-        print(*_without_ours(TracebackException(kind, error, trace)).format(), sep="", end="", file=sys.stderr)
-        return
-    lines = [] if isinstance(error, ProgramError) else format_list(list(_of_user(trace)))  # which names its lines
-    print("".join(lines) + str(error), file=sys.stderr)
-
-
-def _of_user(trace: TracebackType | None) -> Iterator[FrameSummary]:
-    for frame in extract_tb(trace):
-        if _is_code(frame) and not str(Path(frame.filename).resolve()).startswith(_LIBRARIES):
-            yield frame
-
-
-def _without_ours(shown: TracebackException) -> TracebackException:
-    """An exception, and those before it, without the lines of tilefold and of Python's own machinery."""
-    before: TracebackException | None = shown
-    while before is not None:
-        before.stack = StackSummary.from_list([frame for frame in before.stack if _is_code(frame)])
-        before = before.__cause__ or before.__context__
-    return shown
-
-
-def _is_code(frame: FrameSummary) -> bool:
-    """Whether a line is one of a file, and not of this package, which lies in one folder, or in a checkout beside its
-    subpackages.
-    """
-    path = str(Path(frame.filename).resolve())
-    folders = ("base", "builder", "compiler", "dialects", "layout", "passes", "runtime", "tilefold")
-    is_ours = path.startswith(tuple(str(Path(_OURS, name)) + "/" for name in folders)) or "/tilefold/cutlass/" in path
-    return not frame.filename.startswith("<") and not is_ours
 
 
 main()

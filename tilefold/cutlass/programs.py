@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 from tilefold.builder.control.builtin import BUILTINS
+from tilefold.cute.host.streams import torch_module
 from tilefold.cute.missing_name import MissingName, UnknownNameError
 from tilefold.cute.torch_compile import skip_frames, untraced
 from tilefold.runtime.arrays.reachable import reachable
@@ -165,6 +167,22 @@ def register_addresses(torch: ModuleType, replaced: Replacements) -> None:
 
     skip_frames(call)
     replaced.set(torch.Tensor, data_ptr=call)
+
+
+def take_over(replaced: Replacements) -> Callable[[], None]:
+    """Makes the process ready for a CuTe program, until `replaced` is closed: kernels reach torch's tensors by their
+    addresses, and where there is no GPU the host takes its place. The result waits for what streams have left.
+    """
+    from tilefold.runtime.cuda import is_available
+
+    if find_spec("torch") is not None:
+        register_addresses(torch_module(), replaced)
+    if is_available():
+        return lambda: None
+    from .without_gpu import stay_on_host, wait_for_gpu
+
+    replaced.enter_context(stay_on_host())
+    return wait_for_gpu
 
 
 def run_as_main(file: str, package: str | None = None) -> None:
