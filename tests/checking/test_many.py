@@ -6,11 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from tilefold.base.errors import TilefoldError
@@ -32,6 +33,22 @@ def add(a: cute.Tensor):
 
 if __name__ == "__main__":
     add(np.zeros(64, np.float32)).launch(grid=1, block=64)
+"""
+MAIN = 'if __name__ == "__main__":\n'
+HOST = """\
+import numpy as np
+import cutlass.cute as cute
+
+@cute.kernel
+def add(a: cute.Tensor):
+    a[cute.arch.thread_idx()[0]] = 1.0
+
+@cute.jit
+def host(a: cute.Tensor):
+    add(a).launch(grid=1, block=64)
+
+if __name__ == "__main__":
+    host(np.zeros(64, np.float32))
 """
 TESTS = """\
 import numpy as np
@@ -63,6 +80,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("programs")
     (path / "good.py").write_text(PROGRAM.format(half=""))
     (path / "racy.py").write_text(PROGRAM.format(half=" // 2"))
+    (path / "host").mkdir()
+    (path / "host/host.py").write_text(HOST)
+    (path / "vendor").mkdir()
+    (path / "vendor/good.py").write_text(PROGRAM.format(half=""))
+    (path / "wrong.py").write_text(f"import tilefold\n{MAIN}    f(:\n")
     (path / "broken.cute").write_text('"run.launch"(')
     (path / "module.py").write_text("import tilefold\n")
     (path / "test_kernels.py").write_text(TESTS)
@@ -71,9 +93,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_programs_of_a_folder(folder: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-m", "tilefold", "test", str(folder), "-n", "1"], capture_output=True, text=True, check=False
-    )
+    paths = [str(folder / name) for name in ("broken.cute", "good.py", "racy.py")]
+    command = [sys.executable, "-m", "tilefold", "test", *paths, "-n", "1"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = run.stdout.replace(f"{folder}/", "").splitlines()
     assert run.returncode == 1, run.stderr
     assert [line.split() for line in lines[:3]] == [
@@ -87,13 +109,22 @@ def test_programs_of_a_folder(folder: Path) -> None:
     assert lines[-1] == "1 passed, 1 failed, 1 error"
 
 
-def test_a_clean_program(folder: Path) -> None:
-    outcome = check(Job(str(folder / "good.py")))
+def test_a_program_that_imports_cutlass(folder: Path) -> None:
+    outcome = check(Job(str(folder / "host/host.py")))
     assert (outcome.verdict, outcome.lines, outcome.launches) == ("clean", (), 1)
+
+
+def test_which_files_are_programs(folder: Path, tmp_path: Path) -> None:
+    names = ["broken.cute", "good.py", "host/host.py", "racy.py", "wrong.py"]
+    assert collect([str(folder)]) == [str(folder / name) for name in names]
+    assert collect([str(folder / "module.py")]) == [str(folder / "module.py")]
+    for name in ("hidden/.venv/a.py", "cells.ipynb"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f'{{"cells": [{{"source": ["import cutlass", ""]}}]}}\nimport cutlass\n{MAIN}')
+    assert collect([str(tmp_path)]) == [str(tmp_path / "cells.ipynb")]
     with pytest.raises(TilefoldError, match="no such file or folder") as caught:
         collect([str(folder / "absent")])
     assert caught.value.code == "E4001"
-    assert collect([str(folder / "module.py")]) == [str(folder / "module.py")]
 
 
 def test_a_folder_without_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -182,6 +213,22 @@ def test_outcomes_as_json(folder: Path) -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     (outcome,) = json.loads(run.stdout)
     assert (outcome["verdict"], outcome["launches"], run.returncode) == ("error", 0, 1)
+
+
+def test_the_first_error_ends_the_run_and_xml_tells_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def in_turn(check: Callable[[Job], Outcome], jobs: list[Job], open_workers: Any) -> Iterator[tuple[int, Outcome]]:
+        yield from ((number, check(job)) for number, job in enumerate(jobs))
+
+    monkeypatch.setattr(workers, "results", in_turn)
+    out = tmp_path / "report.xml"
+    monkeypatch.chdir(folder)
+    assert main(["test", "wrong.py", "good.py", "racy.py", "-k", "o", "-x", "--junitxml", str(out)]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "1 error; 1 not checked"
+    suite = ElementTree.parse(out).getroot()[0]
+    assert (suite.attrib["tests"], suite.attrib["errors"]) == ("1", "1")
+    assert suite[0][0].attrib["message"] == "wrong.py:3: SyntaxError: invalid syntax"
 
 
 def test_lines_come_with_the_results(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

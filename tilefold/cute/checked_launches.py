@@ -1,16 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks each launch of this process that the simulator executes, before it runs.
+"""Checks each launch of this process that the simulator executes, before it runs."""
 
-`python -m tilefold.cute.checked_launches FILE OUT` runs a program so, and writes the reports to OUT as JSON.
-"""
-
-import json
-import runpy
-import sys
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tilefold.cute.debugging import RepeatableLaunch
@@ -58,24 +51,3 @@ def checking_launches(stages: Sequence[str] = STAGES) -> Generator[list[Report],
         yield reports
     finally:
         devices.on_launch = outer
-
-
-def main(file: str, out: str) -> int:
-    """Runs `file` as the main program, and writes the reports to `out`. The exit status is the program's."""
-    sys.argv = [file]
-    sys.path[0] = str(Path(file).resolve().parent)
-    status: object = 0
-    with checking_launches() as reports:
-        try:
-            runpy.run_path(file, run_name="__main__")
-        except SystemExit as stop:
-            status = stop.code
-        finally:
-            Path(out).write_text(json.dumps([report.as_dict() for report in reports]))
-    if isinstance(status, str):
-        print(status, file=sys.stderr)
-    return status if isinstance(status, int) else int(status is not None)
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3]))

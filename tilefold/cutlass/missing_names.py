@@ -9,7 +9,6 @@ keeps other projects, and a copy of the package itself, are left out. Files that
 import ast
 import inspect
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,15 +18,10 @@ from typing import Any
 
 import tilefold.cutlass as cutlass
 from tilefold.cute.missing import handles_import_error
+from tilefold.driver.source_files import source_files
 
 _PLACES = {"loc", "ip"}
 """Arguments that are left out of calls."""
-
-_OTHER_PROJECTS = frozenset({
-    "3rdparty", "3rd_party", "third_party", "third-party", "thirdparty", "vendor", "vendored", "_vendor", "_deps",
-    "build", "dist", "node_modules", "site-packages", "venv",
-})  # fmt: skip
-"""The names of folders for code of others, and for what is made."""
 
 
 @dataclass
@@ -165,13 +159,7 @@ def _programs(folder: Path) -> Iterator[tuple[str, Path]]:
     if not folder.is_dir():
         yield folder.name, folder
         return
-    found: list[Path] = []
-    for place, inner, files in os.walk(folder):
-        inner[:] = [name for name in inner if not name.startswith(".") and name.lower() not in _OTHER_PROJECTS]
-        if "cutlass" in inner and Path(place, "cutlass", "cute", "__init__.py").is_file():
-            inner.remove("cutlass")  # the package itself
-        found += [Path(place, name) for name in files if name.endswith((".py", ".ipynb"))]
-    yield from ((file.relative_to(folder).as_posix(), file) for file in sorted(found))
+    yield from ((file.relative_to(folder).as_posix(), file) for file in source_files(folder, ".py", ".ipynb"))
 
 
 def _text(file: Path) -> str | None:

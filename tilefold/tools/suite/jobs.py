@@ -7,6 +7,7 @@ The workers of this machine, or of a Dask or Ray cluster, make the checks: `driv
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -14,7 +15,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from socket import create_connection
 from tempfile import TemporaryDirectory
@@ -22,11 +23,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tilefold.base.errors import Code, TilefoldError
+from tilefold.driver.source_files import source_files
 from tilefold.driver.workers import Workers
 
 _LAUNCHES = re.compile(r"\brun\.launch\b|@main\b")
 _PROGRAM = re.compile(r"^if __name__ == ['\"]__main__['\"]:", re.MULTILINE)
-_IMPORTS = re.compile(r"^\s*(from|import)\s+(tilefold|cutlass)\b", re.MULTILINE)
+_IMPORTS = re.compile(r"(^\s*|\")(from|import)\s+(tilefold|cutlass)\b", re.MULTILINE)
 GRACE = 60
 """Seconds that a process has beyond its limit, to say that it has ended."""
 
@@ -54,8 +56,8 @@ class Outcome:
 
 
 def collect(roots: Sequence[str]) -> list[str]:
-    """The programs at paths: files, and below folders each `.cute` file that has launches and each program in Python
-    that imports tilefold or cutlass. Raises TilefoldError (E4001) for a path that does not exist.
+    """The programs at paths: files, and below folders each `.cute` file that has launches and each program or notebook
+    in Python that imports tilefold or cutlass. Raises TilefoldError (E4001) for a path that does not exist.
     """
     found: list[str] = []
     for root in roots:
@@ -65,24 +67,21 @@ def collect(roots: Sequence[str]) -> list[str]:
         elif not path.is_dir():
             raise TilefoldError(Code.CLI_READ, f"{root}: no such file or folder")
         else:
-            files = (each for suffix in ("cute", "py") for each in path.rglob(f"*.{suffix}"))
-            found += [str(each) for each in sorted(files) if _is_program(each)]
+            found += [str(each) for each in source_files(path, ".cute", ".py", ".ipynb") if _is_program(each)]
     return list(dict.fromkeys(found))
 
 
 def libraries(roots: Sequence[str]) -> int:
     """The number of files in Python below paths that import tilefold or cutlass and run nothing by themselves."""
-    files = (each for root in roots for each in Path(root).rglob("*.py"))
+    files = (each for root in roots for each in source_files(Path(root), ".py"))
     return sum(_IMPORTS.search(each.read_text(errors="replace")) is not None for each in files if not _is_program(each))
 
 
 def _is_program(path: Path) -> bool:
-    if any(part.startswith(".") for part in path.parts[1:]):
-        return False
     text = path.read_text(errors="replace")
     if path.suffix == ".cute":
         return _LAUNCHES.search(text) is not None
-    return _PROGRAM.search(text) is not None and _IMPORTS.search(text) is not None
+    return _IMPORTS.search(text) is not None and (path.suffix == ".ipynb" or _PROGRAM.search(text) is not None)
 
 
 def check(job: Job) -> Outcome:
@@ -90,8 +89,8 @@ def check(job: Job) -> Outcome:
     with TemporaryDirectory() as folder:
         out = str(Path(folder, "report.json"))
         limit = str(job.seconds)
-        if job.path.endswith(".py"):
-            command = [sys.executable, "-m", "tilefold.cute.checked_launches", job.path, out]
+        if job.path.endswith((".py", ".ipynb")):
+            command = [sys.executable, "-m", "tilefold.tools.suite.checked_program", job.path, out]
         else:
             words = ["--json", "-o", out, "--max-seconds", limit, *job.words]
             command = [sys.executable, "-m", "tilefold", "check", job.path, *words]
@@ -109,19 +108,23 @@ def check(job: Job) -> Outcome:
         except subprocess.TimeoutExpired:
             return Outcome(job.path, "error", (f"did not end within {job.seconds} s",))
         try:
-            found: list[dict[str, Any]] | dict[str, Any] = json.loads(Path(out).read_text())
+            found: dict[str, Any] = json.loads(Path(out).read_text())
         except (OSError, ValueError):
-            return Outcome(job.path, "error", _last_lines(run.stderr, run.returncode))
-    return _outcome(job, run, found if isinstance(found, list) else [found])
+            return Outcome(job.path, "error", _last_line(run.stderr, run.returncode))
+    return _outcome(job, run, found.get("reports", [found]), found.get("error"))
 
 
-def _outcome(job: Job, run: "subprocess.CompletedProcess[str]", reports: Sequence[dict[str, Any]]) -> Outcome:
+def _outcome(
+    job: Job, run: "subprocess.CompletedProcess[str]", reports: Sequence[dict[str, Any]], error: str | None
+) -> Outcome:
+    """The verdict on a program by the reports on its launches, its end, and the error of a program in Python."""
     launches = sum(len(report["launches"]) for report in reports)
     faults = [_line(fault) for report in reports for fault in report["faults"]]
     if faults:
         return Outcome(job.path, "faults", tuple(dict.fromkeys(faults)), launches)
-    if run.returncode not in (0, 3):
-        return Outcome(job.path, "error", _last_lines(run.stderr, run.returncode), launches)
+    if run.returncode not in (0, 3) or error is not None:
+        lines = _last_line(run.stderr, run.returncode) if error is None else (error,)
+        return Outcome(job.path, "error", lines, launches)
     gaps = [gap["message"] for report in reports for gap in report["gaps"]]
     if not launches:
         gaps.append("it launches nothing on the simulator")
@@ -135,7 +138,7 @@ def _line(fault: dict[str, Any]) -> str:
     return f"{where}{fault['code']}: {fault['message']}"
 
 
-def _last_lines(text: str, status: int) -> tuple[str, ...]:
+def _last_line(text: str, status: int) -> tuple[str, ...]:
     """The message of a process that failed: the last line of its errors that names one, or the last at all."""
     lines = [line for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if re.search(r"\bE\d{4}\b|Error", line)]
@@ -148,6 +151,16 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
+def _end_with_check() -> None:
+    """Lets a worker leave interrupts to the process that started it, and end its check where that ends it."""
+
+    def end(number: int, frame: object) -> None:
+        sys.exit(1)
+
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    signal.signal(signal.SIGTERM, end)
+
+
 @contextmanager
 def workers_at(place: str | None, count: int | None) -> "Generator[Callable[[], Workers], None, None]":
     """Opens the workers of a place: processes of this machine, `count` of them, by default one for each core, or
@@ -158,7 +171,8 @@ def workers_at(place: str | None, count: int | None) -> "Generator[Callable[[], 
         opened: list[Executor] = []
 
         def processes() -> Workers:
-            opened.append(ProcessPoolExecutor(count or os.cpu_count() or 1, get_context("spawn")))
+            spawned = get_context("spawn")
+            opened.append(ProcessPoolExecutor(count or os.cpu_count() or 1, spawned, _end_with_check))
             return opened[-1]
 
         try:
@@ -166,6 +180,8 @@ def workers_at(place: str | None, count: int | None) -> "Generator[Callable[[], 
         finally:
             for pool in opened:
                 pool.shutdown(wait=False, cancel_futures=True)
+            for worker in active_children():
+                worker.terminate()  # with the check that it waits for
         return
     kind, _, address = place.partition(":")
     if kind not in _OPENERS or not address:
