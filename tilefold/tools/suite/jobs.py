@@ -44,7 +44,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The verdict on a program: `clean`, `faults` or `incomplete`; or `error` for one that was refused or did not end.
+    """The verdict on a program: `clean`, `faults` or `incomplete`; or `error` for one that was rejected or did not end.
 
     `lines` say why it is not clean, a line each; `launches` counts those that were checked.
     """
@@ -90,7 +90,7 @@ def check(job: Job) -> Outcome:
         out = str(Path(folder, "report.json"))
         limit = str(job.seconds)
         if job.path.endswith((".py", ".ipynb")):
-            command = [sys.executable, "-m", "tilefold.tools.suite.checked_program", job.path, out]
+            command = [sys.executable, "-m", "tilefold.cutlass.checked_program", job.path, out]
         else:
             words = ["--json", "-o", out, "--max-seconds", limit, *job.words]
             command = [sys.executable, "-m", "tilefold", "check", job.path, *words]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`python -m tilefold.tools.suite.checked_program FILE OUT` runs a program in Python or a notebook, and checks each of
+"""`python -m tilefold.cutlass.checked_program FILE OUT` runs a program in Python or a notebook, and checks each of
 its launches on the simulator. CuTe programs, which import `cutlass`, run as by `python -m tilefold.cutlass`.
 
 It writes the reports to OUT as JSON, and the error that ended the program, with its place, or null.
