@@ -12,6 +12,9 @@ import sys
 from pathlib import Path
 
 from tilefold.cute.checked_launches import checking_launches
+from tilefold.cutlass import install
+from tilefold.cutlass.programs import run_as_main, take_over
+from tilefold.cutlass.replacements import Replacements
 from tilefold.cutlass.uncaught import in_a_line, report_uncaught
 
 _CUTLASS = re.compile(r"\b(from|import)\s+cutlass\b")
@@ -22,10 +25,6 @@ def _run(file: str) -> None:
     if not file.endswith(".ipynb") and not _CUTLASS.search(Path(file).read_text(errors="replace")):
         runpy.run_path(file, run_name="__main__")
         return
-    from tilefold.cutlass import install
-    from tilefold.cutlass.programs import run_as_main, take_over
-    from tilefold.cutlass.replacements import Replacements
-
     install()
     with Replacements() as replaced:
         finish = take_over(replaced)

@@ -26,8 +26,10 @@ from tilefold.cute.host.streams import torch_module
 from tilefold.cute.missing_name import MissingName, UnknownNameError
 from tilefold.cute.torch_compile import skip_frames, untraced
 from tilefold.runtime.arrays.reachable import reachable
+from tilefold.runtime.cuda import is_available
 
 from .replacements import Replacements
+from .without_gpu import stay_on_host, wait_for_gpu
 
 _PLACE = {"loc", "ip"}
 _NAMED, _BUILTIN = "__tilefold_named__", "__tilefold_builtin__"
@@ -173,14 +175,10 @@ def take_over(replaced: Replacements) -> Callable[[], None]:
     """Makes the process ready for a CuTe program, until `replaced` is closed: kernels reach torch's tensors by their
     addresses, and where there is no GPU the host takes its place. The result waits for what streams have left.
     """
-    from tilefold.runtime.cuda import is_available
-
     if find_spec("torch") is not None:
         register_addresses(torch_module(), replaced)
     if is_available():
         return lambda: None
-    from .without_gpu import stay_on_host, wait_for_gpu
-
     replaced.enter_context(stay_on_host())
     return wait_for_gpu
 
