@@ -58,7 +58,7 @@ def _is_code(frame: FrameSummary) -> bool:
 
 def in_a_line(error: Exception) -> str:
     """An error as one line: the place in the user's files, the type unless it is one of tilefold, and the message."""
-    message = str(error).partition("\n")[0]
+    message = next(iter(str(error).splitlines()), "")
     if isinstance(error, ProgramError):
         return message  # which has the place
     if isinstance(error, SyntaxError):
