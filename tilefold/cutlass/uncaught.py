@@ -58,12 +58,16 @@ def _is_code(frame: FrameSummary) -> bool:
 
 def in_a_line(error: Exception) -> str:
     """An error as one line: the place in the user's files, the type unless it is one of tilefold, and the message."""
-    message = next(iter(str(error).splitlines()), "")
-    if isinstance(error, ProgramError):
-        return message  # which has the place
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
+    if isinstance(error, ProgramError):
+        return first_line(error)  # which has the place
     at = next(reversed([*lines_of_user(error.__traceback__)]), None)
     place = "" if at is None else f"{at.filename}:{at.lineno}: "
     kind = "" if isinstance(error, TilefoldError) else f"{type(error).__name__}: "
-    return f"{place}{kind}{message}".removesuffix(": ")
+    return f"{place}{kind}{first_line(error)}"
+
+
+def first_line(text: object) -> str:
+    """The first line of a text."""
+    return f"{text}\n"[: f"{text}\n".index("\n")]
