@@ -17,7 +17,7 @@ The `TilefoldError` stays reachable as the `__cause__` of an exception of the pa
 can show its stable code and its hint.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, dataclass_transf
 
 from xdsl import irdl
 from xdsl.dialects.builtin import I64, IntegerAttr, StringAttr, UnitAttr, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import (
     EqAttrConstraint,
     IRDLOperation,
@@ -277,3 +277,16 @@ def refusing() -> Generator[None, None, None]:
         yield
     except TilefoldError as error:
         refuse(error)
+
+
+def outer_operands(op: Operation) -> Iterator[SSAValue]:
+    """The values that an operation reads: its operands, and those values of its block that are operands of operations
+    in its regions.
+    """
+    yield from op.operands
+    for region in op.regions:
+        for inner in region.walk():
+            for value in inner.operands:
+                owner = value.owner
+                if (owner if isinstance(owner, Block) else owner.parent) is op.parent:
+                    yield value

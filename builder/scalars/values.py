@@ -5,7 +5,7 @@ Python's own numbers stay numbers, and take the type of the value that they meet
 the kernel is built, and only numbers that depend on a `Value` become operations.
 """
 
-from typing import TypeAlias, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 from xdsl.dialects import arith, math
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...base.errors import Code, TilefoldError
 from ...dialects.arith.integer_range import Range, absolute, contains, limits, reduce_range
 from ...layout.algebra.integers import Unknown
-from ..tracing.state import current, host_number, insert_value
+from ..tracing.state import current, host_number, insert_value, is_of_host
 from ..tracing.truth import refuse_truth
 from . import casts
 from .arithmetic import (
@@ -79,8 +79,9 @@ class Value(Comparable):
         return self
 
     def __bool__(self) -> bool:
-        if (number := host_number(self.ssa)) is not None:
-            return bool(number)
+        if is_of_host(self.ssa):
+            truth: Any = self if self.dtype is Boolean else self != 0  # a host function depends on this bit alone
+            return bool(host_number(truth.ssa) if isinstance(truth, Value) else truth)
         refuse_truth(
             f"Python cannot branch on a {self.dtype} that is known only when the kernel runs",
             "in a function decorated with @cute.kernel or @cute.jit write `if`, `while` and `for` on it as statements, "

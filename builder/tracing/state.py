@@ -245,12 +245,16 @@ def host() -> "HostFunction | None":
     return builder.host
 
 
+def is_of_host(value: SSAValue) -> bool:
+    """Whether a value is one that the host computes, and not one that is known only when a kernel runs."""
+    builder = _CURRENT.get()
+    return builder is not None and builder.host is not None and is_of(builder.host.block, value)
+
+
 def host_number(value: SSAValue) -> int | float | bool | None:
     """The number of a value that the host computes; None for a value that is known only when a kernel runs."""
-    builder = _CURRENT.get()
-    if builder is None or builder.host is None or not is_of(builder.host.block, value):
-        return None
-    return builder.host.number(value)
+    launching = host()
+    return None if launching is None or not is_of_host(value) else launching.number(value)
 
 
 def is_of(block: Block, value: SSAValue) -> bool:

@@ -9,6 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...base.errors import Code
 from ...base.limits import Limits
+from ...dialects.definitions import outer_operands
 from ..engine import LaunchConfig
 from .events import Suspending
 from .faults import SimulationError, Site
@@ -66,7 +67,8 @@ class HostValues:
             if not isinstance(op, Operation) or op in self._done:
                 pending.pop()
                 continue
-            needed = [x.owner for x in op.operands if isinstance(x.owner, Operation) and x.owner not in self._done]
+            owners = [value.owner for value in outer_operands(op)]
+            needed = [owner for owner in owners if isinstance(owner, Operation) and owner not in self._done]
             if needed:
                 pending += needed
                 continue
@@ -76,8 +78,8 @@ class HostValues:
             if rule is None:
                 raise SimulationError(Code.SIM_UNSUPPORTED, f"the host does not execute '{op.name}'")
             step = rule(op, self._translator)
-            if isinstance(step, Suspending):
-                raise SimulationError(Code.SIM_UNSUPPORTED, f"the host does not execute '{op.name}'")
             if step is not None:
                 with np.errstate(all="ignore"):
-                    step(self._warp)
+                    waits = list(step.run(self._warp)) if isinstance(step, Suspending) else step(self._warp)
+                if waits:
+                    raise SimulationError(Code.SIM_UNSUPPORTED, f"the host does not execute '{op.name}'")

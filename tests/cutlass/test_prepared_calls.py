@@ -280,3 +280,54 @@ def test_calls_of_many_shapes_are_prepared_once_for_all(engine: Engine) -> None:
     assert engine.loads == loads + 1
     with pytest.raises(TilefoldError, match="extent 0 62, but extent 0 of argument 'A' is 61"):
         call(61, 5, 1.0, others=62)
+
+
+@cute.jit
+def leading_zeros(x: cute.Int32) -> cute.Int32:
+    found, done = cute.Int32(32), False
+    for i in cute.range(32):
+        if ((1 << (31 - i)) & x) and not done:
+            found, done = cute.Int32(i), True
+    return found
+
+
+@cute.jit
+def by_leading_zeros(A: cute.Tensor, B: cute.Tensor) -> None:
+    n = 1 << (32 - leading_zeros(A.shape[0]))
+    scale(A, B, 1.0, n).launch(grid=(n, 1, 1), block=(32, 1, 1))
+
+
+def test_helpers_that_compute_numbers_are_no_reason_to_compile_anew(engine: Engine) -> None:
+    made = cute.compile(by_leading_zeros, _wrapped(0x1000, 4), _wrapped(0x2000, 4))
+    for rows in (*range(4, 40), 200):
+        made(_wrapped(0x1000, rows), _wrapped(0x2000, rows))
+        powers = 1 << rows.bit_length()
+        assert engine.launches() == [(powers, 0, sorted([1.0, powers, 0x1000, 0x2000, *(rows, 32, 32) * 2]))]
+    assert [len(variants) for variants in made._variants.values()] == [1]
+
+
+def test_strides_that_only_happened_to_be_divisible_may_be_others(engine: Engine) -> None:
+    def padded(address: int, step: int) -> Any:
+        array = DeviceArray(address, 4, 32)
+        array.__cuda_array_interface__["strides"] = (4 * step, 4)
+        return array
+
+    a, b = (from_dlpack(padded(address, 32)).mark_layout_dynamic(1) for address in (0x1000, 0x2000))
+    made = cute.compile(scaled, a, b, 1.0, CUstream(0), options="--enable-tvm-ffi")
+    for step in (36, 34, 33, 40):
+        made(padded(0x1004, step), padded(0x2000, 32), 1.0, CUstream(0))
+    assert [values.count(step) for (_, _, values), step in zip(engine.launches(), (36, 34, 33, 40), strict=True)] == [
+        1
+    ] * 4
+    assert len(made._variants) <= 4
+    declared = cute.compile(
+        scaled,
+        make_fake_tensor(cute.Float32, (4, 32), (cute.sym_int(divisibility=4), 1)),
+        make_fake_tensor(cute.Float32, (4, 32), (cute.sym_int(divisibility=4), 1)),
+        1.0,
+        CUstream(0),
+        options="--enable-tvm-ffi",
+    )
+    declared(padded(0x1000, 36), padded(0x2000, 32), 1.0, CUstream(0))
+    with pytest.raises(TilefoldError, match="E3106"):
+        declared(padded(0x1000, 34), padded(0x2000, 32), 1.0, CUstream(0))

@@ -7,8 +7,10 @@ from types import MethodType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from tilefold.base.errors import TilefoldError
+from tilefold.builder.scalars.dtypes import DType
 from tilefold.builder.tracing.source import lines_of
 from tilefold.builder.tracing.state import host, is_building
+from tilefold.runtime.arrays.signature import read_annotation
 
 from .debugging_methods import shown
 from .kernel import Kernel, KernelCall
@@ -56,13 +58,22 @@ class JitFunction(Generic[P, R]):
     def __call__(self, /, *args: Any, **kwargs: Any) -> R:
         """Calls the function: within a kernel as a part of it, else on arrays with layouts."""
         if is_building():
-            function = self.function if host() is not None else self.rewritten
+            function = self.function if host() is not None and not self._computes_a_number else self.rewritten
             return function(*args, **kwargs)
         try:
             kwargs.pop("no_cache", None)  # of CuTe programs: a call executes the function each time
             return self._of_host(self.signature.given(args, kwargs))
         except TilefoldError as error:
             raise shown(error) from error.__cause__
+
+    @cached_property
+    def _computes_a_number(self) -> bool:
+        """Whether the function takes numbers and returns one, by its annotations. A host function then computes it by
+        operations, control flow included, in each call.
+        """
+        annotations = self.signature.annotations.values()
+        result = read_annotation(self.signature.signature.return_annotation)
+        return isinstance(result, DType) and all(isinstance(each, DType) for each in annotations)
 
     def _of_host(self, given: Mapping[str, object]) -> R:
         from .host.arguments import HostArguments, KernelArguments

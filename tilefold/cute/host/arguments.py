@@ -5,22 +5,26 @@ import copy
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import gcd
 from typing import Any, cast
 
+from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Block, SSAValue
 
+from tilefold.base.spaces import GMEM
 from tilefold.builder.scalars.dtypes import DType, HostNumber, dtype_of
 from tilefold.builder.scalars.values import wrap
 from tilefold.builder.tensors.tensors import Tensor
 from tilefold.builder.trace import Parameter
+from tilefold.dialects.cute import LayoutAttr
 from tilefold.dialects.cute.values import unknowns
-from tilefold.dialects.ptx import MAP_BYTES
+from tilefold.dialects.ptx import MAP_BYTES, SpaceAttr
 from tilefold.dialects.tile import TensorType
 from tilefold.layout.algebra.core import Layout
 from tilefold.layout.algebra.integers import Unknown
-from tilefold.layout.algebra.inttuple import leaves
+from tilefold.layout.algebra.inttuple import leaves, transform_leaves
 from tilefold.runtime.arrays.array import ALLOCATION, Array, array_of, canonical_strides, is_array
-from tilefold.runtime.arrays.signature import Constexpr, Marked, misalignment
+from tilefold.runtime.arrays.signature import Constexpr, Dynamic, Marked, address_alignment, misalignment
 from tilefold.runtime.errors import LaunchError, MisfitError, argument_error
 
 from ..jit_arguments import CType, JitArgument, PtrType, StructType, number_at
@@ -72,6 +76,8 @@ class HostArguments(_PointerArguments):
     symbols: dict[SymInt, list[tuple[str, int]]] = field(default_factory=lambda: {})
     given: frozenset[str] = frozenset()
     described: dict[str, Any] = field(default_factory=lambda: {})
+    marked: dict[str, Dynamic] = field(default_factory=lambda: {})
+    widened: dict[str, TensorType] = field(default_factory=lambda: {})
 
     def add(self, name: str, value: object, annotation: object) -> object:
         if name in self.given and not self.fixed:
@@ -112,11 +118,17 @@ class HostArguments(_PointerArguments):
             own, type = array_of(name, unmark(given)), self.types[name]
             array = _counted_as(type, own)
             dtype = element_of_name(array.dtype)
+            if name in self.marked and not fits(type, array, dtype):
+                wider = _wider(type, array, self.marked[name])
+                if fits(wider, array, dtype):
+                    self.widened[name] = type = wider
             other = array if fits(type, array, dtype) else self._other(name, given, array, type)
             if other is not None:
                 self.values[name], self.arrays[name] = unmark(given) if other is own else other, other
                 self.key.append((type, dtype))
                 return self._argument(Parameter(name, type, dtype))
+        if isinstance(given, Marked):
+            self.marked[name] = given.rule
         if isinstance(value, SymInt):  # a number that each call passes
             value = 1
         elif self.fixed and isinstance(value, int | float):
@@ -264,6 +276,21 @@ def fits(type: TensorType, array: Array, dtype: DType) -> bool:
     wanted, have = _integers(layout), _integers(given)
     steps = [1] * len(array.shape) + [extent - 1 for extent in array.shape]
     return len(wanted) == len(have) and all(map(_fits, wanted, have, steps))
+
+
+def _wider(type: TensorType, array: Array, rule: Dynamic) -> TensorType:
+    """The type for an array, too, as far as its address and its strides are concerned."""
+    layout = type.layout.data
+    assert isinstance(layout, Layout), "arguments have plain layouts"
+    steps = iter(array.strides)
+
+    def widen(leaf: Any) -> Any:
+        step = next(steps, 0)
+        return Unknown(leaf.width, gcd(leaf.div, step)) if isinstance(leaf, Unknown) else leaf
+
+    align = type.align.data if rule.align is not None else min(type.align.data, address_alignment(array.place))
+    made = LayoutAttr(Layout(layout.shape, transform_leaves(widen, layout.stride)))
+    return TensorType.new([type.element_type, SpaceAttr(GMEM), IntAttr(align), made])
 
 
 def _fits(wanted: object, given: int, steps: int) -> bool:

@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from tilefold.base.errors import Code, TilefoldError
 from tilefold.dialects.tile import TensorType
 from tilefold.driver.output import write_files
+from tilefold.runtime.arrays.signature import Dynamic
 from tilefold.runtime.cuda.comparison import Rules
 from tilefold.runtime.cuda.direct import Args, DirectLaunch
 from tilefold.runtime.cuda.launcher import Launcher
@@ -110,6 +111,8 @@ class CompiledFunction:
     _symbols: Sequence[Sequence[tuple[str, int]]] = ()
     """The places in several tensors that one `SymInt` describes."""
     _pointers: dict[str, object] = field(default_factory=lambda: {})
+    _marked: dict[str, Dynamic] = field(default_factory=lambda: {})
+    """The tensors that it is compiled for whose types a call may widen: see `HostArguments`."""
     _fields: Mapping[str, FieldConstants] = field(default_factory=dict[str, FieldConstants])
     """Its arguments that are NamedTuples, with the constants in their fields."""
     _forms: Mapping[str, object] | None = None
@@ -192,6 +195,7 @@ class CompiledFunction:
         if self._fields:
             given = {n: self._fields[n].put_into(x) if n in self._fields else x for n, x in given.items()}
         bound = self._bound(given, self.options.enable_tvm_ffi)
+        self._types.update(bound.widened)
         check_symbols(self._symbols, bound.arrays)
         bound.give_workspace(memory)
         variants = self._variants.get(tuple(bound.key), ())
@@ -269,7 +273,7 @@ class CompiledFunction:
         found = {name: FieldConstants.of(value) for name, value in given.items()}
         self._fields = {name: held for name, held in found.items() if held is not None}
         bound = self._bound(given)
-        self._pointers = bound.described
+        self._pointers, self._marked = bound.described, bound.marked
         self._take(bound.slots, [places for places in bound.symbols.values() if len(places) > 1])
         self._forms = {name: bound.arguments[name] for name in self.signature.names}
         with suppress(NoNumberError, ElementsError):
@@ -329,6 +333,7 @@ class CompiledFunction:
         every = {**self.constants, **given}
         made = HostArguments(types=self._types, strict=strict, given=frozenset(self.constants))
         made.described = dict(self._pointers)
+        made.marked = dict(self._marked)
         return self._whole.bound({n: every[n] for n in self._whole.names}, made)
 
     def _traced(self, bound: HostArguments) -> Variant:

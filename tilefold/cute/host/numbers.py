@@ -24,6 +24,7 @@ from tilefold.compiler.frontend.source import Source
 from tilefold.compiler.machine.host_object import as_host_function
 from tilefold.dialects.cute import CoordAttr, LayoutAttr
 from tilefold.dialects.cute.values import unknowns
+from tilefold.dialects.definitions import outer_operands
 from tilefold.dialects.gpu import ModuleOp as GpuModuleOp
 from tilefold.dialects.kernel import LaunchBounds, passed_as
 from tilefold.dialects.ptx import SpaceAttr
@@ -121,7 +122,7 @@ class HostProgram:
         done = set[Operation]()
         while pending:
             op = pending[-1]
-            more = [x.owner for x in op.operands if x.owner not in done] if isinstance(op, Operation) else []
+            more = [x.owner for x in outer_operands(op) if x.owner not in done] if isinstance(op, Operation) else []
             more = [owner for owner in more if isinstance(owner, Operation)]
             if isinstance(op, Operation) and op not in done and more:
                 pending += more

@@ -16,6 +16,7 @@ from tilefold.builder.tracing.python_errors import explain_error, of_host
 from tilefold.builder.tracing.source import user_place
 from tilefold.builder.tracing.state import building
 from tilefold.compiler.frontend.diagnostics import Diagnostic, ProgramError, Severity
+from tilefold.dialects.definitions import outer_operands
 from tilefold.dialects.tile import TensorType
 
 from ..compiled_kernel import USUAL, Compilation, CompiledKernel
@@ -225,7 +226,7 @@ def _needed(value: SSAValue) -> Iterator[SSAValue]:
     while pending:
         yield (value := pending.pop())
         if isinstance(value.owner, Operation):
-            more = [operand for operand in value.owner.operands if operand not in seen]
+            more = [operand for operand in outer_operands(value.owner) if operand not in seen]
             seen.update(more)
             pending += more
 
