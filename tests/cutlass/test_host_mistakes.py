@@ -60,7 +60,7 @@ IN_HOST = {
     "cute.local_tile(a, (4, 8), (0, 0, 0))": ("E0202", "has 3 modes", ""),
     "cute.make_fragment_like(cute.make_tensor(a.iterator, cute.make_layout((cute.Int32(4), 2))))": (
         "E1003",
-        "needs static extents",
+        "allocates memory of static layouts only",
         "",
     ),
     "a.shapes[0]": ("E5009", "a Tensor has no 'shapes'", "did you mean shape"),

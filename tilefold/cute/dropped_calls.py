@@ -42,6 +42,5 @@ def warn_if_dropped(kernel: object, name: str, launch: str) -> None:
 
 
 def _leads_to(called: object, kernel: object) -> bool:
-    """Whether an object is a kernel, or binds one to the object whose method it is."""
-    cells = getattr(called, "__closure__", None) or ()
-    return called is kernel or any(cell.cell_contents is kernel for cell in cells)
+    """Whether an object is a kernel, or one as the method of an object."""
+    return getattr(called, "__func__", called) is kernel
