@@ -3,12 +3,16 @@
 
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
+from runpy import run_path
 from shutil import which
 from typing import Any
 
 import pytest
 from tilefold.runtime.errors import LaunchError
 
+from tests.docs.pages import blocks
+from tests.project.tree import ROOT
 from tilefold import cute
 from tilefold.cute.torch_operators import operator_schema
 
@@ -195,6 +199,24 @@ def test_operator_of_a_tuned_kernel_on_the_cpu() -> None:
 @needs_torch
 def test_launches_in_compiled_functions_on_the_cpu() -> None:
     _check_direct(import_module("torch"), "cpu")
+
+
+@needs_torch
+@pytest.mark.skipif(which("g++") is None, reason="needs a compiler of C++")
+def test_inductor_chooses_between_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The program of the documentation; and again without torch's function, so that the kernel is chosen."""
+    page = (ROOT / "docs/runtime.md").read_text()
+    (program,) = [block.text for block in blocks(page) if "autotune_select_algorithm" in block.text]
+    (tmp_path / "program.py").write_text(program)
+    monkeypatch.setattr(import_module("torch._inductor.config"), "force_disable_caches", True)
+    names = run_path(str(tmp_path / "program.py"))
+    assert capsys.readouterr().out == "torch.Size([8, 64])\n"
+    del names["choices"][1:]
+    x = names["torch"].rand(4, 32)
+    function = names["torch"].compile(lambda x: names["double"](x + 1), fullgraph=True, dynamic=False)
+    assert function(x).equal(2 * (x + 1))
 
 
 @pytest.mark.gpu
