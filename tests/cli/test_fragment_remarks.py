@@ -143,7 +143,7 @@ def test_explain_tells_it_and_remarks_do_not_compile(
     assert "the index is known only at run time" in (tmp_path / "k.html").read_text()
     capsys.readouterr()
 
-    def refuse(*_: object) -> str:
+    def refuse(*_: object, **__: object) -> str:
         raise TilefoldError(Code.LLVM_TIMEOUT, "LLVM was stopped")
 
     monkeypatch.setattr("tilefold.compiler.machine.nvptx.compile_llvm", refuse)

@@ -114,9 +114,9 @@ def test_a_register_that_no_text_declares_is_refused() -> None:
 def test_constraints_are_checked() -> None:
     @cute.kernel
     def wrong(A: cute.Tensor) -> None:
-        asm("{ tcgen05.mma.cta_group::1.kind::f16 [$0], $1, $1, $0, 1; }", A[0], cute.Int64(A[0]))
+        asm("{ tcgen05.mma.cta_group::1.kind::f16 [$0], $1, $1, $0, 1; }", A[0], cute.Float64(A[0]))
 
-    with pytest.raises(TilefoldError, match=r"E1003.*of type i64, which is 'l', not 'r'"):
+    with pytest.raises(TilefoldError, match=r"E1003.*of type f64"):
         wrong(np.zeros(32, np.int32)).launch(grid=1, block=32, device="sim")
 
 

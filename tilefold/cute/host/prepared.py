@@ -129,8 +129,7 @@ class ArgumentsText:
             ssa = seen.tensor.ssa if isinstance(seen, Pointer) else seen.ssa
             name = next(name for name, own in self.call.bound.slots.items() if own is ssa)
             return self.add_value(number, value, name, self.call.variant.slots[name])
-        kind: type[Any] = type(value)
-        if adapted(value) is not value or (hasattr(value, "__c_pointers__") and not issubclass(kind, tuple)):
+        if adapted(value) is not value or (hasattr(value, "__c_pointers__") and not _is_a(tuple, value)):
             return False  # an object of another library, which says where its values lie
         condition, parts = self._parts(value, seen, held)
         if not condition:
@@ -139,7 +138,7 @@ class ArgumentsText:
             self.text.constant(number, value)
             return True
         numbered = [(self.text.part(part.limits), part) for part in parts]
-        self.text.take_apart(number, kind, condition, {place: part.read for place, part in numbered})
+        self.text.take_apart(number, value.__class__, condition, {place: part.read for place, part in numbered})
         return all([self.add(place, part.value, part.seen, part.held) for place, part in numbered])
 
     def add_value(self, number: int, value: Any, name: str, ssa: SSAValue) -> bool:
@@ -173,10 +172,8 @@ class ArgumentsText:
         """The parts of a container that are not the function's own constants, and a condition that another, `{}`, has
         as many; no condition for anything else.
         """
-        kind: type[Any]
-        form: type[Any]
-        kind, form = type(value), type(seen)
-        if issubclass(kind, tuple | list) and issubclass(form, tuple | list):
+        kind, form = value.__class__, seen.__class__
+        if _is_a(tuple | list, value, seen):
             count = len(value)
             annotations = [each for _, each in fields_of(form)] if hasattr(form, "_make") else [None] * count
             own, within = ({}, {}) if held is None else (held.constants, held.within)
@@ -185,7 +182,7 @@ class ArgumentsText:
                 for place in range(count)
                 if place not in own
             ]
-        if issubclass(kind, dict) and issubclass(form, dict):
+        if _is_a(dict, value, seen):
             names = {key: self.text.name(key) for key in value}
             return f"tuple({{}}) == {self.text.name(tuple(value))}", [
                 _Part(f"{{}}[{name}]", value[key], seen[key]) for key, name in names.items()
@@ -231,3 +228,8 @@ class ArgumentsText:
 
     def finish(self) -> None:
         """Adds the lines after the comparison."""
+
+
+def _is_a(kind: Any, *objects: object) -> bool:
+    """Whether all are objects of a class, which tells type checkers nothing of their parts."""
+    return all(isinstance(each, kind) for each in objects)
