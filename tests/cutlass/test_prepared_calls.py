@@ -126,6 +126,22 @@ def test_addresses_numbers_and_streams_differ_without_preparing_anew(engine: Eng
     assert engine.loads == before
 
 
+def test_numbers_of_a_type_are_passed_as_those_of_python(engine: Engine) -> None:
+    made = _compiled()
+    for alpha in (cute.Float32(3.0), cute.Float32(4.5), 5.0):
+        made(_wrapped(0x1000, 4), _wrapped(0x2000, 4), alpha, CUstream(0))
+    assert engine.launches() == [(4, 0, _values(4, alpha, 0x1000, 0x2000)) for alpha in (3.0, 4.5, 5.0)]
+    assert engine.loads == 2  # one for each class
+    both, a, b = (0x1000, 0x2000), DeviceArray(0x1000, 4, 32), DeviceArray(0x2000, 4, 32)
+    twice = cute.compile(scaled_twice, a, b, 2)
+    for n in (3, 3, 2):
+        twice(a, b, cute.Int32(n))
+    assert engine.launches() == [
+        (n, 0, sorted(call)) for n in (3, 3, 2) for call in ((2.0, n, *both), (0.5, n + 1, *both))
+    ]
+    assert engine.loads == 6
+
+
 def test_other_extents_have_other_grids_and_values(engine: Engine) -> None:
     made = _compiled()
     for rows in (4, 7, 4, 7):
