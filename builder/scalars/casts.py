@@ -67,13 +67,16 @@ def float_attribute(x: Number, dtype: DType) -> FloatAttr[Any]:
 
 
 def weak_type(x: Number, like: DType | None = None) -> DType:
-    """The type of a number that meets a value of type `like`: that type, or one that can hold the number."""
+    """The type of a number that meets a value of type `like`: that type, or one that can hold the number. One that 32
+    bits do not hold makes Int64 of such a value, as in CuTe.
+    """
     x = number_of(x)
     if isinstance(x, bool):
         return Boolean if like is None else like
     if isinstance(x, int):
         if like is not None and like.kind != "bool":
-            return like
+            is_wide = like.kind == "int" and like.bits == Int32.bits and not Int32.least <= x < 1 << 32
+            return Int64 if is_wide and Int64.least <= x <= Int64.greatest else like
         return Int32 if -(1 << 31) <= x < 1 << 31 else Int64
     return like if like is not None and like.kind == "float" else Float32
 

@@ -40,7 +40,7 @@ def through_tensor_memory(A: cute.Tensor, out: cute.Tensor) -> None:
     nvvm.tcgen05_st(shape, at, vector.from_elements(words, [A[t, 0], A[t, 1]]))
     nvvm.tcgen05_st(shape, in_tensor_memory(place[0] + 2), A[t, 2].ir_value())
     nvvm.tcgen05_wait(nvvm.Tcgen05WaitKind.STORE)
-    pair, last = nvvm.tcgen05_ld(words, shape, at), nvvm.tcgen05_ld(T.i32(), shape, in_tensor_memory(place[0] + 2))
+    pair, last = nvvm.tcgen05_ld(words, shape, 2, at), nvvm.tcgen05_ld(T.i32(), shape, in_tensor_memory(place[0] + 2))
     nvvm.tcgen05_wait(nvvm.Tcgen05WaitKind.LOAD)
     out[t, 0], out[t, 1], out[t, 2] = last, pair[1], pair[0]
     nvvm.nanosleep(cute.Int32(20).ir_value())

@@ -124,6 +124,8 @@ def test_promotions() -> None:
         assert (single + h).dtype == cute.Float32
         assert (double + single).dtype == cute.Float64
         assert (i + wide).dtype == cute.Int64
+        assert ((1 << 46) | i).dtype == (i + (1 << 40)).dtype == cute.Int64
+        assert (i | 0x80008000).dtype == cute.Int32
         assert (i + 0.5).dtype == cute.Float32
         assert (i / 2).dtype == cute.Float32
         assert ((i < 2) & (i < 3)).dtype == cute.Boolean

@@ -23,8 +23,11 @@ from tilefold.builder.primitives.tcgen05 import tcgen05_relinquish_alloc_permit 
 from tilefold.builder.scalars.operators import Operand
 from tilefold.layout.atoms.tcgen05_shapes import shape_named
 
+Tcgen05GroupKind = CTAGroupKind
+"""The name that programs of 2025 use."""
+
 __all__ = [
-    "CTAGroupKind", "Tcgen05CpMulticast", "Tcgen05CpShape", "Tcgen05FenceKind", "Tcgen05LdStShape",
+    "CTAGroupKind", "Tcgen05CpMulticast", "Tcgen05CpShape", "Tcgen05FenceKind", "Tcgen05GroupKind", "Tcgen05LdStShape",
     "Tcgen05MMABlockScale", "Tcgen05MMAKind", "Tcgen05WaitKind", "tcgen05_alloc", "tcgen05_commit", "tcgen05_cp",
     "tcgen05_dealloc", "tcgen05_fence", "tcgen05_ld", "tcgen05_mma", "tcgen05_mma_block_scale",
     "tcgen05_relinquish_alloc", "tcgen05_st", "tcgen05_wait",
@@ -103,8 +106,11 @@ def tcgen05_cp(
     tcgen05_scaled.tcgen05_cp(shape.value, taddr, smem_desc, group=group, multicast=multicast.value or None)
 
 
-def tcgen05_ld(res: object, shape: Tcgen05LdStShape, tmem_addr: object, *, pack: bool = False) -> Operand:
-    """Loads as many registers as the type `res` has words: a vector of Int32, or one of them."""
+def tcgen05_ld(res: object, shape: Tcgen05LdStShape, *place: object, pack: bool = False) -> Operand:
+    """Loads as many registers as the type `res` has words: a vector of Int32, or one of them. `place` is the address in
+    tensor memory; programs of 2025 pass the repetitions before it, which follow from the type.
+    """
+    *_, tmem_addr = place
     words = res.get_shape()[0] if isinstance(res, VectorType) else 1
     loaded = tcgen05.tcgen05_ld(shape, tmem_addr, words // shape_named(shape.value).registers, pack=pack)
     return loaded if isinstance(res, VectorType) else loaded[0]
