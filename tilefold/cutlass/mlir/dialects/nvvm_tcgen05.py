@@ -22,6 +22,7 @@ from tilefold.builder.primitives.tcgen05 import Tcgen05Wait as Tcgen05WaitKind
 from tilefold.builder.primitives.tcgen05 import tcgen05_relinquish_alloc_permit as tcgen05_relinquish_alloc
 from tilefold.builder.scalars.operators import Operand
 from tilefold.layout.atoms.tcgen05_shapes import shape_named
+from tilefold.layout.atoms.umma_descriptors import MmaKind as Tcgen05MMAKind
 
 Tcgen05GroupKind = CTAGroupKind
 """The name that programs of 2025 use."""
@@ -32,18 +33,6 @@ __all__ = [
     "tcgen05_dealloc", "tcgen05_fence", "tcgen05_ld", "tcgen05_mma", "tcgen05_mma_block_scale",
     "tcgen05_relinquish_alloc", "tcgen05_st", "tcgen05_wait",
 ]  # fmt: skip
-
-
-class Tcgen05MMAKind(Enum):
-    """The kinds of multiplications, plain and scaled."""
-
-    F16 = "f16"
-    TF32 = "tf32"
-    F8F6F4 = "f8f6f4"
-    I8 = "i8"
-    MXF8F6F4 = "mxf8f6f4"
-    MXF4 = "mxf4"
-    MXF4NVF4 = "mxf4nvf4"
 
 
 class Tcgen05MMABlockScale(Enum):
