@@ -28,7 +28,6 @@ from ..jit import JitFunction
 from ..parameters import OuterNames, Signature
 from ..specialise import FieldConstants
 from ..torch_compile import skip_frames, untraced
-from .any_shapes import written_for_any
 from .arguments import WORKSPACE, HostArguments, check_symbols
 from .launching import HostLaunch
 from .options import CompileOptions
@@ -166,6 +165,8 @@ class CompiledFunction:
         def write(rules: Rules, args: Args, block: object, call: PreparedCall) -> DirectLaunch | None:
             written[id(call.variant)] += 1
             if written[id(call.variant)] > _SHAPES:
+                from .any_shapes import written_for_any
+
                 made = written_for_any(call, rules, args, block, self._fields, self._symbols)
                 if made is not None:
                     return made

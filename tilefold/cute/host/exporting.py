@@ -24,31 +24,23 @@ from tilefold.tools.export.function_record import FunctionRecord, LaunchRecord
 from ..compiled_kernel import CompiledKernel
 from .launching import HostLaunch
 from .numbers import HostProgram, stored_number
+from .prepared import Recorded
 from .streams import StreamSlot
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-class Recorded(Protocol):
-    """A function for certain arguments: see `Variant`."""
+class Exported(Recorded, Protocol):
+    """A function for certain arguments, with its launches: see `Variant`."""
 
     @property
     def steps(self) -> Sequence[HostLaunch | Operation]: ...
-
-    @property
-    def guards(self) -> Mapping[SSAValue, int | float | bool]: ...
-
-    @property
-    def constants(self) -> Mapping[SSAValue, int | float | bool]: ...
-
-    @property
-    def slots(self) -> Mapping[str, SSAValue]: ...
 
 
 def write_function(
     name: str,
     path: Path,
-    variant: Recorded,
+    variant: Exported,
     arguments: Mapping[str, object],
     symbols: Iterable[Iterable[tuple[str, int]]],
     arch: str | None,
